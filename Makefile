@@ -1,0 +1,64 @@
+# Everything here works on a machine that has only Python 3.11 and make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+LOWEST := .venv-lowest
+BIN := $(VENV)/bin
+PYTEST := -m pytest -q -n 2 --dist worksteal
+
+.PHONY: setup services check test test-long bench demo lock clean
+
+setup: $(VENV)/.done
+
+# The folder is moved into place only when it is whole, so an interrupted set-up starts afresh.
+define make_venv
+	@echo "Setting up $(1) from $(2) ..."
+	@rm -rf $(1)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dplinear needs Python 3.11 or newer: set PYTHON=")'
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(1)/.done
+endef
+
+$(VENV)/.done: pyproject.toml requirements/dev.txt
+	$(call make_venv,$(VENV),requirements/dev.txt)
+
+$(LOWEST)/.done: pyproject.toml requirements/lowest.txt
+	$(call make_venv,$(LOWEST),requirements/lowest.txt)
+
+# What tests with real components need from the operating system, where it is missing.
+services:
+	@sh .ci/services
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The newest pinned dependencies, then the lowest allowed ones.
+test: setup $(LOWEST)/.done
+	$(BIN)/python $(PYTEST) -m "not long"
+	$(LOWEST)/bin/python $(PYTEST) -m "not long and not oracle"
+
+test-long: setup
+	$(BIN)/python $(PYTEST) -m long
+
+bench: setup
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/noise.py
+
+demo: setup
+	@$(BIN)/python -m dplinear
+
+# Compile the hash-pinned requirements anew; no file may name an index.
+LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	--no-emit-find-links --no-emit-trusted-host --no-emit-options
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
+	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
+	rm -rf .venv-lock
+
+clean:
+	rm -rf $(VENV) $(LOWEST) .venv-lock .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,119 @@
+"""Checks of public arguments, with one error sentence for the whole library.
+
+Each check returns the value it accepts, as the plain Python type the callers compute with, and
+otherwise raises with: the parameter, the rule, what came; then, where there is one, a hint on a
+line of its own. The values quoted are arguments, which are public; nothing here sees a row.
+"""
+
+import math
+import numbers
+from collections.abc import Collection
+from fractions import Fraction
+from typing import Any
+
+Real = int | float | Fraction
+
+
+def describe(value: object) -> str:
+    """Return a short, one-line picture of an argument for an error message."""
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def rejection(parameter: str, where: str, rule: str, value: object, hint: str = "") -> ValueError:
+    """Return the error for a value that breaks a rule."""
+    sentence = f"The '{parameter}' parameter of {where} must be {rule}. Got {describe(value)}."
+    return ValueError(sentence + (f"\n\nHint: {hint}" if hint else ""))
+
+
+def mistyped(parameter: str, where: str, rule: str, value: object, hint: str = "") -> TypeError:
+    """Return the error for a value of the wrong type."""
+    shown = f"{describe(value)} ({type(value).__name__})"
+    sentence = f"The '{parameter}' parameter of {where} must be {rule}. Got {shown}."
+    return TypeError(sentence + (f"\n\nHint: {hint}" if hint else ""))
+
+
+def _interval(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
+    if high == math.inf:
+        if low == -math.inf:
+            return "a finite number"
+        return f"a finite number {'above' if open_low else 'of at least'} {low:g}"
+    return f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+
+
+def real(  # noqa: PLR0913 - the ends of an interval are four facts, each with its own name
+    value: Any,  # noqa: ANN401 - the caller's argument, of any type until it is checked
+    parameter: str,
+    where: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    hint: str = "",
+) -> float:
+    """Return `value` as a float if it is a finite real number in the interval."""
+    rule = _interval(low, high, open_low=open_low, open_high=open_high)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise mistyped(parameter, where, rule, value, hint)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise rejection(parameter, where, rule, value, hint) from None
+    above = number > low if open_low else number >= low
+    below = number < high if open_high else number <= high
+    if not (math.isfinite(number) and above and below):
+        raise rejection(parameter, where, rule, value, hint)
+    return number
+
+
+def positive(value: Any, parameter: str, where: str, *, hint: str = "") -> float:  # noqa: ANN401
+    """Return `value` as a float if it is a finite number above zero."""
+    return real(value, parameter, where, low=0, open_low=True, hint=hint)
+
+
+def integer(  # noqa: PLR0913 - as above
+    value: Any,  # noqa: ANN401
+    parameter: str,
+    where: str,
+    *,
+    low: int,
+    high: int | None = None,
+    hint: str = "",
+) -> int:
+    """Return `value` as an int if it is a whole number in [low, high]."""
+    rule = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise mistyped(parameter, where, rule, value, hint)
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise rejection(parameter, where, rule, value, hint)
+    return number
+
+
+def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:  # noqa: ANN401
+    """Return `value` as an exact fraction if it is a finite number above zero."""
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+        exact = Fraction(value.numerator, value.denominator)
+        if exact <= 0:
+            raise rejection(parameter, where, "a finite number above 0", value, hint)
+        return exact
+    return Fraction(positive(value, parameter, where, hint=hint))
+
+
+def choice(
+    value: Any,  # noqa: ANN401
+    parameter: str,
+    where: str,
+    options: Collection[str],
+    *,
+    hint: str = "",
+) -> str:
+    """Return `value` if it is one of the named options."""
+    rule = "one of " + ", ".join(repr(str(option)) for option in options)
+    if not isinstance(value, str):
+        raise mistyped(parameter, where, rule, value, hint)
+    if value not in options:
+        raise rejection(parameter, where, rule, value, hint)
+    return str(value)
