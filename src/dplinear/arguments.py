@@ -94,8 +94,8 @@ def integer(  # noqa: PLR0913 - as above
 
 def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:  # noqa: ANN401
     """Return `value` as an exact fraction if it is a finite number above zero."""
-    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
-        exact = Fraction(value.numerator, value.denominator)
+    if not isinstance(value, bool) and isinstance(value, numbers.Rational):
+        exact = Fraction(int(value.numerator), int(value.denominator))
         if exact <= 0:
             raise rejection(parameter, where, "a finite number above 0", value, hint)
         return exact

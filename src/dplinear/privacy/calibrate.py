@@ -1,0 +1,325 @@
+"""Calibration: the least noise that keeps a guarantee, by inverting the mechanism's exact profile.
+
+Every function returns noise on the private side: evaluated in arbitrary precision, δ(ε) ≤ δ holds
+for the returned floats, and no noise smaller by a relative 1e-9 would do.
+"""
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scipy.optimize import brentq
+from scipy.special import gammainc
+
+from dplinear import arguments
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles import gaussian as gaussian_profiles
+from dplinear.privacy.profiles import sketch as sketch_profiles
+from dplinear.privacy.profiles import wishart as wishart_profiles
+from dplinear.privacy.profiles.gaussian import GridGaussian, gaussian_delta
+from dplinear.privacy.profiles.sketch import Sketch
+from dplinear.privacy.profiles.wishart import (
+    AdditiveWishart,
+    best_split,
+    one_step_delta,
+    split_delta,
+)
+from dplinear.privacy.roots import largest_private, smallest_private
+from dplinear.privacy.rounding import ULP, down, up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Past a few thousand degrees more of them buy little, and G + N − kτ²I loses digits.
+DEFAULT_MOST_DEGREES = 10_000
+MOST_DEGREES = 10_000_000
+
+
+def gaussian(guarantee: Guarantee, sensitivity: float) -> float:
+    """Return the standard deviation σ of Gaussian noise for a statistic of L2 `sensitivity`.
+
+    Requires: neighbours' statistics are at most `sensitivity` apart in L2. For `MIDP` the entry
+    must move the statistic along a line, as a cell moves a linear statistic: any law on a segment
+    of length Δ has variance at most Δ²/4.
+    Promises: `ApproxDP`, `GDP`, `ZCDP` or `MIDP` as asked; σ is the least, rounded up.
+    """
+    where = "calibrate.gaussian"
+    sensitivity = arguments.positive(sensitivity, "sensitivity", where)
+    match guarantee:
+        case GDP():
+            return _above(sensitivity / guarantee.mu)
+        case ZCDP():
+            return up(sensitivity / math.sqrt(2 * guarantee.rho))
+        case MIDP():
+            return up(sensitivity / 2 / math.sqrt(math.expm1(2 * math.log(2) * guarantee.bits)), 8)
+        case _:
+            approximate = _approximate(guarantee, where, "Gaussian noise", "calibrate.laplace")
+            return _above(sensitivity / _mu(approximate))
+
+
+def laplace(guarantee: Guarantee, sensitivity: float) -> float:
+    """Return the scale b of Laplace noise for a statistic of L1 `sensitivity`.
+
+    Promises: `PureDP` or `ApproxDP` exactly, `ZCDP` through the ε that implies it; b is the least,
+    rounded up.
+    """
+    where = "calibrate.laplace"
+    sensitivity = arguments.positive(sensitivity, "sensitivity", where)
+    match guarantee:
+        case PureDP():
+            return _above(sensitivity / guarantee.epsilon)
+        case ApproxDP():
+            # δ(ε) = 1 − e^{(ε − ratio)/2}, solved for the ratio and rounded down.
+            ratio = guarantee.epsilon - 2 * math.log1p(-guarantee.delta)
+            return up(sensitivity / ratio)
+        case ZCDP():
+            return up(sensitivity / _pure_loss(guarantee.rho))
+        case _:
+            hint = "ask for PureDP, ApproxDP or ZCDP, or use calibrate.gaussian"
+            rule = "a PureDP, ApproxDP or ZCDP guarantee"
+            raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+
+
+def grid_gaussian(guarantee: Guarantee, sensitivity: float, coordinates: float) -> float:
+    """Return the variance σ² of discrete Gaussian noise, in grid units.
+
+    Requires: an integer statistic; neighbours are at most `sensitivity` apart in L2 once each
+    coordinate is divided by its own noise's share of σ; `coordinates` = Σ σ²/σᵢ² (their number,
+    when all have the same variance).
+    Promises: `ZCDP` exactly, or `ApproxDP` with the grid's own cost included; σ² ≥ 16.
+    """
+    where = "calibrate.grid_gaussian"
+    sensitivity = arguments.positive(sensitivity, "sensitivity", where)
+    coordinates = arguments.real(coordinates, "coordinates", where, low=1)
+    if isinstance(guarantee, ZCDP):
+        variance = up(sensitivity * sensitivity / (2 * guarantee.rho))
+    else:
+        hint = "calibrate.laplace"
+        approximate = _approximate(guarantee, where, "discrete Gaussian noise", hint)
+
+        def delta(mu: float) -> float:
+            cost = up(coordinates * (mu / sensitivity) ** 2, 8)
+            return GridGaussian(mu, cost).delta(approximate.epsilon)
+
+        mu = largest_private(delta, approximate.delta, _mu(approximate))
+        variance = up((sensitivity / mu) ** 2)
+    if variance < gaussian_profiles.GRID_LEAST_VARIANCE:
+        hint = "refine the grid: at a quarter of its step the same statistic is four times as large"
+        rule = "at least four grid units of noise, for this guarantee"
+        raise arguments.rejection("sensitivity", where, rule, sensitivity, hint)
+    return variance
+
+
+def sketch(
+    guarantee: Guarantee,
+    rows: float,
+    bound: float,
+    neighbours: str = Neighbours.ADD_REMOVE,
+) -> float:
+    """Return the ridge w² that makes a Gaussian sketch of `rows` rows private.
+
+    Requires: data rows of norm at most `bound`; `rows` is public. The sketch is drawn from
+    N(0, AᵀA + w²I).
+    Promises: `ApproxDP` as asked; w² is the least, rounded up.
+    """
+    rows = arguments.integer(rows, "rows", "calibrate.sketch", low=1, high=MOST_DEGREES)
+    return _ridge("calibrate.sketch", guarantee, rows, bound, neighbours)
+
+
+def inverse_wishart(
+    guarantee: Guarantee,
+    degrees: float,
+    bound: float,
+    neighbours: str = Neighbours.ADD_REMOVE,
+) -> float:
+    """Return the ridge ψ that makes one draw M, M⁻¹ ~ Wishart((AᵀA + ψI)⁻¹, degrees), private.
+
+    Requires: data rows of norm at most `bound`; `degrees` is public and at least the dimension.
+    Promises: `ApproxDP` as asked; ψ is the least, rounded up.
+    """
+    where = "calibrate.inverse_wishart"
+    degrees = arguments.real(degrees, "degrees", where, low=1, high=MOST_DEGREES)
+    return _ridge(where, guarantee, degrees, bound, neighbours)
+
+
+def additive_wishart(  # noqa: PLR0913 - the guarantee, four public facts of the release, and a cap
+    guarantee: Guarantee,
+    dimension: int,
+    bound: float,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    scale: float | None = None,
+    *,
+    most_degrees: int = DEFAULT_MOST_DEGREES,
+) -> tuple[int, float]:
+    """Return (degrees k, scale τ) of the Wishart(τ²I, k) noise that makes AᵀA + N private.
+
+    Requires: data rows of norm at most `bound`.
+    Promises: `ApproxDP` as asked. With a `scale`: the least k. Without: the pair with the least
+    off-diagonal noise τ²√k among k ≤ `most_degrees`, τ rounded up. Under add_remove that noise
+    falls with k, so k is the cap; the replace bound may be best at fewer degrees.
+    """
+    where = "calibrate.additive_wishart"
+    approximate = _approximate(guarantee, where, "Wishart noise", "calibrate.laplace")
+    dimension = arguments.integer(dimension, "dimension", where, low=1)
+    bound = arguments.positive(bound, "bound", where)
+    relation = Neighbours.parse(neighbours, where, wishart_profiles.SUPPORTED)
+    if scale is not None:
+        scale = arguments.positive(scale, "scale", where)
+        ratio = up((bound / scale) ** 2)
+        return _least_degrees(approximate, dimension, ratio, relation, where), scale
+    most_degrees = arguments.integer(
+        most_degrees, "most_degrees", where, low=dimension + 2, high=MOST_DEGREES
+    )
+    degrees, ratio = (
+        most_degrees,
+        _wishart_ratio(approximate, most_degrees - dimension + 1, relation),
+    )
+    if relation is Neighbours.REPLACE:
+        degrees, ratio = _least_noise(approximate, dimension, degrees, ratio)
+    return degrees, up(bound / math.sqrt(ratio))
+
+
+def _above(value: float) -> float:
+    """Return the next float: one correctly rounded operation is less than that off."""
+    return math.nextafter(value, math.inf)
+
+
+def _approximate(guarantee: Guarantee, where: str, noise: str, pure: str) -> ApproxDP:
+    """Return the guarantee as the (ε, δ), δ > 0, to which a profile is inverted."""
+    rule = "an ApproxDP guarantee with δ above 0"
+    if isinstance(guarantee, PureDP) or (isinstance(guarantee, ApproxDP) and guarantee.delta == 0):
+        hint = f"{noise} has unbounded loss and is never pure: give a δ, or use {pure}"
+        raise arguments.rejection("guarantee", where, rule, guarantee, hint)
+    if not isinstance(guarantee, ApproxDP):
+        hint = f"no theorem gives {noise} a guarantee of this kind: ask for ApproxDP(ε, δ)"
+        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+    return guarantee
+
+
+def _pure_loss(rho: float) -> float:
+    """Return the largest ε with ε·tanh(ε/2) ≤ ρ, rounded down."""
+    root = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 2)
+    return down(float(root), 64)
+
+
+def _mu(guarantee: ApproxDP) -> float:
+    """Return the largest μ whose Gaussian profile keeps (ε, δ)."""
+    z = math.sqrt(2 * math.log(1 / guarantee.delta))
+    guess = 2 * guarantee.epsilon / (z + math.sqrt(z * z + 2 * guarantee.epsilon))
+    guess = max(guess, guarantee.delta)
+    return largest_private(
+        partial(gaussian_delta, guarantee.epsilon), guarantee.delta, guess, to_the_last=True
+    )
+
+
+def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:  # noqa: ANN401
+    approximate = _approximate(guarantee, where, "a Gaussian sketch", "calibrate.laplace")
+    bound = arguments.positive(bound, "bound", where)
+    relation = Neighbours.parse(neighbours, where, sketch_profiles.SUPPORTED)
+    # In the limit of many rows the pair is Gaussian, with μ² = rows·s²/2, or twice that.
+    pairs = 2 if relation is Neighbours.REPLACE else 1
+    guess = _mu(approximate) * math.sqrt(2 / (pairs * degrees))
+    ratio = largest_private(
+        lambda s: Sketch(degrees, s, relation).delta(approximate.epsilon),
+        approximate.delta,
+        guess,
+        to_the_last=relation is Neighbours.ADD_REMOVE,
+    )
+    return up(bound * bound / ratio, 2)
+
+
+def _wishart_ratio(guarantee: ApproxDP, m: int, relation: Neighbours) -> float:
+    """Return the largest B²/τ² that is private with m chi-square degrees."""
+    epsilon, shape = guarantee.epsilon, m / 2
+    guess = min(_mu(guarantee) * math.sqrt(2 * m), m)
+    if relation is Neighbours.ADD_REMOVE:
+        return largest_private(
+            lambda b: one_step_delta(epsilon, shape, b / 2), guarantee.delta, guess
+        )
+    search = _TwoSteps(epsilon)
+    ratio = largest_private(lambda b: search.delta(shape, b / 2), guarantee.delta, guess / 2)
+    # The profile, which looks for its split from scratch, has the last word.
+    hair = ULP
+    while AdditiveWishart(m, 1, ratio, relation).delta(epsilon) > guarantee.delta:
+        ratio *= 1 - hair
+        hair *= 4
+    return ratio
+
+
+class _TwoSteps:
+    """The two-step bound along a search: each split is looked for near the last one."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = epsilon
+        self.near: float | None = None
+
+    def delta(self, shape: float, shift: float) -> float:
+        """Return δ of a replacement, rounded up."""
+        split = best_split(self.epsilon, shape, shift, self.near)
+        self.near = split.fraction if split.log_delta < 0 else None
+        return split_delta(split, self.epsilon)
+
+
+def _least_noise(guarantee: ApproxDP, dimension: int, cap: int, ratio: float) -> tuple[int, float]:
+    """Return the degrees up to `cap`, and their ratio, with the least √k/ratio under replace.
+
+    That noise falls with k, or falls and then rises (tests/privacy/test_calibrate.py): then the
+    degrees where it turns are found by bisection, to within a thousandth.
+    """
+
+    def falling(k: int, ratio: float) -> bool:
+        """Return whether fewer degrees, at the same noise, would not be private.
+
+        Slightly fewer; half, where so many of them hardly differ.
+        """
+        fewer = max(math.floor(k * (0.99 if k < 5000 else 0.5)), dimension + 2)
+        same_noise = ratio * math.sqrt(fewer / k)
+        profile = AdditiveWishart(fewer, dimension, same_noise, Neighbours.REPLACE)
+        return fewer == k or profile.delta(guarantee.epsilon) > guarantee.delta
+
+    if falling(cap, ratio):
+        return cap, ratio
+    low, high = dimension + 2, cap
+    best = (cap, ratio)
+    while high - low > max(1, high // 1000):
+        middle = math.isqrt(low * high)
+        ratio = _wishart_ratio(guarantee, middle - dimension + 1, Neighbours.REPLACE)
+        best = min(best, (middle, ratio), key=lambda pair: math.sqrt(pair[0]) / pair[1])
+        low, high = (middle, high) if falling(middle, ratio) else (low, middle)
+    return best
+
+
+def _least_degrees(
+    guarantee: ApproxDP, dimension: int, ratio: float, relation: Neighbours, where: str
+) -> int:
+    """Return the least k ≥ dimension + 2 that is private.
+
+    The profile is defined for real degrees and falls with them, so a real root comes first; the
+    integers beside it are then tested themselves.
+    """
+    epsilon, shift, mu = guarantee.epsilon, ratio / 2, _mu(guarantee)
+    # In the limit of many degrees the pair is Gaussian, with μ² = ratio²/(2m); a replacement
+    # is about twice as far apart.
+    delta: Callable[[float, float], float]
+    if relation is Neighbours.REPLACE:
+        delta, guess = _TwoSteps(epsilon).delta, (ratio / mu) ** 2 + ratio
+    else:
+        delta, guess = partial(one_step_delta, epsilon), (ratio / mu) ** 2 / 4 + ratio
+    # Below the ratio the row shows for certain: fewest degrees need P(χ²₃ < ratio) ≤ δ at least.
+    if gammainc(1.5, shift) <= guarantee.delta and delta(1.5, shift) <= guarantee.delta:
+        return dimension + 2
+    shape = 1.5 + smallest_private(
+        lambda x: delta(1.5 + x, shift), guarantee.delta, guess, roughly=True
+    )
+    m = math.ceil(2 * shape)
+    if m > MOST_DEGREES:
+        hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
+        rule = f"large enough for at most {MOST_DEGREES} degrees"
+        raise arguments.rejection("scale", where, rule, ratio, hint)
+    while m > 3 and delta((m - 1) / 2, shift) <= guarantee.delta:
+        m -= 1
+    # The profile has the last word.
+    while AdditiveWishart(m, 1, ratio, relation).delta(epsilon) > guarantee.delta:
+        m += 1
+    return m + dimension - 1

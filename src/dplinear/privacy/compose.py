@@ -1,0 +1,186 @@
+"""Composition: what several releases from one table promise together.
+
+Two different questions have two different types. A *fixed* list of releases, settled before the
+first is made, composes into a `Profile` or a guarantee, as tightly as mathematics allows. When
+later releases are chosen after seeing earlier ones, only a `Filter` is valid: it admits spends
+while their exact sum stays within a budget set beforehand.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Self, TypeVar
+
+from dplinear import arguments
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.profiles.base import Profile
+from dplinear.privacy.profiles.gaussian import Gaussian
+from dplinear.privacy.rounding import up
+
+
+def guarantees(parts: Sequence[Guarantee]) -> Guarantee:
+    """Return what a fixed list of guarantees promises together.
+
+    All of a kind: ε, (ε and δ), ρ, μ² or bits add up. Pure, Gaussian and concentrated ones mixed:
+    ρ adds up. (For a tighter account of a mixture, compose the mechanisms' profiles.)
+    """
+    where = "compose.guarantees"
+    checked = _checked(parts, (PureDP, ApproxDP, ZCDP, GDP, MIDP), where, "guarantees")
+    kinds = {type(part) for part in checked}
+    if kinds == {GDP}:
+        return GDP(_root(_sum_of_squares(p.mu for p in checked if isinstance(p, GDP))))
+    if kinds == {PureDP}:
+        return PureDP(_sum(p.epsilon for p in checked if isinstance(p, PureDP)))
+    if kinds == {MIDP}:
+        return MIDP(_sum(p.bits for p in checked if isinstance(p, MIDP)))
+    if kinds <= {PureDP, ApproxDP}:
+        pairs = [part.to(ApproxDP) for part in checked]
+        return ApproxDP(_sum(p.epsilon for p in pairs), _sum(p.delta for p in pairs))
+    if kinds <= {PureDP, ZCDP, GDP}:
+        return ZCDP(_sum(part.to(ZCDP).rho for part in checked))
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise arguments.rejection(
+        "parts", where, "guarantees that compose with each other", names, "compose their profiles"
+    )
+
+
+def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Profile:
+    """Return the profile of a fixed list of mechanisms run on the same table.
+
+    Gaussian ones compose exactly (μ² adds up). Any other mixture goes through privacy-loss
+    distributions, discretised pessimistically on a grid of `interval` (by default fine enough for
+    the narrowest of them); that needs the extra `dplinear[accounting]`.
+    """
+    where = "compose.profiles"
+    checked = _checked(parts, (Profile,), where, "profiles")
+    relations = {part.neighbours for part in checked}
+    if len(relations) > 1:
+        names = ", ".join(sorted(relations))
+        raise arguments.rejection("parts", where, "profiles of one neighbour relation", names)
+    gaussians = [part for part in checked if isinstance(part, Gaussian)]
+    if len(gaussians) == len(checked):
+        total = _sum_of_squares(part.mu for part in gaussians)
+        return Gaussian(_root(total), relations.pop())
+    if len(checked) == 1:
+        return checked[0]
+    from dplinear.privacy.loss import composed  # noqa: PLC0415 - needs the accounting extra
+
+    if interval is not None:
+        interval = arguments.positive(interval, "interval", where)
+    return composed(checked, interval)
+
+
+class BudgetExceededError(Exception):
+    """A spend would exceed the budget, and was not admitted."""
+
+
+@dataclass(frozen=True)
+class Filter(ABC):
+    """A privacy filter: the only valid account of spends that are chosen adaptively.
+
+    Requires: `budget` is set before the first spend; every release spends *before* it reads.
+    Promises: whatever is admitted, in whatever order and however chosen, satisfies the budget as
+    a whole. Sums are exact fractions, so nothing is gained or lost by splitting a spend.
+    A filter is frozen: `after(spend)` returns the next one.
+    """
+
+    spent: Fraction = field(default=Fraction(0), kw_only=True)
+
+    @abstractmethod
+    def cost(self, spend: Guarantee) -> Fraction:
+        """Return what a spend costs in the filter's own unit, rounded up."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> Fraction:
+        """Return the budget in the filter's own unit."""
+
+    @property
+    def remaining(self) -> Fraction:
+        """Return what is left, in the filter's own unit."""
+        return self.limit - self.spent
+
+    def admits(self, spend: Guarantee) -> bool:
+        """Return whether the spend still fits."""
+        return self.cost(spend) <= self.remaining
+
+    def after(self, spend: Guarantee) -> Self:
+        """Return the filter with the spend admitted, or raise."""
+        cost = self.cost(spend)
+        if cost > self.remaining:
+            raise BudgetExceededError(
+                f"The spend {spend} costs {float(cost):g}, "
+                f"and {float(self.remaining):g} of {float(self.limit):g} are left.\n\n"
+                "Hint: ask for a weaker guarantee; a budget cannot be raised once it is in use."
+            )
+        return replace(self, spent=self.spent + cost)
+
+
+@dataclass(frozen=True)
+class ZCDPFilter(Filter):
+    """Admits spends while Σρ stays within the budget.
+
+    Feldman and Zrnic 2021 (arXiv 2008.11193v4); Whitehouse et al. 2023 (arXiv 2203.05481v3).
+    Takes `ZCDP`, `GDP` (ρ = μ²/2) and `PureDP` (ρ = ε·tanh(ε/2)).
+    """
+
+    budget: ZCDP
+
+    @property
+    def limit(self) -> Fraction:
+        """Return ρ."""
+        return Fraction(self.budget.rho)
+
+    def cost(self, spend: Guarantee) -> Fraction:
+        """Return ρ of the spend."""
+        if isinstance(spend, GDP):
+            return Fraction(spend.mu) ** 2 / 2
+        return Fraction(spend.to(ZCDP).rho)
+
+
+@dataclass(frozen=True)
+class GDPFilter(Filter):
+    """Admits spends while Σμ² stays within the budget's μ².
+
+    Smith and Thakurta 2022 (arXiv 2210.17520v1): Gaussian mechanisms compose fully adaptively.
+    Takes `GDP`, and `PureDP` through the least μ it implies.
+    """
+
+    budget: GDP
+
+    @property
+    def limit(self) -> Fraction:
+        """Return μ²."""
+        return Fraction(self.budget.mu) ** 2
+
+    def cost(self, spend: Guarantee) -> Fraction:
+        """Return μ² of the spend."""
+        return Fraction(spend.to(GDP).mu) ** 2
+
+
+def _sum(values: Iterable[float]) -> float:
+    """Return the sum, exact until it is rounded up to a float."""
+    return up(float(sum(map(Fraction, values))), 1)
+
+
+def _sum_of_squares(values: Iterable[float]) -> Fraction:
+    return sum((Fraction(value) ** 2 for value in values), Fraction(0))
+
+
+def _root(value: Fraction) -> float:
+    return up(math.sqrt(value), 2)
+
+
+T = TypeVar("T")
+
+
+def _checked(parts: Iterable[T], kinds: tuple[type, ...], where: str, what: str) -> list[T]:
+    """Return the parts as a list, if there are any and all are of the kinds."""
+    if not isinstance(parts, list | tuple) or not parts:
+        raise arguments.mistyped("parts", where, f"a list of one or more {what}", parts)
+    for part in parts:
+        if not isinstance(part, kinds):
+            raise arguments.mistyped("parts", where, f"a list of {what}", part)
+    return list(parts)

@@ -1,0 +1,30 @@
+"""Which two tables a guarantee keeps apart. Always explicit, never guessed from the data."""
+
+from enum import StrEnum
+from typing import Any
+
+from dplinear import arguments
+
+
+class Neighbours(StrEnum):
+    """A neighbour relation.
+
+    `ADD_REMOVE`: one row more or less; the number of rows is private.
+    `REPLACE`: one row changed; the number of rows is public.
+    `ELEMENT`: one cell changed by at most a public amount; the number of rows is public.
+    """
+
+    ADD_REMOVE = "add_remove"
+    REPLACE = "replace"
+    ELEMENT = "element"
+
+    @classmethod
+    def parse(
+        cls,
+        value: Any,  # noqa: ANN401 - the caller's argument, of any type until it is checked
+        where: str,
+        allowed: "tuple[Neighbours, ...] | None" = None,
+    ) -> "Neighbours":
+        """Return the relation named by `value`, if `where` supports it."""
+        options = tuple(cls) if allowed is None else allowed
+        return cls(arguments.choice(value, "neighbours", where, options))

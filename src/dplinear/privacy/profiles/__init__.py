@@ -1,0 +1,28 @@
+"""Exact δ(ε) curves, one file for each family of noise.
+
+| profile | the pair of laws it describes |
+|---|---|
+| `Gaussian` | N(0, 1) against N(μ, 1): any Gaussian noise, and μ-GDP itself |
+| `GridGaussian` | discrete Gaussian noise on integer statistics |
+| `Laplace` | one Laplace law against a shifted one: vectors by their L1 sensitivity |
+| `Pure` | randomised response: the worst that pure ε allows |
+| `Sketch` | Gaussian sketches and inverse-Wishart draws |
+| `AdditiveWishart` | Wishart noise added to a second-moment matrix |
+"""
+
+from dplinear.privacy.profiles.base import Directions, Profile
+from dplinear.privacy.profiles.gaussian import Gaussian, GridGaussian
+from dplinear.privacy.profiles.laplace import Laplace, Pure
+from dplinear.privacy.profiles.sketch import Sketch
+from dplinear.privacy.profiles.wishart import AdditiveWishart
+
+__all__ = [
+    "AdditiveWishart",
+    "Directions",
+    "Gaussian",
+    "GridGaussian",
+    "Laplace",
+    "Profile",
+    "Pure",
+    "Sketch",
+]

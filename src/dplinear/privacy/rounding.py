@@ -1,0 +1,15 @@
+"""Rounding to the private side: every published figure errs towards less privacy claimed."""
+
+import math
+
+ULP = 2.0**-52
+
+
+def up(value: float, ulps: int = 4) -> float:
+    """Return a float above `value` by `ulps` units in the last place (0 stays 0)."""
+    return value + ulps * ULP * abs(value) if math.isfinite(value) else value
+
+
+def down(value: float, ulps: int = 4) -> float:
+    """Return a float below `value` by `ulps` units in the last place (0 stays 0)."""
+    return value - ulps * ULP * abs(value) if math.isfinite(value) else value

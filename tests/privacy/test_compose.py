@@ -1,0 +1,149 @@
+"""Composition: exact where a theorem is, pessimistic where it is numerical, adaptive in filters."""
+
+import dataclasses
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose
+from dplinear.privacy.profiles import AdditiveWishart, Gaussian, Laplace, Profile, Pure, Sketch
+
+positive = st.floats(1e-6, 10)
+
+
+def test_gaussians_add_in_squares() -> None:
+    assert compose.profiles([Gaussian(0.3), Gaussian(0.4)]).mu == pytest.approx(0.5)  # type: ignore[attr-defined]
+    total = compose.guarantees([GDP(0.3), GDP(0.4)])
+    assert isinstance(total, GDP)
+    assert total.mu == pytest.approx(0.5)
+
+
+@given(st.lists(positive, min_size=1, max_size=8))
+def test_sums_are_rounded_up(values: list[float]) -> None:
+    exact = sum(map(Fraction, values))
+    pure = compose.guarantees([PureDP(v) for v in values])
+    assert isinstance(pure, PureDP)
+    assert exact <= Fraction(pure.epsilon) <= exact * (1 + Fraction(1, 10**14))
+    squares = sum(Fraction(v) ** 2 for v in values)
+    gaussian = compose.guarantees([GDP(v) for v in values])
+    assert isinstance(gaussian, GDP)
+    assert squares <= Fraction(gaussian.mu) ** 2 <= squares * (1 + Fraction(1, 10**14))
+
+
+def test_mixed_guarantees() -> None:
+    mixed = compose.guarantees([PureDP(1), ZCDP(0.5), GDP(1)])
+    assert isinstance(mixed, ZCDP)
+    assert mixed.rho == pytest.approx(np.tanh(0.5) + 0.5 + 0.5)
+    both = compose.guarantees([PureDP(1), ApproxDP(1, 1e-6)])
+    assert isinstance(both, ApproxDP)
+    assert (both.epsilon, both.delta) == pytest.approx((2, 1e-6))
+    bits = compose.guarantees([MIDP(0.1), MIDP(0.2)])
+    assert isinstance(bits, MIDP)
+    assert bits.bits == pytest.approx(0.3)
+    with pytest.raises(ValueError, match="guarantees that compose with each other"):
+        compose.guarantees([ApproxDP(1, 1e-6), GDP(1)])
+    with pytest.raises(TypeError, match="a list of one or more guarantees"):
+        compose.guarantees([])
+    with pytest.raises(TypeError, match="a list of guarantees"):
+        compose.guarantees([1.0])  # type: ignore[list-item]
+
+
+@pytest.mark.accounting
+def test_a_mixture_dominates_the_exact_composition() -> None:
+    from dplinear.privacy.loss import composed  # noqa: PLC0415 - needs the extra
+
+    # Three Gaussians through the numerical road, against the exact sum.
+    numerical = composed([Gaussian(0.3)] * 3, None)
+    exact = compose.profiles([Gaussian(0.3)] * 3)
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
+        ratio = numerical.delta(epsilon) / exact.delta(epsilon)
+        assert 1 <= ratio < 1 + 1e-3
+
+
+@pytest.mark.accounting
+def test_pure_losses_compose_as_binomial_sums() -> None:
+    # k-fold randomised response has a closed form (Kairouz, Oh and Viswanath 2015).
+    from scipy.stats import binom  # noqa: PLC0415
+
+    count, loss = 4, 0.25
+    composed = compose.profiles([Pure(loss)] * count, interval=loss / 64)
+    p = np.exp(loss) / (1 + np.exp(loss))
+    losses = (2 * np.arange(count + 1) - count) * loss
+    masses = binom.pmf(np.arange(count + 1), count, p)
+    for epsilon in (0.0, 0.1, 0.5, 0.9):
+        exact = float(np.sum(masses * np.maximum(-np.expm1(epsilon - losses), 0)))
+        assert exact * (1 - 1e-9) <= composed.delta(epsilon) <= exact * (1 + 1e-3) + 1e-12
+
+
+@pytest.mark.accounting
+def test_sketches_compose_into_a_taller_sketch() -> None:
+    # r rows and r rows are 2r rows: an exact oracle for an asymmetric pair, direction by direction.
+    composed = compose.profiles([Sketch(40, 0.05), Sketch(40, 0.05)])
+    exact = Sketch(80, 0.05)
+    swapped = compose.profiles([Sketch(40, 0.05, inverse=True)] * 2)
+    for epsilon in (0.2, 0.7, 1.5):
+        assert 1 <= composed.delta(epsilon) / exact.delta(epsilon) < 1 + 1e-3
+        assert swapped.delta(epsilon) == pytest.approx(composed.delta(epsilon), rel=1e-9)
+
+
+@pytest.mark.accounting
+def test_replace_bounds_compose_too() -> None:
+    parts: list[Profile] = [
+        AdditiveWishart(62, 5, 1.0, Neighbours.REPLACE),
+        Laplace(0.2, Neighbours.REPLACE),
+    ]
+    composed = compose.profiles(parts)
+    assert composed.delta(1.2) <= parts[0].delta(1.0) + 1e-12
+    assert composed.delta(1.0) >= parts[0].delta(1.0) * (1 - 1e-9)
+    assert composed.neighbours is Neighbours.REPLACE
+
+
+def test_one_relation_at_a_time() -> None:
+    with pytest.raises(ValueError, match="profiles of one neighbour relation"):
+        compose.profiles([Gaussian(1), Gaussian(1, Neighbours.REPLACE)])
+
+
+def test_without_the_extra_a_mixture_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    with pytest.raises(ImportError, match=r"pip install 'dplinear\[accounting\]'"):
+        compose.profiles([Gaussian(1), Laplace(1)])
+
+
+@settings(max_examples=200)
+@given(positive, st.lists(positive, max_size=12))
+def test_a_filter_never_admits_more_than_its_budget(budget: float, spends: list[float]) -> None:
+    account = compose.ZCDPFilter(ZCDP(budget))
+    admitted = Fraction(0)
+    for rho in spends:
+        if account.admits(ZCDP(rho)):
+            account = account.after(ZCDP(rho))
+            admitted += Fraction(rho)
+        else:
+            with pytest.raises(compose.BudgetExceededError, match="are left"):
+                account.after(ZCDP(rho))
+    assert account.spent == admitted <= Fraction(budget)
+    assert account.remaining == Fraction(budget) - admitted
+
+
+def test_filters_price_each_kind() -> None:
+    concentrated = compose.ZCDPFilter(ZCDP(1))
+    assert concentrated.cost(GDP(1)) == Fraction(1, 2)
+    assert float(concentrated.cost(PureDP(1))) == pytest.approx(np.tanh(0.5))
+    gaussian = compose.GDPFilter(GDP(1))
+    assert gaussian.cost(GDP(0.5)) == Fraction(1, 4)
+    assert gaussian.after(GDP(0.6)).after(GDP(0.6)).admits(GDP(0.6)) is False
+    for account, spend in ((concentrated, ApproxDP(1, 1e-6)), (gaussian, ZCDP(0.1))):
+        with pytest.raises(TypeError, match="No theorem"):
+            account.cost(spend)
+
+
+def test_a_filter_is_a_type_of_its_own() -> None:
+    account = compose.GDPFilter(GDP(1))
+    assert isinstance(account, compose.Filter)
+    assert not isinstance(account, Profile)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        account.spent = Fraction(0)  # type: ignore[misc]

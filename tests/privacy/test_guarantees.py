@@ -1,0 +1,159 @@
+"""Guarantees are frozen values; conversions exist where a theorem gives them, and only there."""
+
+import dataclasses
+import math
+
+import mpmath
+import pytest
+from flint import arb
+
+from dplinear.privacy import (
+    GDP,
+    MIDP,
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    Neighbours,
+    NoConversionError,
+    PureDP,
+)
+from dplinear.privacy.conversions import zcdp_delta, zcdp_epsilon
+
+KINDS = (PureDP, ApproxDP, ZCDP, GDP, MIDP)
+ALL: list[Guarantee] = [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GDP(1), MIDP(0.5)]
+ARROWS = {
+    (PureDP, ApproxDP),
+    (PureDP, ZCDP),
+    (PureDP, GDP),
+    (PureDP, MIDP),
+    (ZCDP, ApproxDP),
+    (ZCDP, MIDP),
+    (GDP, ApproxDP),
+    (GDP, ZCDP),
+    (GDP, MIDP),
+    (MIDP, ApproxDP),
+}
+
+
+def test_guarantees_are_frozen_and_comparable() -> None:
+    assert PureDP(1) == PureDP(1.0)
+    assert len({GDP(1), GDP(1.0), GDP(2)}) == 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PureDP(1).epsilon = 2  # type: ignore[misc]
+    assert str(ApproxDP(1, 1e-6)) == "ε = 1, δ = 1e-06"
+
+
+@pytest.mark.parametrize("guarantee", ALL, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_theorems_convert(guarantee: Guarantee, kind: type[PureDP]) -> None:
+    if type(guarantee) is kind:
+        assert guarantee.to(kind) is guarantee
+    elif (type(guarantee), kind) in ARROWS:
+        assert type(guarantee.to(kind, delta=1e-6)) is kind
+    else:
+        with pytest.raises(NoConversionError, match=r"No theorem turns .* into .*\n\nHint: "):
+            guarantee.to(kind, delta=1e-6)
+
+
+def test_conversion_to_approximate_needs_a_delta() -> None:
+    with pytest.raises(ValueError, match=r"'delta' parameter of GDP\.to must be given"):
+        GDP(1).to(ApproxDP)
+    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
+        ZCDP(1).to(ApproxDP, delta=0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0, 30.0])
+def test_pure_implies_the_concentration_of_randomised_response(epsilon: float) -> None:
+    rho = PureDP(epsilon).to(ZCDP).rho
+    mpmath.mp.dps = 40
+    e = mpmath.mpf(epsilon)
+    for order in (1.0001, 1.5, 2, 5, 50, 1000):
+        a = mpmath.mpf(order)
+        renyi = mpmath.log(mpmath.cosh((a - 0.5) * e) / mpmath.cosh(e / 2)) / (a - 1)
+        assert rho * a >= renyi
+    assert rho <= epsilon**2 / 2
+    assert rho == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0, 30.0])
+def test_pure_implies_the_least_gaussian_trade_off(epsilon: float) -> None:
+    # The trade-off of randomised response has its corner at 1/(1+e^ε); G_μ must pass below it.
+    mu = arb(PureDP(epsilon).to(GDP).mu)
+    corner = 1 / (1 + arb(epsilon).exp())
+
+    def fixed_point(m: arb) -> arb:
+        return (m / 2 / arb(2).sqrt()).erfc() / 2
+
+    assert fixed_point(mu) <= corner
+    assert fixed_point(mu * (1 - 1e-9)) > corner
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.01, 0.5, 10.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01])
+def test_concentrated_to_approximate_is_the_known_infimum(rho: float, delta: float) -> None:
+    epsilon = zcdp_epsilon(rho, delta)
+    mpmath.mp.dps = 40
+
+    def bound(order: mpmath.mpf) -> mpmath.mpf:
+        exponent = (order - 1) * (order * mpmath.mpf(rho) - mpmath.mpf(epsilon))
+        return mpmath.exp(exponent) / (order - 1) * (1 - 1 / order) ** order
+
+    orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(i) / 400) for i in range(-1600, 2400)]
+    best = min(bound(a) for a in orders)
+    assert best <= delta * (1 + 0.02)  # the grid of orders is that coarse
+    assert zcdp_delta(rho, epsilon) <= delta * (1 + 1e-9)
+    if epsilon > 0:
+        assert zcdp_delta(rho, epsilon * 0.99) > delta
+
+
+def test_gaussian_is_tighter_through_its_own_profile() -> None:
+    direct = GDP(0.5).to(ApproxDP, delta=1e-6).epsilon
+    through = GDP(0.5).to(ZCDP).to(ApproxDP, delta=1e-6).epsilon
+    assert direct < through
+
+
+@pytest.mark.parametrize("bits", [1e-6, 1e-3, 0.1, 0.5, 0.99])
+def test_mutual_information_to_total_variation_is_exact(bits: float) -> None:
+    found = MIDP(bits).to(ApproxDP)
+    assert found.epsilon == 0
+    mpmath.mp.dps = 40
+
+    def information(delta: mpmath.mpf) -> mpmath.mpf:
+        p = (1 + delta) / 2
+        return 1 + p * mpmath.log(p, 2) + (1 - p) * mpmath.log(1 - p, 2)
+
+    delta = mpmath.mpf(found.delta)
+    assert information(delta) >= bits
+    assert information(delta * (1 - mpmath.mpf("1e-9"))) < bits
+    assert found.delta <= math.sqrt(2 * bits * math.log(2)) * (1 + 1e-12)
+
+
+def test_a_whole_bit_says_nothing() -> None:
+    with pytest.raises(ValueError, match="one bit already tells two values apart"):
+        MIDP(1).to(ApproxDP)
+
+
+def test_information_from_divergence() -> None:
+    assert GDP(1).to(MIDP).bits == pytest.approx(0.5 / math.log(2), rel=1e-14)
+    assert ZCDP(0.5).to(MIDP).bits == pytest.approx(0.5 / math.log(2), rel=1e-14)
+    assert PureDP(1).to(MIDP).bits == pytest.approx(math.tanh(0.5) / math.log(2), rel=1e-14)
+
+
+def test_groups() -> None:
+    assert PureDP(0.5).group(2) == PureDP(1)
+    assert ZCDP(0.5).group(3) == ZCDP(4.5)
+    assert GDP(0.5).group(2) == GDP(1)
+    pair = ApproxDP(0.5, 1e-6).group(2)
+    assert pair.epsilon == 1
+    assert pair.delta == pytest.approx(1e-6 * (1 + math.exp(0.5)), rel=1e-12)
+    assert pair.delta >= 1e-6 * (1 + math.exp(0.5))
+    with pytest.raises(ValueError, match=r"'size' parameter of ApproxDP\.group"):
+        ApproxDP(10, 0.1).group(5)
+    with pytest.raises(TypeError, match="an integer of at least 1"):
+        GDP(1).group(1.5)  # type: ignore[arg-type]
+
+
+def test_neighbours_are_named() -> None:
+    assert Neighbours.parse("replace", "here") is Neighbours.REPLACE
+    with pytest.raises(ValueError, match="'neighbours' parameter of here must be one of 'add_rem"):
+        Neighbours.parse("swap", "here")

@@ -1,0 +1,90 @@
+"""The published constants, and what they really guarantee."""
+
+import math
+
+import pytest
+
+from dplinear.privacy import MIDP, ApproxDP, Neighbours, calibrate, paper
+
+GUARANTEES = [ApproxDP(0.1, 1e-6), ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-9)]
+
+
+@pytest.mark.parametrize(("epsilon", "dimension", "k"), [(0.1, 40, 42605), (1, 5, 430)])
+def test_additive_wishart_degrees_as_printed(epsilon: float, dimension: int, k: int) -> None:
+    assert paper.additive_wishart(ApproxDP(epsilon, 1e-6), dimension).value == k
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_published_noise_is_sound_but_loose(guarantee: ApproxDP) -> None:
+    published = [
+        (paper.analyze_gauss(guarantee, 1.0), calibrate.gaussian(guarantee, 1.0)),
+        (paper.sketch(guarantee, 80, 1.0), calibrate.sketch(guarantee, 80, 1.0)),
+        (
+            paper.inverse_wishart(guarantee, 80, 1.0),
+            calibrate.inverse_wishart(guarantee, 80, 1.0),
+        ),
+        (
+            paper.additive_wishart(guarantee, 40),
+            calibrate.additive_wishart(guarantee, 40, 1.0, scale=1.0)[0],
+        ),
+    ]
+    for constant, exact in published:
+        held = constant.holds()
+        assert held is not None
+        assert held.epsilon < guarantee.epsilon
+        assert constant.value > 1.2 * exact
+
+
+def test_ridges_are_five_to_ten_times_too_large() -> None:
+    for guarantee in GUARANTEES[:2]:
+        ratio = paper.sketch(guarantee, 80, 1.0).value / calibrate.sketch(guarantee, 80, 1.0)
+        assert 5 < ratio < 10
+
+
+def test_replacing_a_row_is_further_than_adding_one() -> None:
+    guarantee = ApproxDP(1, 1e-6)
+    one = paper.analyze_gauss(guarantee, 1.0).holds()
+    two = paper.analyze_gauss(guarantee, 1.0, Neighbours.REPLACE).holds()
+    assert one is not None
+    assert two is not None
+    assert two.epsilon > one.epsilon
+
+
+def test_cells_in_bits() -> None:
+    constant = paper.mutual_information(0.5)
+    assert constant.value == pytest.approx(1.0)
+    assert constant.profile is not None
+    assert constant.profile.neighbours is Neighbours.ELEMENT
+    assert math.sqrt(constant.value) == pytest.approx(calibrate.gaussian(MIDP(0.5), 2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "k", "failure"), [(3, 2, 1.10), (10, 3, 2.23), (50, 10, 0.34), (100, 20, 0.0045)]
+)
+def test_projected_rows_claim_nothing_where_their_delta_exceeds_one(
+    dimension: int, k: int, failure: float
+) -> None:
+    constant = paper.projected_rows(dimension, k)
+    assert constant.value == pytest.approx(2 * math.sqrt(k))
+    assert constant.profile is None
+    assert constant.holds() is None
+    if failure >= 1:
+        assert constant.claimed is None
+    else:
+        assert constant.claimed is not None
+        assert constant.claimed.delta == pytest.approx(failure, rel=0.02)
+
+
+def test_coinpress_spends_less_than_it_is_given() -> None:
+    assert {k: round(v, 3) for k, v in paper.COINPRESS_SPENDS.items()} == {
+        3: 0.55,
+        5: 0.567,
+        6: 0.7,
+    }
+
+
+def test_bad_arguments_get_the_sentence() -> None:
+    with pytest.raises(ValueError, match=r"'guarantee' parameter of paper\.sketch must be"):
+        paper.sketch(ApproxDP(1, 0), 80, 1.0)
+    with pytest.raises(TypeError, match=r"'guarantee' parameter of paper\.sketch must be"):
+        paper.sketch("1", 80, 1.0)  # type: ignore[arg-type]
