@@ -16,7 +16,7 @@ from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.rounding import up
 
 # Total variation between the discrete and the rounded Gaussian is at most this over the variance
-# (docs/noise.md, "The grid lemma"; asymptotically it is φ(1)/12 = 0.02016...).
+# (docs/noise.md, "Grid and continuous Gaussian"; asymptotically it is φ(1)/12 = 0.02016...).
 GRID_CONSTANT = 0.0203
 GRID_LEAST_VARIANCE = 121.0
 
@@ -54,8 +54,8 @@ class GridGaussian(Profile):
     Requires: an integer statistic whose neighbours differ by v with Σ vᵢ²/σᵢ² ≤ `mu`²;
     `inverse_variance` ≥ Σ 1/σᵢ² over all coordinates, in grid units, each σᵢ² ≥ 121.
     Promises: the better of two sound bounds on δ(ε): the continuous profile plus
-    (1 + e^ε)·0.0203·Σ 1/σᵢ² (docs/noise.md, "The grid lemma"), and the conversion of the exact
-    μ²/2-zCDP of the discrete Gaussian (Canonne, Kamath and Steinke 2020, arXiv 2004.00010v6).
+    (1 + e^ε)·0.0203·Σ 1/σᵢ² (docs/noise.md, "Grid and continuous Gaussian"), and the conversion of
+    the exact μ²/2-zCDP of the discrete Gaussian (Canonne, Kamath and Steinke 2020, arXiv 2004.00010v6).
     """
 
     mu: float

@@ -1,0 +1,64 @@
+"""The one error sentence: parameter, rule, what came; a hint on a line of its own."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dplinear import arguments
+
+
+@pytest.mark.parametrize("value", [1, 1.5, Fraction(1, 3), np.float32(0.5), np.int64(2)])
+def test_real_accepts_real_numbers(value: Any) -> None:
+    assert arguments.real(value, "x", "f") == float(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
+def test_real_rejects_what_is_not_finite(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^The 'x' parameter of f must be a finite number. Got "):
+        arguments.real(value, "x", "f")
+
+
+@pytest.mark.parametrize("value", ["1", None, True, 1j, [1.0], np.array([1.0]), Decimal(1)])
+def test_real_rejects_other_types(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^The 'x' parameter of f must be a finite number. Got "):
+        arguments.real(value, "x", "f")
+
+
+def test_the_sentence_names_the_interval_and_the_hint() -> None:
+    with pytest.raises(ValueError, match="delta") as caught:
+        arguments.real(
+            2, "delta", "release", low=0, high=1, open_low=True, open_high=True, hint="h"
+        )
+    expected = "The 'delta' parameter of release must be in (0, 1). Got 2.\n\nHint: h"
+    assert str(caught.value) == expected
+
+
+def test_long_values_are_shortened_to_one_line() -> None:
+    with pytest.raises(ValueError, match="one of") as caught:
+        arguments.choice("a\nb" * 100, "kind", "f", ["x"])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 140
+
+
+@pytest.mark.parametrize("value", [1.0, "1", None, True, np.float64(2)])
+def test_integer_rejects_other_types(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"an integer of at least 1"):
+        arguments.integer(value, "x", "f", low=1)
+
+
+def test_integer_keeps_its_bounds() -> None:
+    assert arguments.integer(np.int32(3), "x", "f", low=1, high=3) == 3
+    with pytest.raises(ValueError, match=r"an integer in \[1, 3\]. Got 4."):
+        arguments.integer(4, "x", "f", low=1, high=3)
+
+
+def test_rational_is_exact() -> None:
+    assert arguments.rational(0.1, "x", "f") == Fraction(0.1)
+    assert arguments.rational(Fraction(1, 3), "x", "f") == Fraction(1, 3)
+    for bad in (0, -1, Fraction(-1, 3), math.nan):
+        with pytest.raises(ValueError, match="a finite number above 0"):
+            arguments.rational(bad, "x", "f")

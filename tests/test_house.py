@@ -1,0 +1,62 @@
+"""What the house promises of itself: pins, dependencies, imports, and the demo."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def lower_bounds(requirements: list[str]) -> dict[str, str]:
+    pairs = (re.fullmatch(r"([\w.-]+)>=([\w.]+)", line) for line in requirements)
+    return {pair[1]: pair[2] for pair in pairs if pair}
+
+
+def test_lowest_versions_are_those_of_the_project() -> None:
+    allowed = lower_bounds(PROJECT["project"]["dependencies"])
+    assert len(allowed) == len(PROJECT["project"]["dependencies"])
+    lines = (ROOT / "requirements/lowest.in").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    assert pinned == allowed
+
+
+def test_requirements_are_pinned_by_hash_and_name_no_index() -> None:
+    for name in ("dev.txt", "lowest.txt"):
+        text = (ROOT / "requirements" / name).read_text()
+        entries = re.findall(r"^[\w.-]+==\S+ \\$", text, re.MULTILINE)
+        assert len(entries) > 8
+        assert text.count("--hash=sha256:") >= len(entries)
+        assert not re.search(r"index-url|find-links|trusted-host|https?://", text)
+
+
+def test_importing_the_library_loads_no_extra() -> None:
+    heavy = ("dp_accounting", "sklearn", "pandas", "polars", "dask", "pyspark", "opendp", "mpmath")
+    code = (
+        "import sys, dplinear.privacy, dplinear.noise.discrete;"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run(  # noqa: S603 - this interpreter, a literal program
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_demo_prints_the_calibration_table() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dplinear"], capture_output=True, text=True, check=True
+    )
+    for figure in ("42,605", "883", "274.4", "25.67"):
+        assert figure in done.stdout
+
+
+def test_random_generators_are_banned_outside_the_noise_room() -> None:
+    banned = PROJECT["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
+    assert set(banned) == {"numpy.random", "random", "secrets"}
+    for path in (ROOT / "src").rglob("*.py"):
+        if "noise" not in path.parts:
+            assert not re.search(
+                r"np\.random|numpy\.random|import (random|secrets)", path.read_text()
+            )
