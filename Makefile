@@ -53,7 +53,7 @@ demo: setup
 
 # Compile the hash-pinned requirements anew; no file may name an index.
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	--no-emit-find-links --no-emit-trusted-host --no-emit-options
+	--no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
 	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dev -o requirements/dev.txt pyproject.toml

@@ -55,7 +55,8 @@ class GridGaussian(Profile):
     `inverse_variance` ≥ Σ 1/σᵢ² over all coordinates, in grid units, each σᵢ² ≥ 121.
     Promises: the better of two sound bounds on δ(ε): the continuous profile plus
     (1 + e^ε)·0.0203·Σ 1/σᵢ² (docs/noise.md, "Grid and continuous Gaussian"), and the conversion of
-    the exact μ²/2-zCDP of the discrete Gaussian (Canonne, Kamath and Steinke 2020, arXiv 2004.00010v6).
+    the exact μ²/2-zCDP of the discrete Gaussian (Canonne, Kamath and Steinke 2020, arXiv
+    2004.00010v6).
     """
 
     mu: float
