@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.curator import Accumulator, Grid, Schema, SecondMoments
-from dplinear.curator.gram import gram_of_cells, merge
+from dplinear.curator.encoding import Encoder
+from dplinear.curator.gram import merge
 from dplinear.curator.grid import round_to_grid
 
 Seeded = Callable[[int], Any]
@@ -21,13 +22,13 @@ TINY = Schema({f"x{j}": (-1, 1) for j in range(6)}, row_norm=0.001)
 
 def exact(schema: Schema, block: npt.NDArray[Any]) -> SecondMoments:
     accumulator = Accumulator(schema)
-    accumulator.update(schema.encode_array(block, accumulator.scale))
+    accumulator.update_array(block)
     return accumulator.result()
 
 
 def integer_rows(schema: Schema, block: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
     grid = Grid.of(schema)
-    rounded = round_to_grid(grid, schema.encode_array(block, float(grid.cells)))
+    rounded = round_to_grid(grid, Encoder(schema, float(grid.cells)).array(block))
     return np.array([[int(cell) for cell in row] for row in rounded], object).reshape(rounded.shape)
 
 
@@ -149,5 +150,6 @@ def test_frozen_private_and_of_one_schema() -> None:
 
 
 def test_cells_that_are_none_become_zero() -> None:
-    cells = np.array([[np.nan, 5.0, -np.inf]] * 7)
-    assert (gram_of_cells(PLAIN, cells).integers == 2 * Grid.of(PLAIN).cells ** 2).all()
+    accumulator = Accumulator(PLAIN)
+    accumulator.update_cells(np.array([[np.nan, 5e9, -np.inf]] * 7))
+    assert (accumulator.result().integers == 2 * Grid.of(PLAIN).cells ** 2).all()

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dplinear.curator import Grid, Schema
+from dplinear.curator.encoding import Encoder
 
 PEOPLE = {
     "age": {"type": "integer", "low": 0, "high": 100, "missing_indicator": True},
@@ -199,7 +200,7 @@ def test_a_bad_number_changes_its_own_cell_only(cell: Any, expected: float) -> N
     column[:] = [0.25, cell, -0.25]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cells = schema.encode_columns({"x": column, "y": np.array([0.5, 0.5, 0.5])}, 3)
+        cells = Encoder(schema).columns({"x": column, "y": np.array([0.5, 0.5, 0.5])}, 3)
     assert cells.tolist() == [[1, 1, 1], [0.25, expected, -0.25], [0.5, 0.5, 0.5]]
 
 
@@ -262,7 +263,7 @@ def test_a_moment_has_the_same_bits_in_every_unit(column: Any) -> None:
     )
     feature = schema.features[1]
     want = (float(exact) - float(feature.centre)) * float(1 / feature.half_width)
-    assert schema.encode_columns({"t": column}, 2)[1].tolist() == [want, 0.0]
+    assert Encoder(schema).columns({"t": column}, 2)[1].tolist() == [want, 0.0]
 
 
 @given(st.data())
@@ -281,7 +282,7 @@ def test_a_row_is_encoded_alone(data: st.DataObject) -> None:
         for index, name in enumerate("abc"):
             columns[name] = np.empty(len(part), object)
             columns[name][:] = [row[index] for row in part]
-        return schema.encode_columns(columns, len(part))
+        return Encoder(schema).columns(columns, len(part))
 
     whole = encoded(rows)
     assert np.abs(whole).max() <= 1
@@ -297,9 +298,10 @@ def test_the_fast_path_has_the_same_bits(generator: Any) -> None:
     block[5, 0] = 1e308
     schema = Schema({"a": (-1, 1), "b": {"low": 0, "high": 3, "missing": 0.1}, "c": (-0.5, 2.5)})
     assert schema.is_plain
-    fast = schema.encode_array(block, 12345.0)
-    slow = schema.encode_columns({n: block[:, j] for j, n in enumerate("abc")}, 500, 12345.0)
-    assert np.array_equal(fast, slow)
+    encoder = Encoder(schema, 12345.0)
+    slow = encoder.columns({n: block[:, j] for j, n in enumerate("abc")}, 500)
+    for fast in (encoder.array(block), encoder.array(np.asfortranarray(block))):
+        assert np.array_equal(fast, slow)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 10, 40, 100, 1000, 5000])

@@ -7,5 +7,6 @@
 from dplinear.curator.gram import Accumulator, SecondMoments
 from dplinear.curator.grid import Grid
 from dplinear.curator.schema import Schema
+from dplinear.curator.sources import SourceError, second_moments
 
-__all__ = ["Accumulator", "Grid", "Schema", "SecondMoments"]
+__all__ = ["Accumulator", "Grid", "Schema", "SecondMoments", "SourceError", "second_moments"]

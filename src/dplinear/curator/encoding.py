@@ -7,138 +7,161 @@ bitwise function of that row alone. Bad cells become public constants (docs/sche
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dplinear.curator.cells import Cells, Floats, codes_of, numbers_of
-from dplinear.curator.columns import Category, Numeric
+from dplinear.curator.columns import Category, Column, Numeric
 from dplinear.curator.features import Comparison, Factor, Feature, Level, Missing, Power
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
     from dplinear.curator.schema import Schema
 
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
-def _slope(feature: Feature, scale: float) -> float:
-    return float(Fraction(scale) / feature.half_width)
-
-
-def _missing_cell(column: Numeric, feature: Feature, scale: float) -> float:
-    cell = (float(column.missing) - float(feature.centre)) * _slope(feature, scale)
-    return min(max(cell, -scale), scale)
-
-
-def encode_array(schema: Schema, block: Floats, scale: float) -> Floats:
-    """Encode plain float64 columns all at once, to the same bits as `encode_columns`."""
-    first = 1 if schema.has_intercept else 0
-    features = schema.features[first:]
-    slopes = np.array([_slope(feature, scale) for feature in features])
-    centres = np.array([float(feature.centre) for feature in features])
-    cells = np.empty((len(block), schema.dimension))
-    inner = cells[:, first:]
+def decode(schema: Schema, columns: Mapping[str, Cells]) -> dict[str, Floats]:
+    """Return each column as numbers (NaN where there is none) or level codes (-1: unseen)."""
     with np.errstate(all="ignore"):
-        np.subtract(block, centres, out=inner)
-        np.multiply(inner, slopes, out=inner)
-    np.clip(inner, -scale, scale, out=inner)
-    if inner.size and np.isnan(inner.min()):
-        replace = [
-            _missing_cell(column, feature, scale)
-            for column, feature in zip(schema.declared.values(), features, strict=True)
-            if isinstance(column, Numeric)
-        ]
-        np.copyto(inner, np.array(replace), where=np.isnan(inner))
-    cells[:, :first] = scale
-    return cells.T
+        return {name: _decoded(what, columns[name]) for name, what in schema.declared.items()}
 
 
-def encode_columns(schema: Schema, columns: Mapping[str, Cells], rows: int, scale: float) -> Floats:
-    """Return the cells of all features, feature by feature: shape (dimension, rows)."""
-    result = np.empty((schema.dimension, rows))
-    with np.errstate(all="ignore"):
-        table = _Table(schema, columns)
-        for row, feature in zip(result, schema.features, strict=True):
-            table.write(feature, row, scale)
-    return result
+def _decoded(column: Column, cells: Cells) -> Floats:
+    if isinstance(column, Numeric):
+        raw = numbers_of(column, cells)
+        return raw if column.type in {"number", "date"} else np.rint(raw)
+    codes = codes_of(column, cells).astype(np.float64)
+    if column.other is not None:
+        codes[codes < 0] = column.levels.index(column.other)
+    return codes
 
 
-class _Table:
-    """The decoded columns of one batch, each decoded once."""
+@dataclass(frozen=True)
+class _Line:
+    """A feature's affine map in float64: (x − centre)·slope, then the replacement of NaN."""
 
-    def __init__(self, schema: Schema, columns: Mapping[str, Cells]) -> None:
+    feature: Feature
+    centre: float
+    slope: float
+    missing: float
+
+
+class Encoder:
+    """The cells of a schema's features, times a public scale.
+
+    Promises: shape (dimension, rows), every cell in [−scale, scale]; column j is a bitwise function
+    of row j alone; nothing raises or warns because of a value.
+    """
+
+    def __init__(self, schema: Schema, scale: float = 1.0) -> None:
+        self.schema = schema
+        self.scale = scale
+        self._lines = [self._line(feature) for feature in schema.features]
+        first = 1 if schema.has_intercept else 0
+        self._centres = np.array([line.centre for line in self._lines[first:]])
+        self._slopes = np.array([line.slope for line in self._lines[first:]])
+        self._missing = np.array([line.missing for line in self._lines[first:]])
+
+    def _line(self, feature: Feature) -> _Line:
+        centre = float(feature.centre)
+        slope = float(Fraction(self.scale) / feature.half_width)
+        missing = 0.0
+        if feature.factors:
+            column = self.schema.declared[feature.factors[0].column]
+            if isinstance(column, Numeric):
+                cell = (float(column.missing) - centre) * slope
+                missing = min(max(cell, -self.scale), self.scale)
+        return _Line(feature, centre, slope, missing)
+
+    def columns(self, columns: Mapping[str, Cells], rows: int) -> Floats:
+        """Encode columns held as Arrow or NumPy arrays of equal length."""
+        return self.decoded(decode(self.schema, columns), rows)
+
+    def decoded(self, table: Mapping[str, Floats], rows: int) -> Floats:
+        """Encode what `decode` returned, or equal slices of it."""
+        cells = np.empty((self.schema.dimension, rows))
+        values = _Values(self.schema, table)
+        with np.errstate(all="ignore"):
+            for out, line in zip(cells, self._lines, strict=True):
+                factors = line.feature.factors
+                if not factors:
+                    out.fill(self.scale)
+                elif factors == (Power(factors[0].column, 1),):
+                    self._map(table[factors[0].column], line, out)
+                else:
+                    product = values.factor(factors[0])
+                    for factor in factors[1:]:
+                        product = np.multiply(product, values.factor(factor))
+                    self._map(product, line, out)
+        return cells
+
+    def _map(self, values: Floats, line: _Line, out: Floats) -> None:
+        np.subtract(values, line.centre, out=out)
+        np.multiply(out, line.slope, out=out)
+        np.clip(out, -self.scale, self.scale, out=out)
+        if out.size and np.isnan(out.min()):
+            np.copyto(out, line.missing, where=np.isnan(out))
+
+    def array(self, block: npt.NDArray[Any]) -> Floats:
+        """Encode a block of shape (rows, source columns), columns in the schema's order."""
+        fast = self.schema.is_plain and block.dtype.kind in "fiub" and block.dtype.itemsize <= 8
+        if not fast or isinstance(block, np.ma.MaskedArray):
+            names = enumerate(self.schema.columns)
+            return self.columns({name: block[:, index] for index, name in names}, len(block))
+        first = 1 if self.schema.has_intercept else 0
+        by_column = block.strides[0] < block.strides[1]
+        cells = np.empty((len(block), self.schema.dimension), order="F" if by_column else "C")
+        inner = cells[:, first:]
+        with np.errstate(all="ignore"):
+            if self._centres.any():
+                np.subtract(block, self._centres, out=inner)
+                np.multiply(inner, self._slopes, out=inner)
+            else:
+                np.multiply(block, self._slopes, out=inner)
+        np.clip(inner, -self.scale, self.scale, out=inner)
+        if inner.size and np.isnan(inner.min()):
+            np.copyto(inner, self._missing, where=np.isnan(inner))
+        cells[:, :first] = self.scale
+        return cells.T
+
+
+class _Values:
+    """The factors of derived features, from the clamped raw values of one block of rows."""
+
+    def __init__(self, schema: Schema, table: Mapping[str, Floats]) -> None:
         self._declared = schema.declared
-        self._columns = columns
-        self._raw: dict[str, Floats] = {}
+        self._table = table
         self._clamped: dict[str, Floats] = {}
-        self._codes: dict[str, Floats] = {}
 
-    def write(self, feature: Feature, out: Floats, scale: float) -> None:
-        """Write the feature's cells, times scale."""
-        if not feature.factors:
-            out.fill(scale)
-            return
-        first = feature.factors[0]
-        column = self._declared[first.column]
-        if feature.factors == (Power(first.column, 1),) and isinstance(column, Numeric):
-            np.subtract(self._numbers(first.column), float(feature.centre), out=out)
-            np.multiply(out, _slope(feature, scale), out=out)
-            np.clip(out, -scale, scale, out=out)
-            if out.size and np.isnan(out.min()):
-                np.copyto(out, _missing_cell(column, feature, scale), where=np.isnan(out))
-            return
-        np.copyto(out, self._factor(first))
-        for factor in feature.factors[1:]:
-            np.multiply(out, self._factor(factor), out=out)
-        np.subtract(out, float(feature.centre), out=out)
-        np.multiply(out, _slope(feature, scale), out=out)
-        np.clip(out, -scale, scale, out=out)
-
-    def _factor(self, factor: Factor) -> Floats:
-        name = factor.column
+    def factor(self, factor: Factor) -> Floats:
+        """Return a factor's values, row by row."""
+        column = self._table[factor.column]
         if isinstance(factor, Level):
-            return np.asarray(self._levels(name) == factor.code, dtype=np.float64)
+            return np.asarray(column == factor.code, dtype=np.float64)
         if isinstance(factor, Missing):
-            return np.asarray(np.isnan(self._numbers(name)), dtype=np.float64)
+            return np.asarray(np.isnan(column), dtype=np.float64)
+        base = self._values(factor.column)
         if isinstance(factor, Comparison):
-            holds = _COMPARE[factor.operator](self._values(name), float(factor.threshold))
+            holds = _COMPARE[factor.operator](base, float(factor.threshold))
             return np.asarray(holds, dtype=np.float64)
-        base = self._values(name)
         power = base.copy()
         for _ in range(factor.exponent - 1):
             power *= base
         return power
 
-    def _numbers(self, name: str) -> Floats:
-        """The raw numbers of a column, NaN where a cell holds none; integers rounded."""
-        if name not in self._raw:
-            column = self._declared[name]
-            assert isinstance(column, Numeric)  # noqa: S101 - by construction of the features
-            raw = numbers_of(column, self._columns[name])
-            self._raw[name] = np.rint(raw) if column.type in {"integer", "boolean"} else raw
-        return self._raw[name]
-
     def _values(self, name: str) -> Floats:
-        """The raw numbers of a column, clamped, the missing ones replaced."""
         if name not in self._clamped:
             column = self._declared[name]
-            assert isinstance(column, Numeric)  # noqa: S101 - as above
-            raw = self._numbers(name)
+            assert not isinstance(column, Category)  # noqa: S101 - by construction of features
+            raw = self._table[name]
             filled = np.where(np.isnan(raw), float(column.missing), raw)
             low, high = float(column.low), float(column.high)
             self._clamped[name] = np.asarray(np.clip(filled, low, high), dtype=np.float64)
         return self._clamped[name]
-
-    def _levels(self, name: str) -> Floats:
-        """The codes of a category column, unseen cells joining their public level."""
-        if name not in self._codes:
-            column = self._declared[name]
-            assert isinstance(column, Category)  # noqa: S101 - as above
-            codes = codes_of(column, self._columns[name])
-            if column.other is not None:
-                codes = np.where(codes < 0, list(column.levels).index(column.other), codes)
-            self._codes[name] = codes.astype(np.float64)
-        return self._codes[name]

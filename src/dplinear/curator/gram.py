@@ -8,6 +8,7 @@ block sizes, threads or engines can change a bit.
 
 import json
 import struct
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -15,9 +16,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.cells import Floats
+from dplinear.curator.cells import Cells, Floats
+from dplinear.curator.encoding import Encoder, decode
 from dplinear.curator.grid import BLOCK_ROWS, Grid, round_to_grid
 from dplinear.curator.schema import Schema
 
@@ -162,19 +165,37 @@ class SecondMoments:
 
 
 class Accumulator:
-    """Adds up blocks of rows. One per thread or worker; their results add with `+`."""
+    """Adds up rows, exactly. One per thread or worker; their results add with `+`."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.scale = float(Grid.of(schema).cells)
         self._grid = Grid.of(schema)
+        self._encoder = Encoder(schema, float(self._grid.cells))
         shape = (schema.dimension, schema.dimension)
         self._high = np.zeros(shape, np.int64)
         self._low = np.zeros(shape, np.int64)
         self._blocks = 0
 
-    def update(self, scaled: Floats) -> None:
-        """Add rows: cells times `self.scale`, shape (dimension, rows). Overwrites them.
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of an Arrow batch that has the schema's columns."""
+        columns = {name: batch.column(name) for name in self.schema.columns}
+        self.update_columns(columns, batch.num_rows)
+
+    def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
+        """Add rows whose columns are Arrow or NumPy arrays of equal length."""
+        table = decode(self.schema, columns)
+        for start in range(0, rows, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, rows)
+            block = {name: values[start:stop] for name, values in table.items()}
+            self.update_cells(self._encoder.decoded(block, stop - start))
+
+    def update_array(self, block: npt.NDArray[Any]) -> None:
+        """Add rows of a NumPy array whose columns are the schema's, in order."""
+        for start in range(0, len(block), BLOCK_ROWS):
+            self.update_cells(self._encoder.array(block[start : start + BLOCK_ROWS]))
+
+    def update_cells(self, scaled: Floats) -> None:
+        """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
 
         Promises: exact, whatever the number of rows; bad cells never raise.
         """
@@ -198,10 +219,3 @@ class Accumulator:
 def merge(schema: Schema, parts: list[SecondMoments]) -> SecondMoments:
     """Return the sum of partial matrices, in any order and number."""
     return reduce(add, parts, SecondMoments.zero(schema))
-
-
-def gram_of_cells(schema: Schema, cells: npt.NDArray[Any]) -> SecondMoments:
-    """Return the exact matrix of cells in [−1, 1], shape (dimension, rows): a plain reference."""
-    accumulator = Accumulator(schema)
-    accumulator.update(cells * accumulator.scale)
-    return accumulator.result()

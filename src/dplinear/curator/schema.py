@@ -13,12 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from dplinear.arguments import mistyped, positive, rejection
-from dplinear.curator.cells import Cells, Floats
+from dplinear.curator.cells import Floats
 from dplinear.curator.columns import (
     WHERE,
     Column,
@@ -28,7 +26,7 @@ from dplinear.curator.columns import (
     write_column,
     write_number,
 )
-from dplinear.curator.encoding import encode_array, encode_columns
+from dplinear.curator.encoding import Encoder
 from dplinear.curator.features import (
     INTERCEPT,
     Feature,
@@ -220,19 +218,8 @@ class Schema:
         Promises: shape (dimension, rows); every cell in [−scale, scale]; column j is a bitwise
         function of row j alone; nothing raises or warns because of a value.
         """
-        cells = {name: batch.column(name) for name in self._columns}
-        return encode_columns(self, cells, batch.num_rows, scale)
-
-    def encode_columns(self, cells: Mapping[str, Cells], rows: int, scale: float = 1.0) -> Floats:
-        """Do as `encode`, for columns held as Arrow or NumPy arrays of equal length."""
-        return encode_columns(self, cells, rows, scale)
-
-    def encode_array(self, block: npt.NDArray[Any], scale: float = 1.0) -> Floats:
-        """Do as `encode`, for a NumPy block of shape (rows, source columns), columns in order."""
-        if self.is_plain and block.dtype == np.float64 and not np.ma.isMaskedArray(block):
-            return encode_array(self, block, scale)
-        cells = {name: block[:, index] for index, name in enumerate(self._columns)}
-        return encode_columns(self, cells, len(block), scale)
+        columns = {name: batch.column(name) for name in self._columns}
+        return Encoder(self, scale).columns(columns, batch.num_rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
