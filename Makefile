@@ -39,7 +39,7 @@ check: setup
 # The newest pinned dependencies, then the lowest allowed ones.
 test: setup $(LOWEST)/.done
 	$(BIN)/python $(PYTEST) -m "not long"
-	$(LOWEST)/bin/python $(PYTEST) -m "not long and not oracle"
+	$(LOWEST)/bin/python $(PYTEST) -m "not long and not oracle and not engine"
 
 test-long: setup
 	$(BIN)/python $(PYTEST) -m long
@@ -47,6 +47,7 @@ test-long: setup
 bench: setup
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/gram.py
 
 demo: setup
 	@$(BIN)/python -m dplinear

@@ -7,6 +7,7 @@ norm bound in cells is B = 2^exponent / cells. docs/exact-pass.md has the proofs
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 from typing import Self
 
@@ -42,9 +43,8 @@ class Grid:
         Promises: between 7e5 and 1.5e6 integers per half-range of a column for up to 4,000
         features (2^26/√d above). Rounding moves a cell by at most 1/(2·cells) of half its range.
         """
-        candidates = range(_LARGEST_EXPONENT, 0, -1)
-        chosen = next(q for q in candidates if _largest(schema, q) ** 2 <= _LARGEST_CELL_SQUARED)
-        return cls(chosen, _cells(schema, chosen))
+        exponent = _finest_exponent(schema)
+        return cls(exponent, _cells(schema, exponent))
 
     @property
     def bound(self) -> Fraction:
@@ -60,6 +60,12 @@ class Grid:
     def sensitivity(self) -> int:
         """The most one row more or less changes the integer matrix, in Frobenius norm."""
         return 1 << 2 * self.exponent
+
+
+@lru_cache(maxsize=64)
+def _finest_exponent(schema: Schema) -> int:
+    candidates = range(_LARGEST_EXPONENT, 0, -1)
+    return next(q for q in candidates if _largest(schema, q) ** 2 <= _LARGEST_CELL_SQUARED)
 
 
 def _cells(schema: Schema, exponent: int) -> int:

@@ -221,11 +221,14 @@ class Schema:
         columns = {name: batch.column(name) for name in self._columns}
         return Encoder(self, scale).columns(columns, batch.num_rows)
 
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self.to_dict())  # as text, since the order of columns counts
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        mine, theirs = (json.dumps(schema.to_dict()) for schema in (self, other))
-        return mine == theirs  # as text, since the order of columns counts
+        return self is other or self._text == other._text
 
     def __hash__(self) -> int:
         return hash((self.names, self._row_norm))

@@ -29,13 +29,16 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
+        self._controller: Any = None
         self._limit: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._inside == 0:
-                self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
+                # Looking for BLAS libraries takes longer than a small table; NumPy's is there.
+                self._controller = self._controller or ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
                 self._limit.__enter__()
             self._inside += 1
         try:
@@ -87,6 +90,8 @@ def run(source: Source, schema: Schema, *, threads: int, progress: bool | None) 
     Promises: the matrix of every row, or an exception and nothing else; no thread outlives the
     call, on Ctrl-C either.
     """
+    if isinstance(source.tasks, list):
+        threads = max(1, min(threads, len(source.tasks)))
     work = _Work(source, schema, threads)
     shown = sys.stderr.isatty() if progress is None else progress
     with _one_blas_thread():
