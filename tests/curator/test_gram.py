@@ -28,7 +28,8 @@ def exact(schema: Schema, block: npt.NDArray[Any]) -> SecondMoments:
 
 def integer_rows(schema: Schema, block: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
     grid = Grid.of(schema)
-    rounded = round_to_grid(grid, Encoder(schema, float(grid.cells)).array(block))
+    encoder = Encoder(schema, float(grid.cells))
+    rounded = round_to_grid(grid, encoder.array(block), encoder.missing)
     return np.array([[int(cell) for cell in row] for row in rounded], object).reshape(rounded.shape)
 
 

@@ -32,6 +32,7 @@ _NUMBER = re.compile(
 )
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+_FLOAT64 = pa.float64()
 _UNITS = (*_MICROSECONDS, "ns")
 
 
@@ -126,9 +127,11 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:  # noqa: PLR0911 - a ty
     """Return the raw numbers of a column's cells, NaN where there is none."""
     if isinstance(cells, np.ndarray):
         return _numbers_of_array(column, cells)
-    if pa.types.is_dictionary(cells.type):
-        return _by_dictionary(column, cells)
     kind = cells.type
+    if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
+        return np.asarray(cells.to_numpy())  # the common case, without a copy
+    if pa.types.is_dictionary(kind):
+        return _by_dictionary(column, cells)
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
     if _is_text(kind):

@@ -45,72 +45,69 @@ def _decoded(column: Column, cells: Cells) -> Floats:
 
 @dataclass(frozen=True)
 class _Line:
-    """A feature's affine map in float64: (x − centre)·slope, then the replacement of NaN."""
+    """A feature's affine map in float64: (x − centre)·slope. `plain` names a column used as is."""
 
-    feature: Feature
+    factors: tuple[Factor, ...]
     centre: float
     slope: float
     missing: float
+    plain: str | None
 
 
 class Encoder:
     """The cells of a schema's features, times a public scale.
 
-    Promises: shape (dimension, rows), every cell in [−scale, scale]; column j is a bitwise function
-    of row j alone; nothing raises or warns because of a value.
+    Cells are made in two steps: `array`, `decoded` and `columns` map them affinely; `finish` clamps
+    them to [−scale, scale] and replaces those that are no number. (The Gram matrix rounds to
+    integers in between, which comes to the same and saves a walk through memory.)
+    Promises: shape (dimension, rows); column j is a bitwise function of row j alone; nothing raises
+    or warns because of a value.
     """
 
     def __init__(self, schema: Schema, scale: float = 1.0) -> None:
         self.schema = schema
         self.scale = scale
         self._lines = [self._line(feature) for feature in schema.features]
+        self.missing = np.array([[line.missing] for line in self._lines])
         first = 1 if schema.has_intercept else 0
         self._centres = np.array([line.centre for line in self._lines[first:]])
         self._slopes = np.array([line.slope for line in self._lines[first:]])
-        self._missing = np.array([line.missing for line in self._lines[first:]])
 
     def _line(self, feature: Feature) -> _Line:
+        factors = feature.factors
         centre = float(feature.centre)
         slope = float(Fraction(self.scale) / feature.half_width)
-        missing = 0.0
-        if feature.factors:
-            column = self.schema.declared[feature.factors[0].column]
-            if isinstance(column, Numeric):
-                cell = (float(column.missing) - centre) * slope
-                missing = min(max(cell, -self.scale), self.scale)
-        return _Line(feature, centre, slope, missing)
+        column = self.schema.declared[factors[0].column] if factors else None
+        if not isinstance(column, Numeric):
+            return _Line(factors, centre, slope, 0.0, None)
+        cell = (float(column.missing) - centre) * slope
+        missing = min(max(cell, -self.scale), self.scale)
+        plain = factors[0].column if factors == (Power(factors[0].column, 1),) else None
+        return _Line(factors, centre, slope, missing, plain)
 
     def columns(self, columns: Mapping[str, Cells], rows: int) -> Floats:
-        """Encode columns held as Arrow or NumPy arrays of equal length."""
+        """Map columns held as Arrow or NumPy arrays of equal length."""
         return self.decoded(decode(self.schema, columns), rows)
 
     def decoded(self, table: Mapping[str, Floats], rows: int) -> Floats:
-        """Encode what `decode` returned, or equal slices of it."""
+        """Map what `decode` returned, or equal slices of it."""
         cells = np.empty((self.schema.dimension, rows))
         values = _Values(self.schema, table)
         with np.errstate(all="ignore"):
             for out, line in zip(cells, self._lines, strict=True):
-                factors = line.feature.factors
-                if not factors:
+                if line.plain is not None:
+                    _map(table[line.plain], line, out)
+                elif not line.factors:
                     out.fill(self.scale)
-                elif factors == (Power(factors[0].column, 1),):
-                    self._map(table[factors[0].column], line, out)
                 else:
-                    product = values.factor(factors[0])
-                    for factor in factors[1:]:
+                    product = values.factor(line.factors[0])
+                    for factor in line.factors[1:]:
                         product = np.multiply(product, values.factor(factor))
-                    self._map(product, line, out)
+                    _map(product, line, out)
         return cells
 
-    def _map(self, values: Floats, line: _Line, out: Floats) -> None:
-        np.subtract(values, line.centre, out=out)
-        np.multiply(out, line.slope, out=out)
-        np.clip(out, -self.scale, self.scale, out=out)
-        if out.size and np.isnan(out.min()):
-            np.copyto(out, line.missing, where=np.isnan(out))
-
     def array(self, block: npt.NDArray[Any]) -> Floats:
-        """Encode a block of shape (rows, source columns), columns in the schema's order."""
+        """Map a block of shape (rows, source columns), columns in the schema's order."""
         fast = self.schema.is_plain and block.dtype.kind in "fiub" and block.dtype.itemsize <= 8
         if not fast or isinstance(block, np.ma.MaskedArray):
             names = enumerate(self.schema.columns)
@@ -125,11 +122,23 @@ class Encoder:
                 np.multiply(inner, self._slopes, out=inner)
             else:
                 np.multiply(block, self._slopes, out=inner)
-        np.clip(inner, -self.scale, self.scale, out=inner)
-        if inner.size and np.isnan(inner.min()):
-            np.copyto(inner, self._missing, where=np.isnan(inner))
         cells[:, :first] = self.scale
         return cells.T
+
+    def finish(self, cells: Floats) -> Floats:
+        """Clamp mapped cells to [−scale, scale] and replace those that are no number, in place."""
+        np.clip(cells, -self.scale, self.scale, out=cells)
+        if cells.size and np.isnan(cells.min()):
+            np.copyto(cells, self.missing, where=np.isnan(cells))
+        return cells
+
+
+def _map(values: Floats, line: _Line, out: Floats) -> None:
+    if line.centre:  # x − 0 is x
+        np.subtract(values, line.centre, out=out)
+        np.multiply(out, line.slope, out=out)
+    else:
+        np.multiply(values, line.slope, out=out)
 
 
 class _Values:

@@ -200,7 +200,8 @@ class Accumulator:
         Promises: exact, whatever the number of rows; bad cells never raise.
         """
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
-            rows = round_to_grid(self._grid, scaled[:, start : start + BLOCK_ROWS])
+            block = scaled[:, start : start + BLOCK_ROWS]
+            rows = round_to_grid(self._grid, block, self._encoder.missing)
             self._low += (rows @ rows.T).astype(np.int64)
             self._blocks += 1
             if self._blocks == _BLOCKS_BETWEEN_CARRIES:

@@ -78,10 +78,11 @@ def _largest(schema: Schema, exponent: int) -> int:
     return min(_cells(schema, exponent), 1 << exponent)
 
 
-def round_to_grid(grid: Grid, scaled: Floats) -> Floats:
+def round_to_grid(grid: Grid, scaled: Floats, missing: Floats) -> Floats:
     """Round cells (already times `grid.cells`) to integers whose rows have norm ≤ 2^exponent.
 
-    Requires: shape (dimension, rows); any float64 at all. Overwrites `scaled`.
+    Requires: shape (dimension, rows), any float64 at all; `missing`, a column of the public cells
+    that replace NaN. Overwrites `scaled`.
     Promises: integer-valued; every column's squared norm is at most 4^exponent, verified on the
     integers; column j is a bitwise function of column j alone.
     """
@@ -89,7 +90,7 @@ def round_to_grid(grid: Grid, scaled: Floats) -> Floats:
     largest = float(grid.cells)
     np.clip(rows, -largest, largest, out=rows)
     if rows.size and np.isnan(rows.min()):
-        rows[np.isnan(rows)] = 0.0
+        np.copyto(rows, np.clip(np.rint(missing), -largest, largest), where=np.isnan(rows))
     if len(rows) * grid.cells**2 <= grid.sensitivity:
         return rows  # no row of such cells can be longer
     squares = _squared_norms(grid, rows)

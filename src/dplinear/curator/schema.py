@@ -219,7 +219,8 @@ class Schema:
         function of row j alone; nothing raises or warns because of a value.
         """
         columns = {name: batch.column(name) for name in self._columns}
-        return Encoder(self, scale).columns(columns, batch.num_rows)
+        encoder = Encoder(self, scale)
+        return encoder.finish(encoder.columns(columns, batch.num_rows))
 
     @cached_property
     def _text(self) -> str:
