@@ -190,7 +190,7 @@ def dask_part(large: Path, want: SecondMoments) -> list[Line]:
     from distributed import Client, LocalCluster  # noqa: PLC0415 - an optional engine
 
     schema = schema_of(DIMENSION)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster):
         equal = second_moments(large, schema, engine="dask") == want
         alone, engine = interleaved(
@@ -209,9 +209,10 @@ def spark_part(large: Path, want: SecondMoments) -> list[Line]:
     """Time Spark local[2]: reading the Parquet path itself, and any data frame by mapInArrow."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional engine
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "3g")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     schema = schema_of(DIMENSION)

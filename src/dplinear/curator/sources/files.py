@@ -45,6 +45,8 @@ def expand(data: Any) -> list[Path]:  # noqa: ANN401 - checked here
 
 
 def _expand_one(entry: str) -> list[Path]:
+    if not entry:
+        raise rejection("data", WHERE, "the path of a readable file", repr(entry))
     path = Path(entry)
     try:
         if path.is_dir():
