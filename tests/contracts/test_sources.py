@@ -8,7 +8,7 @@ import functools
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,27 @@ def spark_frame(table: pa.Table, _: Path) -> Held:
     return session.createDataFrame(rows, schema).repartition(3), {}
 
 
+OPEN_CURSORS: list[Any] = []  # a reader lives as long as its cursor
+
+
+def close_cursors() -> None:
+    while OPEN_CURSORS:
+        OPEN_CURSORS.pop().close()
+
+
+def adbc_reader(table: pa.Table, _: Path) -> Held:
+    """A live reader over SQLite, which has neither booleans nor dates."""
+    close_cursors()
+    types = {pa.bool_(): pa.int64(), pa.date32(): pa.string()}
+    plain = [column.cast(types.get(column.type, column.type)) for column in table.columns]
+    connection = library("adbc_driver_sqlite.dbapi").connect(":memory:")
+    cursor = connection.cursor()
+    OPEN_CURSORS.extend([connection, cursor])
+    cursor.adbc_ingest("people", pa.table(plain, names=table.column_names))
+    cursor.execute("SELECT * FROM people")
+    return cursor.fetch_record_batch(), {}
+
+
 @functools.cache
 def database() -> Any:
     return library("duckdb").connect()
@@ -168,11 +189,18 @@ BY_NAME: dict[str, tuple[Callable[[pa.Table, Path], Held], Any]] = {
     "polars lazy": (lambda t, _: (library("polars").from_arrow(t).lazy(), {}), ENGINE),
     "duckdb relation": (duckdb_relation, ENGINE),
     "sql": (sql, ENGINE),
+    "adbc": (adbc_reader, ENGINE),
     "dask frame": (dask_frame, ENGINE),
     "parquet on dask": (on_dask, ENGINE),
     "spark frame": (spark_frame, ENGINE),
     "parquet on spark": (on_spark, ENGINE),
 }
+
+
+@pytest.fixture(autouse=True)
+def _cursors_are_closed() -> Iterator[None]:
+    yield
+    close_cursors()
 
 
 @pytest.fixture(autouse=True)

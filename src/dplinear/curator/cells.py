@@ -104,7 +104,7 @@ def _floats(values: Iterable[float], count: int) -> Floats:
 
 
 def readable(column: Column, kind: pa.DataType) -> bool:
-    """Return whether cells of an Arrow type can ever mean something in this column."""
+    """Return whether cells of an Arrow type mean something in this column (else: missing)."""
     if pa.types.is_dictionary(kind):
         return readable(column, kind.value_type)
     if _is_text(kind) or pa.types.is_null(kind):
@@ -130,10 +130,10 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:  # noqa: PLR0911 - a ty
     kind = cells.type
     if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
         return np.asarray(cells.to_numpy())  # the common case, without a copy
+    if pa.types.is_null(kind) or not readable(column, kind):
+        return np.full(len(cells), np.nan)
     if pa.types.is_dictionary(kind):
         return _by_dictionary(column, cells)
-    if pa.types.is_null(kind):
-        return np.full(len(cells), np.nan)
     if _is_text(kind):
         return _numbers_of_text(column, cells)
     if column.type == "date":
@@ -236,6 +236,8 @@ def codes_of(column: Category, cells: Cells) -> npt.NDArray[np.int64]:
         hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
         codes = _codes_of_objects(levels, np.asarray(cells).tolist())
         return codes if hidden is None else np.where(hidden, -1, codes)
+    if not readable(column, cells.type):
+        return np.full(len(cells), -1, np.int64)
     if pa.types.is_dictionary(cells.type):
         values = codes_of(column, cells.dictionary)
         indices = np.asarray(pc.fill_null(pc.cast(cells.indices, pa.int64()), len(values)))

@@ -130,7 +130,8 @@ def _bar(total: int | None) -> Iterator[Any]:
         TextColumn("{task.completed:,.0f} rows, {task.fields[rate]:,.0f} rows/s"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task("", total=total, rate=0.0)
 
         def advance(rows: int) -> None:
