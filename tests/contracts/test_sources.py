@@ -57,8 +57,8 @@ def written(write: Callable[[pa.Table, Path], None], name: str) -> Callable[[pa.
 
 
 def csv(table: pa.Table, path: Path) -> None:
-    # Arrow writes booleans and dates as text that our reader knows.
-    pyarrow.csv.write_csv(table, path)
+    # In one chunk: PyArrow 17 writes the header again behind an empty first chunk.
+    pyarrow.csv.write_csv(table.combine_chunks(), path)
 
 
 def csv_gz(table: pa.Table, path: Path) -> None:

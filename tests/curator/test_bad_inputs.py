@@ -410,12 +410,12 @@ BAD_CELLS: dict[str, tuple[Table, SecondMoments]] = {
         rows((0.5, 10)),
     ),
     "column of times for numbers": (
-        lambda _: pa.table({"a": pa.array([0], pa.timestamp("s")), "b": [1.0]}),
-        rows((0, 1)),
+        lambda _: pa.table({"a": [0.5], "b": pa.array([1], pa.timestamp("s"))}),
+        rows((0.5, 5)),
     ),
     "column of durations for numbers": (
-        lambda _: pa.table({"a": pa.array([0], pa.duration("s")), "b": [1.0]}),
-        rows((0, 1)),
+        lambda _: pa.table({"a": [0.5], "b": pa.array([1], pa.duration("s"))}),
+        rows((0.5, 5)),
     ),
     "duplicated column that is not needed": (lambda _: twice("a", "b", "z", "z"), rows((0.5, 0.5))),
     "CSV that is not UTF-8": (
@@ -433,6 +433,10 @@ BAD_CELLS: dict[str, tuple[Table, SecondMoments]] = {
     "CSV with quotes and newlines": (
         lambda p: text(p, 'a,z,b\n"0.5","x\ny, ""z""",1\n'),
         rows((0.5, 1)),
+    ),
+    "CSV of many blocks with newlines in quotes": (
+        lambda p: text(p, "a,z,b\n" + '0.5,"{}",1\n'.format("x,y\n" * 200) * 12_000),
+        rows(*[(0.5, 1)] * 12_000),
     ),
     "CSV with a quoted header of two lines": (
         lambda p: text(p, '"z\nz",a,b\n0,0.5,1\n'),

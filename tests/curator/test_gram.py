@@ -43,14 +43,15 @@ def test_equals_python_integers(schema: Schema, rows: int, generator: Seeded) ->
 
 def test_carries_into_the_second_word() -> None:
     schema = Schema({"x": (-1, 1)})
-    block = np.ones((3_000_000, 1))
+    block = np.broadcast_to(np.ones(1), (5_000_000, 1))
     moments = exact(schema, block)
     cells = Grid.of(schema).cells
-    assert moments.count == 3_000_000
-    assert (moments.integers == 3_000_000 * cells**2).all()
-    assert (exact(schema, -block).integers[0, 1]) == -3_000_000 * cells**2
+    assert moments.count == 5_000_000
+    assert (moments.integers == 5_000_000 * cells**2).all()
+    assert (exact(schema, -block).integers[0, 1]) == -5_000_000 * cells**2
     total = merge(schema, [moments] * 9)
-    assert total.integers[0, 0] == 27_000_000 * cells**2 > 2**63
+    assert total.integers[0, 0] == 45_000_000 * cells**2
+    assert 5_000_000 * cells**2 > 2**63
 
 
 @settings(max_examples=60, deadline=None)
