@@ -39,7 +39,7 @@ check: setup
 # The newest pinned dependencies, then the lowest allowed ones.
 test: setup $(LOWEST)/.done
 	$(BIN)/python $(PYTEST) -m "not long"
-	$(LOWEST)/bin/python $(PYTEST) -m "not long and not heavy and not oracle and not accounting"
+	$(LOWEST)/bin/python $(PYTEST) -m "not long and not heavy and not oracle and not accounting and not engine"
 
 test-long: setup
 	$(BIN)/python $(PYTEST) -m long
@@ -47,6 +47,7 @@ test-long: setup
 bench: setup
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/gram.py
 
 demo: setup
 	@$(BIN)/python -m dplinear
@@ -56,7 +57,7 @@ LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-
 	--no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra dev -o requirements/dev.txt pyproject.toml
 	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
 	rm -rf .venv-lock
 

@@ -1,0 +1,12 @@
+"""The only room that opens a table.
+
+`Schema` describes it in public; `second_moments` reads it once, from any source, on any engine;
+`SecondMoments` is the exact result, still private, from which mechanisms make releases.
+"""
+
+from dplinear.curator.gram import Accumulator, SecondMoments
+from dplinear.curator.grid import Grid
+from dplinear.curator.schema import Schema
+from dplinear.curator.sources import SourceError, second_moments
+
+__all__ = ["Accumulator", "Grid", "Schema", "SecondMoments", "SourceError", "second_moments"]

@@ -1,0 +1,243 @@
+"""What a column of the table may hold, as its owner declares it in public.
+
+A declaration is `(low, high)`, a list of category names, `"boolean"`, or a mapping with a `type`
+and options. Everything here is checked before any row is read.
+"""
+
+import datetime as dt
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dplinear.arguments import choice, mistyped, rejection
+
+WHERE = "Schema"
+NUMERIC_TYPES = ("number", "integer", "boolean", "date")
+TYPES = (*NUMERIC_TYPES, "category")
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+_LARGEST = Fraction(2) ** 500
+_NARROWEST = Fraction(2) ** -500
+_RELATIVE_WIDTH = Fraction(1, 2**32)
+
+_OPTIONS = {
+    "number": {"low", "high", "missing", "missing_indicator"},
+    "integer": {"low", "high", "missing", "missing_indicator"},
+    "boolean": {"missing", "missing_indicator"},
+    "date": {"low", "high", "missing", "missing_indicator"},
+    "category": {"levels", "other", "drop_first"},
+}
+_HINT = (
+    'write (low, high), a list of category names, "boolean", or a mapping such as '
+    '{"type": "integer", "low": 0, "high": 9}.'
+)
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of bounded numbers: numbers, integers, booleans (0 or 1) or dates (in days).
+
+    `missing` is the public number that stands for a cell without a number in it.
+    """
+
+    type: str
+    low: Fraction
+    high: Fraction
+    missing: Fraction
+    missing_indicator: bool = False
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of named levels. `other` is the level unseen cells join; None gives them their own.
+
+    Levels are all text or all numbers.
+    """
+
+    levels: tuple[str | Fraction, ...]
+    other: str | Fraction | None = None
+    drop_first: bool = True
+
+
+Column = Numeric | Category
+
+
+def days(value: dt.date) -> Fraction:
+    """Return a date or time as days since 1970-01-01 (times without a zone are taken as UTC)."""
+    if not isinstance(value, dt.datetime):
+        return Fraction(value.toordinal() - EPOCH.toordinal())
+    moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+    return Fraction((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS_PER_DAY)
+
+
+def check_bounds(low: Fraction, high: Fraction, parameter: str, shown: object) -> None:
+    """Raise unless [low, high] is an interval that float64 can resolve to 2^-20 of its width."""
+    if low >= high:
+        rule = "a pair (low, high) with low below high"
+        raise rejection(parameter, WHERE, rule, shown)
+    largest = max(abs(low), abs(high))
+    if largest > _LARGEST or high - low < max(_NARROWEST, largest * _RELATIVE_WIDTH):
+        rule = "an interval below 2^500 and not narrower than 2^-32 of its ends"
+        hint = "shift or rescale the column so that its interval is wide next to its distance to 0."
+        raise rejection(parameter, WHERE, rule, shown, hint)
+
+
+def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
+    """Return a finite number (or "1/3", as schema files write fractions) as an exact fraction."""
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise mistyped(parameter, WHERE, rule, shown, _HINT)
+    if not isinstance(value, numbers.Rational) and not math.isfinite(value):
+        raise rejection(parameter, WHERE, rule, shown, _HINT)
+    return Fraction(value) if isinstance(value, numbers.Rational) else Fraction(float(value))
+
+
+def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
+    """Return a public date (a date, or ISO 8601 text) in days since 1970-01-01."""
+    if isinstance(value, dt.date):
+        return days(value)
+    if isinstance(value, str):
+        try:
+            return days(dt.datetime.fromisoformat(value))
+        except ValueError:
+            raise rejection(parameter, WHERE, rule, shown) from None
+    raise mistyped(parameter, WHERE, rule, shown)
+
+
+def read_number(column: Column, value: Any, parameter: str, shown: object) -> Fraction:  # noqa: ANN401
+    """Return a public value in the units of a numeric column."""
+    if isinstance(column, Numeric) and column.type == "date":
+        return exact_day(value, parameter, "a date", shown)
+    return exact_number(value, parameter, "a finite number", shown)
+
+
+def _flag(options: Mapping[str, Any], key: str, parameter: str, *, default: bool) -> bool:
+    value = options.get(key, default)
+    if not isinstance(value, bool):
+        raise mistyped(f"{parameter}.{key}", WHERE, "true or false", value)
+    return value
+
+
+def _numeric(kind: str, options: Mapping[str, Any], parameter: str) -> Numeric:
+    if kind == "boolean":
+        low, high = Fraction(0), Fraction(1)
+    else:
+        read = exact_day if kind == "date" else exact_number
+        rule = "a pair of dates (low, high)" if kind == "date" else "a pair of finite numbers"
+        if "low" not in options or "high" not in options:
+            hint = (
+                "bounds are public knowledge about the column; they are never taken from the data."
+            )
+            raise rejection(
+                parameter, WHERE, "bounded: give both low and high", dict(options), hint
+            )
+        shown = (options["low"], options["high"])
+        low, high = (read(options[end], parameter, rule, shown) for end in ("low", "high"))
+        check_bounds(low, high, parameter, shown)
+        if kind == "integer" and not (low.denominator == high.denominator == 1):
+            raise rejection(parameter, WHERE, "bounded by whole numbers", shown)
+    missing = (low + high) / 2
+    if "missing" in options:
+        read = exact_day if kind == "date" else exact_number
+        given = options["missing"]
+        rule = "a public number within the column's bounds"
+        missing = read(given, f"{parameter}.missing", rule, given)
+        if not low <= missing <= high:
+            raise rejection(f"{parameter}.missing", WHERE, rule, given)
+    indicator = _flag(options, "missing_indicator", parameter, default=False)
+    return Numeric(kind, low, high, missing, indicator)
+
+
+def _category(options: Mapping[str, Any], parameter: str) -> Category:
+    levels = options.get("levels")
+    rule = "a list of at least one category, all text or all numbers, none twice"
+    if not isinstance(levels, Sequence) or isinstance(levels, str | bytes):
+        raise mistyped(parameter, WHERE, rule, levels)
+    texts = tuple(level for level in levels if isinstance(level, str))
+    if len(texts) == len(levels):
+        chosen: tuple[str | Fraction, ...] = texts
+    else:
+        chosen = tuple(exact_number(level, parameter, rule, levels) for level in levels)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise rejection(parameter, WHERE, rule, list(levels))
+    if not all(text.isprintable() for text in texts):
+        raise rejection(parameter, WHERE, "a list of printable category names", list(levels))
+    other = options.get("other")
+    if other is not None:
+        known = other if texts else exact_number(other, f"{parameter}.other", "a level", other)
+        if known not in chosen:
+            raise rejection(f"{parameter}.other", WHERE, "one of the column's levels", other)
+        other = known
+    return Category(chosen, other, _flag(options, "drop_first", parameter, default=True))
+
+
+def read_column(name: str, declared: Any) -> Column:  # noqa: ANN401
+    """Return what a declaration says.
+
+    Requires: any value at all; a wrong one raises the error that names the column.
+    Promises: bounds and constants as exact fractions, in the column's own units.
+    """
+    if isinstance(declared, Mapping):
+        options = dict(declared)
+    elif declared == "boolean" or declared is bool:
+        options = {"type": "boolean"}
+    elif isinstance(declared, Sequence) and not isinstance(declared, str | bytes):
+        options = _from_sequence(name, declared)
+    else:
+        raise mistyped(name, WHERE, "a declaration of a column", declared, _HINT)
+    kind = choice(options.pop("type", "number"), f"{name}.type", WHERE, TYPES)
+    unknown = sorted(str(key) for key in options if key not in _OPTIONS[kind])
+    if unknown:
+        rule = "made of the options " + ", ".join(sorted(_OPTIONS[kind]))
+        raise rejection(name, WHERE, rule, ", ".join(unknown))
+    return _category(options, name) if kind == "category" else _numeric(kind, options, name)
+
+
+def _from_sequence(name: str, declared: Sequence[Any]) -> dict[str, Any]:
+    if declared and all(isinstance(entry, str) for entry in declared):
+        return {"type": "category", "levels": declared}
+    if len(declared) != 2:
+        rule = "a pair (low, high) or a list of category names"
+        raise rejection(name, WHERE, rule, declared, _HINT)
+    low, high = declared
+    if isinstance(low, dt.date) and isinstance(high, dt.date):
+        return {"type": "date", "low": low, "high": high}
+    return {"type": "number", "low": low, "high": high}
+
+
+def write_number(value: Fraction) -> int | float | str:
+    """Return a fraction as plain JSON that `exact_number` reads back exactly."""
+    if value.denominator == 1:
+        return int(value)
+    return float(value) if Fraction(float(value)) == value else str(value)
+
+
+def write_column(column: Column) -> dict[str, Any]:
+    """Return the full declaration of a column, as plain JSON that `read_column` reads back."""
+    if isinstance(column, Category):
+        plain = [
+            level if isinstance(level, str) else write_number(level) for level in column.levels
+        ]
+        declared: dict[str, Any] = {"type": "category", "levels": plain}
+        if column.other is not None:
+            other = column.other
+            declared["other"] = other if isinstance(other, str) else write_number(other)
+        return declared | ({} if column.drop_first else {"drop_first": False})
+    write = _write_day if column.type == "date" else write_number
+    declared = {"type": column.type, "missing": write(column.missing)}
+    if column.type != "boolean":
+        declared |= {"low": write(column.low), "high": write(column.high)}
+    return declared | ({"missing_indicator": True} if column.missing_indicator else {})
+
+
+def _write_day(value: Fraction) -> str:
+    step = dt.timedelta(microseconds=round(value * MICROSECONDS_PER_DAY))
+    return (EPOCH + step).isoformat()

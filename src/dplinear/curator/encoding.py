@@ -1,0 +1,176 @@
+"""From rows to cells in [−1, 1]: the one map that every source and engine goes through.
+
+Everything is elementwise, in a fixed order of float64 operations per cell, so a row's cells are a
+bitwise function of that row alone. Bad cells become public constants (docs/schema.md).
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dplinear.curator.cells import Cells, Floats, codes_of, numbers_of
+from dplinear.curator.columns import Category, Column, Numeric
+from dplinear.curator.features import Comparison, Factor, Feature, Level, Missing, Power
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from dplinear.curator.schema import Schema
+
+_COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+def decode(schema: Schema, columns: Mapping[str, Cells]) -> dict[str, Floats]:
+    """Return each column as numbers (NaN where there is none) or level codes (-1: unseen)."""
+    with np.errstate(all="ignore"):
+        return {name: _decoded(what, columns[name]) for name, what in schema.declared.items()}
+
+
+def _decoded(column: Column, cells: Cells) -> Floats:
+    if isinstance(column, Numeric):
+        raw = numbers_of(column, cells)
+        return raw if column.type in {"number", "date"} else np.rint(raw)
+    codes = codes_of(column, cells).astype(np.float64)
+    if column.other is not None:
+        codes[codes < 0] = column.levels.index(column.other)
+    return codes
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A feature's affine map in float64: (x − centre)·slope. `plain` names a column used as is."""
+
+    factors: tuple[Factor, ...]
+    centre: float
+    slope: float
+    missing: float
+    plain: str | None
+
+
+class Encoder:
+    """The cells of a schema's features, times a public scale.
+
+    Cells are made in two steps: `array`, `decoded` and `columns` map them affinely; `finish` clamps
+    them to [−scale, scale] and replaces those that are no number. (The Gram matrix rounds to
+    integers in between, which comes to the same and saves a walk through memory.)
+    Promises: shape (dimension, rows); column j is a bitwise function of row j alone; nothing raises
+    or warns because of a value.
+    """
+
+    def __init__(self, schema: Schema, scale: float = 1.0) -> None:
+        self.schema = schema
+        self.scale = scale
+        self._lines = [self._line(feature) for feature in schema.features]
+        self.missing = np.array([[line.missing] for line in self._lines])
+        first = 1 if schema.has_intercept else 0
+        self._centres = np.array([line.centre for line in self._lines[first:]])
+        self._slopes = np.array([line.slope for line in self._lines[first:]])
+
+    def _line(self, feature: Feature) -> _Line:
+        factors = feature.factors
+        centre = float(feature.centre)
+        slope = float(Fraction(self.scale) / feature.half_width)
+        column = self.schema.declared[factors[0].column] if factors else None
+        if not isinstance(column, Numeric):
+            return _Line(factors, centre, slope, 0.0, None)
+        cell = (float(column.missing) - centre) * slope
+        missing = min(max(cell, -self.scale), self.scale)
+        plain = factors[0].column if factors == (Power(factors[0].column, 1),) else None
+        return _Line(factors, centre, slope, missing, plain)
+
+    def columns(self, columns: Mapping[str, Cells], rows: int) -> Floats:
+        """Map columns held as Arrow or NumPy arrays of equal length."""
+        return self.decoded(decode(self.schema, columns), rows)
+
+    def decoded(self, table: Mapping[str, Floats], rows: int) -> Floats:
+        """Map what `decode` returned, or equal slices of it."""
+        cells = np.empty((self.schema.dimension, rows))
+        values = _Values(self.schema, table)
+        with np.errstate(all="ignore"):
+            for out, line in zip(cells, self._lines, strict=True):
+                if line.plain is not None:
+                    _map(table[line.plain], line, out)
+                elif not line.factors:
+                    out.fill(self.scale)
+                else:
+                    product = values.factor(line.factors[0])
+                    for factor in line.factors[1:]:
+                        product = np.multiply(product, values.factor(factor))
+                    _map(product, line, out)
+        return cells
+
+    def array(self, block: npt.NDArray[Any]) -> Floats:
+        """Map a block of shape (rows, source columns), columns in the schema's order."""
+        fast = self.schema.is_plain and block.dtype.kind in "fiub" and block.dtype.itemsize <= 8
+        if not fast or isinstance(block, np.ma.MaskedArray):
+            names = enumerate(self.schema.columns)
+            return self.columns({name: block[:, index] for index, name in names}, len(block))
+        first = 1 if self.schema.has_intercept else 0
+        by_column = block.strides[0] < block.strides[1]
+        cells = np.empty((len(block), self.schema.dimension), order="F" if by_column else "C")
+        inner = cells[:, first:]
+        with np.errstate(all="ignore"):
+            if self._centres.any():
+                np.subtract(block, self._centres, out=inner)
+                np.multiply(inner, self._slopes, out=inner)
+            else:
+                np.multiply(block, self._slopes, out=inner)
+        cells[:, :first] = self.scale
+        return cells.T
+
+    def finish(self, cells: Floats) -> Floats:
+        """Clamp mapped cells to [−scale, scale] and replace those that are no number, in place."""
+        np.clip(cells, -self.scale, self.scale, out=cells)
+        if cells.size and np.isnan(cells.min()):
+            np.copyto(cells, self.missing, where=np.isnan(cells))
+        return cells
+
+
+def _map(values: Floats, line: _Line, out: Floats) -> None:
+    if line.centre:  # x − 0 is x
+        np.subtract(values, line.centre, out=out)
+        np.multiply(out, line.slope, out=out)
+    else:
+        np.multiply(values, line.slope, out=out)
+
+
+class _Values:
+    """The factors of derived features, from the clamped raw values of one block of rows."""
+
+    def __init__(self, schema: Schema, table: Mapping[str, Floats]) -> None:
+        self._declared = schema.declared
+        self._table = table
+        self._clamped: dict[str, Floats] = {}
+
+    def factor(self, factor: Factor) -> Floats:
+        """Return a factor's values, row by row."""
+        column = self._table[factor.column]
+        if isinstance(factor, Level):
+            return np.asarray(column == factor.code, dtype=np.float64)
+        if isinstance(factor, Missing):
+            return np.asarray(np.isnan(column), dtype=np.float64)
+        base = self._values(factor.column)
+        if isinstance(factor, Comparison):
+            holds = _COMPARE[factor.operator](base, float(factor.threshold))
+            return np.asarray(holds, dtype=np.float64)
+        power = base.copy()
+        for _ in range(factor.exponent - 1):
+            power *= base
+        return power
+
+    def _values(self, name: str) -> Floats:
+        if name not in self._clamped:
+            column = self._declared[name]
+            assert not isinstance(column, Category)  # noqa: S101 - by construction of features
+            raw = self._table[name]
+            filled = np.where(np.isnan(raw), float(column.missing), raw)
+            low, high = float(column.low), float(column.high)
+            self._clamped[name] = np.asarray(np.clip(filled, low, high), dtype=np.float64)
+        return self._clamped[name]

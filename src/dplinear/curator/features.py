@@ -1,0 +1,214 @@
+"""From declared columns to features: their names, order, exact bounds and exact affine maps.
+
+A feature of raw value x enters the Gram matrix as the cell t = (x − centre) / half_width in
+[−1, 1]. Both coefficients are exact rationals, so x = centre + half_width·t undoes the map with
+nothing lost, for moments as for single values.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dplinear.arguments import mistyped, rejection
+from dplinear.curator.columns import WHERE, Category, Column, Numeric, check_bounds, read_number
+
+INTERCEPT = "intercept"
+_COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")
+_HINT = 'write "age*smoker", "age^2" or "age>=65", with names of declared columns.'
+
+
+@dataclass(frozen=True)
+class Power:
+    """The factor x^exponent of a product, x the clamped raw value of a numeric column."""
+
+    column: str
+    exponent: int
+
+
+@dataclass(frozen=True)
+class Level:
+    """The factor "this cell holds level `code`" (-1: none of the levels), 0 or 1."""
+
+    column: str
+    code: int
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The factor "this cell holds no number", 0 or 1."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The factor "the clamped raw value is `operator` `threshold`", 0 or 1."""
+
+    column: str
+    operator: str
+    threshold: Fraction
+
+
+Factor = Power | Level | Missing | Comparison
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of the Gram matrix: a product of factors, mapped affinely to [−1, 1].
+
+    `group` is the declared column or derived term it belongs to. The cell t and the raw value x
+    satisfy x = centre + half_width·t exactly.
+    """
+
+    name: str
+    group: str
+    factors: tuple[Factor, ...]
+    low: Fraction
+    high: Fraction
+    centre: Fraction
+    half_width: Fraction
+
+    def cell(self, value: Fraction) -> Fraction:
+        """Return the cell of a raw value."""
+        return (value - self.centre) / self.half_width
+
+    def value(self, cell: Fraction) -> Fraction:
+        """Return the raw value of a cell: the exact inverse of `cell`."""
+        return self.centre + self.half_width * cell
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether a factor is 0 or 1, so that the feature vanishes for most rows."""
+        return any(not isinstance(factor, Power) for factor in self.factors)
+
+
+def intercept() -> Feature:
+    """Return the feature that is 1 in every row."""
+    one = Fraction(1)
+    return Feature(INTERCEPT, INTERCEPT, (), one, one, Fraction(0), one)
+
+
+def _feature(
+    name: str,
+    group: str,
+    factors: tuple[Factor, ...],
+    columns: Mapping[str, Column],
+    *,
+    shift: bool,
+) -> Feature:
+    low, high = _interval(factors, columns)
+    check_bounds(low, high, group, f"derived bounds ({float(low):g}, {float(high):g})")
+    if all(not isinstance(factor, Power) for factor in factors):
+        return Feature(name, group, factors, low, high, Fraction(0), Fraction(1))
+    # A shift can be undone only by an intercept; and a product with an indicator keeps its zeros,
+    # so that the levels of a category stay exclusive and cost the norm of one cell together.
+    exclusive = any(not isinstance(factor, Power) for factor in factors)
+    if exclusive or not shift:
+        return Feature(name, group, factors, low, high, Fraction(0), max(abs(low), abs(high)))
+    return Feature(name, group, factors, low, high, (low + high) / 2, (high - low) / 2)
+
+
+def _interval(
+    factors: Sequence[Factor], columns: Mapping[str, Column]
+) -> tuple[Fraction, Fraction]:
+    low = high = Fraction(1)
+    for factor in factors:
+        ends = (Fraction(0), Fraction(1))
+        if isinstance(factor, Power):
+            column = columns[factor.column]
+            assert isinstance(column, Numeric)  # noqa: S101 - by construction of Power
+            ends = _power_interval(column.low, column.high, factor.exponent)
+        corners = [a * b for a in (low, high) for b in ends]
+        low, high = min(corners), max(corners)
+    return low, high
+
+
+def _power_interval(low: Fraction, high: Fraction, exponent: int) -> tuple[Fraction, Fraction]:
+    ends = sorted((low**exponent, high**exponent))
+    straddles = exponent % 2 == 0 and low < 0 < high
+    return (Fraction(0) if straddles else ends[0]), ends[1]
+
+
+def column_features(
+    name: str, columns: Mapping[str, Column], *, shift: bool
+) -> tuple[tuple[Feature, ...], int]:
+    """Return a declared column's own features, and the most its cells can add to a squared norm."""
+    column = columns[name]
+    if isinstance(column, Category):
+        own = _level_factors(name, column)
+        features = [_feature(label, name, (f,), columns, shift=shift) for label, f in own]
+        return tuple(features), 1  # a cell holds one level
+    plain = _feature(name, name, (Power(name, 1),), columns, shift=shift)
+    if not column.missing_indicator:
+        return (plain,), 1
+    flag = _feature(f"{name}:missing", name, (Missing(name),), columns, shift=shift)
+    return (plain, flag), 1 if column.missing == plain.centre else 2
+
+
+def _level_factors(name: str, column: Category) -> list[tuple[str, Level]]:
+    skipped = 1 if column.drop_first else 0
+    labelled = [
+        (f"{name}={level}", Level(name, code))
+        for code, level in enumerate(column.levels)
+        if code >= skipped
+    ]
+    if column.other is None:
+        labelled.append((f"{name}=other", Level(name, -1)))
+    return labelled
+
+
+def derived_features(
+    term: object, columns: Mapping[str, Column], *, shift: bool
+) -> tuple[tuple[Feature, ...], int]:
+    """Return the features of a term such as "age*smoker", and their share of a squared norm."""
+    if not isinstance(term, str):
+        raise mistyped("derived", WHERE, "a list of terms", term, _HINT)
+    comparison = _COMPARISON.fullmatch(term)
+    if comparison:
+        return (_comparison(term, comparison, columns, shift=shift),), 1
+    options = _factor_options(term, columns)
+    features = []
+    for combination in itertools.product(*options):
+        name = "*".join(label for label, _ in combination)
+        factors = tuple(factor for _, factor in combination)
+        features.append(_feature(name, term, factors, columns, shift=shift))
+    # Of the combinations of levels, a row holds one; there is one set of powers.
+    return tuple(features), 1
+
+
+def _comparison(
+    term: str, match: re.Match[str], columns: Mapping[str, Column], *, shift: bool
+) -> Feature:
+    name, operator, bound = match.groups()
+    column = columns.get(name)
+    if not isinstance(column, Numeric):
+        raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
+    threshold = read_number(column, bound, "derived", term)
+    if not column.low <= threshold <= column.high:
+        rule = "a comparison that some value within the column's bounds can change"
+        raise rejection("derived", WHERE, rule, term)
+    return _feature(term, term, (Comparison(name, operator, threshold),), columns, shift=shift)
+
+
+def _factor_options(
+    term: str, columns: Mapping[str, Column]
+) -> list[list[tuple[str, Power | Level]]]:
+    exponents: dict[str, int] = {}
+    for part in term.split("*"):
+        name, caret, power = (piece.strip() for piece in part.partition("^"))
+        if name not in columns or (caret and not (power.isascii() and power.isdigit())):
+            raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
+        exponents[name] = exponents.get(name, 0) + (int(power) if caret else 1)
+    options: list[list[tuple[str, Power | Level]]] = []
+    for name, exponent in exponents.items():
+        column = columns[name]
+        if isinstance(column, Category):
+            options.append(list(_level_factors(name, column)))
+        elif 1 <= exponent <= 16:
+            label = name if exponent == 1 else f"{name}^{exponent}"
+            options.append([(label, Power(name, exponent))])
+        else:
+            raise rejection("derived", WHERE, "of powers between 1 and 16", term)
+    return options

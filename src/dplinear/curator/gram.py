@@ -1,0 +1,222 @@
+"""The exact Gram matrix of clipped, rounded rows: one pass, the same bits in any order.
+
+See docs/exact-pass.md. Rows are integers on a grid; blocks of at most 4096 rows multiply
+exactly in float64 BLAS, since every partial sum is an integer of at most 2^53; block results add
+exactly as two-word integers. Integer addition is associative, so neither the order of rows, nor
+block sizes, threads or engines can change a bit.
+"""
+
+import json
+import struct
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dplinear.arguments import mistyped, rejection
+from dplinear.curator.cells import Cells, Floats
+from dplinear.curator.encoding import Encoder, decode
+from dplinear.curator.grid import BLOCK_ROWS, Grid, round_to_grid
+from dplinear.curator.schema import Schema
+
+_WORD = 53
+_MASK = (1 << _WORD) - 1
+_BLOCKS_BETWEEN_CARRIES = 512  # 512 · 2^53 < 2^63
+_MAGIC = b"dplinear-gram-1\n"
+
+Words = npt.NDArray[np.int64]
+
+
+class SecondMoments:
+    """The exact integer matrix ZᵀZ of a table's clipped, rounded rows. Private: not a release.
+
+    Requires: a schema; the words `high`·2^53 + `low` of a symmetric matrix, as `Accumulator` makes.
+    Promises: frozen; `a + b` is the matrix of both tables' rows, to the bit; one row more or less
+    changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md).
+    """
+
+    __slots__ = ("_grid", "_high", "_low", "_schema")
+
+    def __init__(self, schema: Schema, high: Words, low: Words) -> None:
+        carry = low >> _WORD
+        self._schema = schema
+        self._grid = Grid.of(schema)
+        self._high = high + carry
+        self._low = low & _MASK
+        self._high.flags.writeable = self._low.flags.writeable = False
+
+    @classmethod
+    def zero(cls, schema: Schema) -> Self:
+        """Return the matrix of a table without rows."""
+        shape = (schema.dimension, schema.dimension)
+        return cls(schema, np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+
+    @property
+    def schema(self) -> Schema:
+        """The public description the rows were encoded by."""
+        return self._schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, in the order of rows and columns."""
+        return self._schema.names
+
+    @property
+    def grid(self) -> Grid:
+        """The grid the rows were rounded to; the matrix is in units of 1/cells²."""
+        return self._grid
+
+    @property
+    def bound(self) -> Fraction:
+        """The norm no row exceeds, in cells."""
+        return self._grid.bound
+
+    @property
+    def integers(self) -> npt.NDArray[np.object_]:
+        """The matrix as Python integers, exact."""
+        return np.asarray(self._high.astype(object) * (1 << _WORD) + self._low)
+
+    @property
+    def count(self) -> int | None:
+        """The number of rows, where the matrix holds it: with an intercept and without clipping."""
+        if not self._schema.has_intercept or self._schema.row_norm is not None:
+            return None
+        return int(self.integers[0, 0]) // self._grid.cells**2
+
+    def cells(self) -> Floats:
+        """Return the second moments of the cells in [−1, 1], each rounded once to float64."""
+        unit = self._grid.cells**2
+        exact = [float(Fraction(entry, unit)) for entry in self.integers.ravel()]
+        return np.array(exact).reshape(self._low.shape)
+
+    def raw(self) -> npt.NDArray[np.object_]:
+        """Return the second moments in the columns' own units, as exact fractions.
+
+        Undoes the schema's affine maps in exact arithmetic: x = centre·intercept + half_width·t.
+        """
+        features = self._schema.features
+        unit = self._grid.cells**2
+        inner = self.integers
+        scaled = np.array([[Fraction(entry, unit) for entry in row] for row in inner], object)
+        half = np.array([feature.half_width for feature in features], object)
+        scaled = scaled.reshape(inner.shape) * half[:, None] * half[None, :]
+        if self._schema.has_intercept:
+            centre = np.array([feature.centre for feature in features], object)
+            first = scaled[0].copy()
+            cross = np.outer(centre, first)
+            scaled = scaled + cross + cross.T + np.outer(centre, centre) * first[0]
+        return np.asarray(scaled)
+
+    def __add__(self, other: object) -> Self:
+        if not isinstance(other, SecondMoments):
+            return NotImplemented
+        if other.schema != self._schema:
+            raise rejection("other", "SecondMoments.__add__", "of the same schema", other)
+        return type(self)(self._schema, self._high + other._high, self._low + other._low)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SecondMoments):
+            return NotImplemented
+        return (
+            self._schema == other.schema
+            and np.array_equal(self._high, other._high)
+            and np.array_equal(self._low, other._low)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._schema, self._high.tobytes(), self._low.tobytes()))
+
+    def __repr__(self) -> str:
+        # No entry of the matrix: it is private, and a repr ends up in logs.
+        return f"SecondMoments({len(self.names)} features, private, {self._grid})"
+
+    def to_bytes(self) -> bytes:
+        """Return the matrix and its schema as bytes, without pickle. They are private."""
+        header = json.dumps(self._schema.to_dict()).encode()
+        words = np.stack((self._high, self._low)).astype("<i8")
+        return _MAGIC + struct.pack("<Q", len(header)) + header + words.tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` wrote; anything else raises a ValueError."""
+        where = "SecondMoments.from_bytes"
+        rule = "bytes that SecondMoments.to_bytes wrote"
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise mistyped("data", where, rule, data)
+        data = bytes(data)
+        start = len(_MAGIC) + 8
+        if not data.startswith(_MAGIC) or len(data) < start:
+            raise rejection("data", where, rule, f"{len(data)} bytes")
+        end = start + struct.unpack("<Q", data[len(_MAGIC) : start])[0]
+        try:
+            schema = Schema.from_dict(json.loads(data[start:end]))
+        except (ValueError, TypeError):
+            raise rejection("data", where, rule, f"{len(data)} bytes") from None
+        if len(data) - end != 16 * schema.dimension**2:
+            raise rejection("data", where, rule, f"{len(data)} bytes")
+        words = np.frombuffer(data, "<i8", offset=end).astype(np.int64)
+        high, low = words.reshape(2, schema.dimension, schema.dimension)
+        return cls(schema, high, low)
+
+
+class Accumulator:
+    """Adds up rows, exactly. One per thread or worker; their results add with `+`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._grid = Grid.of(schema)
+        self._encoder = Encoder(schema, float(self._grid.cells))
+        shape = (schema.dimension, schema.dimension)
+        self._high = np.zeros(shape, np.int64)
+        self._low = np.zeros(shape, np.int64)
+        self._blocks = 0
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of an Arrow batch that has the schema's columns."""
+        columns = {name: batch.column(name) for name in self.schema.columns}
+        self.update_columns(columns, batch.num_rows)
+
+    def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
+        """Add rows whose columns are Arrow or NumPy arrays of equal length."""
+        table = decode(self.schema, columns)
+        for start in range(0, rows, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, rows)
+            block = {name: values[start:stop] for name, values in table.items()}
+            self.update_cells(self._encoder.decoded(block, stop - start))
+
+    def update_array(self, block: npt.NDArray[Any]) -> None:
+        """Add rows of a NumPy array whose columns are the schema's, in order."""
+        for start in range(0, len(block), BLOCK_ROWS):
+            self.update_cells(self._encoder.array(block[start : start + BLOCK_ROWS]))
+
+    def update_cells(self, scaled: Floats) -> None:
+        """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
+
+        Promises: exact, whatever the number of rows; bad cells never raise.
+        """
+        for start in range(0, scaled.shape[1], BLOCK_ROWS):
+            block = scaled[:, start : start + BLOCK_ROWS]
+            rows = round_to_grid(self._grid, block, self._encoder.missing)
+            self._low += (rows @ rows.T).astype(np.int64)
+            self._blocks += 1
+            if self._blocks == _BLOCKS_BETWEEN_CARRIES:
+                self._carry()
+
+    def _carry(self) -> None:
+        self._high += self._low >> _WORD
+        self._low &= _MASK
+        self._blocks = 1  # the words that remain count as one block
+
+    def result(self) -> SecondMoments:
+        """Return the matrix of all rows so far."""
+        return SecondMoments(self.schema, self._high.copy(), self._low.copy())
+
+
+def merge(schema: Schema, parts: list[SecondMoments]) -> SecondMoments:
+    """Return the sum of partial matrices, in any order and number."""
+    return reduce(add, parts, SecondMoments.zero(schema))

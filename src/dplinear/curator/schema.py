@@ -1,0 +1,242 @@
+"""The public description of a private table: which columns, within which bounds, in which order.
+
+Everything about the shape of what is computed (names, order, number of features, bounds, the grid)
+comes from here and never from the rows.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from dplinear.arguments import mistyped, positive, rejection
+from dplinear.curator.cells import Floats
+from dplinear.curator.columns import (
+    WHERE,
+    Column,
+    Numeric,
+    exact_number,
+    read_column,
+    write_column,
+    write_number,
+)
+from dplinear.curator.encoding import Encoder
+from dplinear.curator.features import (
+    INTERCEPT,
+    Feature,
+    Power,
+    column_features,
+    derived_features,
+    intercept,
+)
+
+_FILE_KEYS = {"columns", "derived", "intercept", "row_norm"}
+_LARGEST_FILE = 16 * 2**20
+_SMALLEST_NORM = 2.0**-20
+
+
+class Schema:
+    """Bounds, categories and derived features of a table, declared in public.
+
+    Requires: one declaration per column, by name, from a mapping or keywords: `(low, high)`, a list
+    of category names, "boolean", or a mapping with `type` and options (docs/schema.md). `derived`
+    lists products, powers and comparisons: "age*smoker", "age^2", "age>=65". `row_norm` clips rows
+    below their worst-case norm.
+    Promises: `features`, in an order that the declarations alone decide, with exact bounds and
+    affine maps to [−1, 1]; `encode`, a bitwise function of each row alone that no cell can make
+    raise, warn or change shape. Wrong declarations raise here, before any row is read.
+    """
+
+    def __init__(
+        self,
+        mapping: Mapping[str, Any] | None = None,
+        /,
+        *,
+        derived: Sequence[str] = (),
+        intercept: bool = True,
+        row_norm: float | Fraction | None = None,
+        **columns: Any,  # noqa: ANN401 - declarations of any form
+    ) -> None:
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise mistyped("mapping", WHERE, "a mapping of column names to declarations", mapping)
+        if not isinstance(intercept, bool):
+            raise mistyped("intercept", WHERE, "True or False", intercept)
+        twice = sorted(set(mapping or ()) & set(columns))
+        if twice:
+            raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
+        declared: dict[Any, Any] = dict(mapping or {}) | columns
+        for name in declared:
+            if not isinstance(name, str) or not name.strip() or not name.isprintable():
+                raise mistyped("mapping", WHERE, "keyed by printable column names", name)
+        self._columns = {name: read_column(name, what) for name, what in declared.items()}
+        if isinstance(derived, str) or not isinstance(derived, Sequence):
+            raise mistyped("derived", WHERE, "a list of terms", derived)
+        self._derived = tuple(derived)
+        self._intercept = intercept
+        self._features, self._norm_squared = self._build()
+        self._row_norm = self._read_row_norm(row_norm)
+
+    def _build(self) -> tuple[tuple[Feature, ...], int]:
+        built: list[Feature] = [intercept()] if self._intercept else []
+        squares = len(built)
+        for name in self._columns:
+            features, square = column_features(name, self._columns, shift=self._intercept)
+            built.extend(features)
+            squares += square if features else 0
+        for term in self._derived:
+            features, square = derived_features(term, self._columns, shift=self._intercept)
+            built.extend(features)
+            squares += square if features else 0
+        if not self._columns or not built:
+            raise rejection("mapping", WHERE, "a description of at least one column", "none")
+        names = [feature.name for feature in built]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            hint = "rename a column, or leave out a derived feature that is declared twice."
+            raise rejection("mapping", WHERE, "free of features of the same name", twice, hint)
+        return tuple(built), squares
+
+    def _read_row_norm(self, row_norm: Any) -> Fraction | None:  # noqa: ANN401
+        if row_norm is None:
+            return None
+        if isinstance(row_norm, str):  # as `to_dict` writes a fraction
+            row_norm = exact_number(row_norm, "row_norm", "a number", row_norm)
+        if positive(row_norm, "row_norm", WHERE) < _SMALLEST_NORM:
+            raise rejection("row_norm", WHERE, "at least 2^-20", row_norm)
+        exact = Fraction(row_norm)
+        return exact if exact * exact < self._norm_squared else None
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a schema from a .toml or .json file with a table `columns` (docs/schema.md)."""
+        where = "Schema.from_file"
+        if not isinstance(path, str | os.PathLike):
+            raise mistyped("path", where, "the path of a .toml or .json file", path)
+        file = Path(path)
+        if file.suffix not in {".toml", ".json"}:
+            raise rejection("path", where, "the path of a .toml or .json file", file.name)
+        if not file.is_file():
+            raise rejection("path", where, "the path of an existing file", file.name)
+        if file.stat().st_size > _LARGEST_FILE:
+            raise rejection("path", where, "a file of at most 16 MiB", file.name)
+        try:
+            text = file.read_text(encoding="utf-8")
+            content = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+        except ValueError as error:  # of all three: not UTF-8, not TOML, not JSON
+            rule = f"a well-formed {file.suffix[1:].upper()} file ({error})"
+            raise rejection("path", where, rule, file.name) from None
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:  # noqa: ANN401 - whatever a file held
+        """Build a schema from the content of a schema file; the inverse of `to_dict`."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
+            raise mistyped(
+                "content", "Schema.from_dict", "a mapping with a table `columns`", content
+            )
+        unknown = sorted(str(key) for key in content if key not in _FILE_KEYS)
+        if unknown:
+            rule = "made of " + ", ".join(sorted(_FILE_KEYS))
+            raise rejection("content", "Schema.from_dict", rule, ", ".join(unknown))
+        options = {key: content[key] for key in _FILE_KEYS - {"columns"} if key in content}
+        return cls(content["columns"], **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole declaration as plain JSON, exactly."""
+        content: dict[str, Any] = {
+            "columns": {name: write_column(column) for name, column in self._columns.items()},
+            "derived": list(self._derived),
+            "intercept": self._intercept,
+        }
+        if self._row_norm is not None:
+            content["row_norm"] = write_number(self._row_norm)
+        return content
+
+    @property
+    def declared(self) -> Mapping[str, Column]:
+        """What each source column was declared to hold."""
+        return dict(self._columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The source columns that are read; all others of the table are ignored."""
+        return tuple(self._columns)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns of the Gram matrix, in order."""
+        return self._features
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(feature.name for feature in self._features)
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        return len(self._features)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the first feature is 1 in every row."""
+        return self._intercept
+
+    @property
+    def norm_squared(self) -> int:
+        """The square of the largest norm a row of cells can have before clipping."""
+        return self._norm_squared
+
+    @property
+    def row_norm(self) -> Fraction | None:
+        """The norm rows are clipped to, if that is below the worst case; otherwise None."""
+        return self._row_norm
+
+    @property
+    def bound(self) -> float:
+        """The norm no row exceeds: `row_norm`, or the worst case."""
+        return float(self._norm_squared**0.5 if self._row_norm is None else self._row_norm)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the features are the source columns, plain numbers, behind the intercept."""
+        own = self._features[1:] if self._intercept else self._features
+        plain = [f for f in own if len(f.factors) == 1 and isinstance(f.factors[0], Power)]
+        numbers = all(isinstance(c, Numeric) and c.type == "number" for c in self._columns.values())
+        return numbers and len(plain) == len(own) == len(self._columns)
+
+    def encode(self, batch: pa.RecordBatch, *, scale: float = 1.0) -> Floats:
+        """Return the cells of a batch of rows, times a public `scale`.
+
+        Requires: a batch with the schema's columns, each of a type it can be read from.
+        Promises: shape (dimension, rows); every cell in [−scale, scale]; column j is a bitwise
+        function of row j alone; nothing raises or warns because of a value.
+        """
+        columns = {name: batch.column(name) for name in self._columns}
+        encoder = Encoder(self, scale)
+        return encoder.finish(encoder.columns(columns, batch.num_rows))
+
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self.to_dict())  # as text, since the order of columns counts
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self is other or self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash((self.names, self._row_norm))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self._columns)
+        return f"Schema({shown}; {self.dimension} features, rows of norm at most {self.bound:.6g})"
+
+
+__all__ = ["INTERCEPT", "Schema"]

@@ -1,0 +1,86 @@
+"""Tables of any kind, and the one pass over them.
+
+`second_moments` is the door; a source per kind of table stands behind it, and every source passes
+the same contract (tests/contracts/test_sources.py).
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dplinear.arguments import choice, integer, mistyped
+from dplinear.curator.gram import SecondMoments
+from dplinear.curator.schema import Schema
+from dplinear.curator.sources.arrays import from_array, from_sparse
+from dplinear.curator.sources.arrow import from_pandas, from_stream
+from dplinear.curator.sources.files import expand, from_files, is_paths
+from dplinear.curator.sources.pool import available_cores, run
+from dplinear.curator.sources.source import WHERE, Source, SourceError
+
+_KINDS = (
+    "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "
+    "glob of Parquet, CSV or Arrow files, or a Dask or Spark collection"
+)
+
+
+def second_moments(
+    data: Any,  # noqa: ANN401 - dispatched on below
+    schema: Schema,
+    *,
+    threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
+) -> SecondMoments:
+    """Return the exact second moments of a table's encoded rows, in one pass.
+
+    Requires: a table with the schema's columns (by name; NumPy and sparse by position). `engine`
+    ("dask" or "spark") makes its workers read Parquet paths themselves; every machine must see
+    them. `threads` defaults to all cores; `progress` to a bar on a terminal when work is long.
+    Promises: the same bits for the same rows in any order, chunks, threads or engine; errors about
+    columns and types before any row is read; a source that breaks off raises `SourceError`, and
+    there is no partial result. The result is private: only a mechanism may release anything of it.
+    """
+    if not isinstance(schema, Schema):
+        raise mistyped("schema", WHERE, "a Schema", schema)
+    workers = available_cores()
+    if threads is not None:
+        workers = integer(threads, "threads", WHERE, low=1, high=1024)
+    if progress is not None and not isinstance(progress, bool):
+        raise mistyped("progress", WHERE, "True, False or None", progress)
+    if engine is not None:
+        choice(engine, "engine", WHERE, ("dask", "spark"))
+        if not is_paths(data):
+            rule = "a path or glob where an engine is named"
+            hint = "Dask and Spark collections bring their own engine."
+            raise mistyped("data", WHERE, rule, type(data), hint)
+    library = engine or type(data).__module__.partition(".")[0]
+    if library == "dask":
+        from dplinear.curator.sources.dask import dask_moments  # noqa: PLC0415 - optional
+
+        return dask_moments(data, schema)
+    if library == "pyspark" or engine == "spark":
+        from dplinear.curator.sources.spark import spark_moments  # noqa: PLC0415 - optional
+
+        return spark_moments(data, schema)
+    return run(local_source(data, schema), schema, threads=workers, progress=progress)
+
+
+def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
+    """Return the source for a table that this process can read itself."""
+    if is_paths(data):
+        return from_files(expand(data), schema)
+    if isinstance(data, np.ndarray):
+        return from_array(data, schema)
+    library = type(data).__module__.partition(".")[0]
+    if library == "scipy" and hasattr(data, "tocsr"):
+        return from_sparse(data, schema)
+    if library == "pandas" and hasattr(data, "columns"):
+        return from_pandas(data, schema)
+    lazy = library == "polars" and hasattr(data, "collect_schema")
+    if lazy or isinstance(data, pa.RecordBatch) or hasattr(data, "__arrow_c_stream__"):
+        return from_stream(data, schema)
+    raise mistyped("data", WHERE, _KINDS, type(data))
+
+
+__all__ = ["SourceError", "second_moments"]

@@ -1,0 +1,81 @@
+"""NumPy arrays and SciPy sparse matrices: columns by position, in the schema's order."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.arguments import rejection
+from dplinear.curator.columns import Numeric
+from dplinear.curator.gram import Accumulator
+from dplinear.curator.schema import Schema
+from dplinear.curator.sources.source import WHERE, Source, check_names
+
+STEP = 32_768
+_READABLE = "biufOSUM"
+
+
+def check_dtype(schema: Schema, dtype: np.dtype[Any], table: str) -> None:
+    """Raise unless cells of this dtype can mean something in the schema's columns."""
+    if dtype.kind not in _READABLE:
+        raise rejection("data", WHERE, f"of real numbers, text, dates or objects ({table})", dtype)
+    dates = [c for c in schema.declared.values() if isinstance(c, Numeric) and c.type == "date"]
+    only_dates = len(dates) == len(schema.declared)
+    if (dtype.kind == "M" and not only_dates) or (dates and dtype.kind in "biuf"):
+        rule = f"of dates exactly where the schema says so ({table})"
+        raise rejection("data", WHERE, rule, dtype)
+
+
+def check_shape(schema: Schema, shape: tuple[int, ...]) -> None:
+    """Raise unless the shape is (rows, source columns)."""
+    count = len(schema.columns)
+    if len(shape) != 2 or shape[1] != count:
+        rule = f"of shape (rows, {count}), one column for each of the schema's"
+        hint = "a table with more columns needs names: a data frame, or a structured array."
+        raise rejection("data", WHERE, rule, f"{len(shape)} dimensions {shape[1:]}", hint)
+
+
+def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
+    """Read a two-dimensional array of any layout and dtype, or a structured one by field names."""
+    if data.dtype.names is not None:
+        check_names(schema, data.dtype.names, "the array")
+        if data.ndim != 1:
+            raise rejection("data", WHERE, "a one-dimensional structured array", data.ndim)
+        steps = range(0, len(data), STEP)
+        return Source([partial(_add_fields, data, start) for start in steps], len(data))
+    check_shape(schema, data.shape)
+    check_dtype(schema, data.dtype, "the array")
+    plain = data if isinstance(data, np.ma.MaskedArray) else data.view(np.ndarray)
+    steps = range(0, len(data), STEP)
+    return Source([partial(_add_rows, plain, start) for start in steps], len(data))
+
+
+def _add_rows(data: Any, start: int, accumulator: Accumulator) -> Iterator[int]:  # noqa: ANN401
+    block = data[start : start + STEP]
+    accumulator.update_array(block)
+    yield len(block)
+
+
+def _add_fields(data: npt.NDArray[Any], start: int, accumulator: Accumulator) -> Iterator[int]:
+    block = data[start : start + STEP]
+    columns = {name: block[name] for name in accumulator.schema.columns}
+    accumulator.update_columns(columns, len(block))
+    yield len(block)
+
+
+def from_sparse(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any SciPy sparse format
+    """Read a SciPy sparse matrix, a few thousand dense rows at a time."""
+    check_shape(schema, data.shape)
+    check_dtype(schema, data.dtype, "the matrix")
+    rows = data.tocsr()
+    step = max(1, min(STEP, 2**22 // max(1, data.shape[1])))
+    steps = range(0, data.shape[0], step)
+    return Source([partial(_add_sparse, rows, start, step) for start in steps], data.shape[0])
+
+
+def _add_sparse(rows: Any, start: int, step: int, accumulator: Accumulator) -> Iterator[int]:  # noqa: ANN401
+    block = rows[start : start + step].toarray()
+    accumulator.update_array(block)
+    yield len(block)

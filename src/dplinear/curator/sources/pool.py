@@ -1,0 +1,141 @@
+"""Running a source's tasks: threads with one BLAS thread each, progress, and a clean way out."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from dplinear.curator.gram import Accumulator, SecondMoments, merge
+from dplinear.curator.schema import Schema
+from dplinear.curator.sources.source import Source
+
+_PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
+
+
+def available_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _OneBlasThread:
+    """Holds BLAS at one thread while any pass runs; the last one out gives back what was."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._controller: Any = None
+        self._limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                # Looking for BLAS libraries takes longer than a small table; NumPy's is there.
+                self._controller = self._controller or ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._limit.__exit__(None, None, None)
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+class _Work:
+    """The tasks of one pass, handed out one by one, and how far each worker has come."""
+
+    def __init__(self, source: Source, schema: Schema, workers: int) -> None:
+        self._tasks = iter(source.tasks)
+        self._lock = threading.Lock()
+        self._done = [0] * workers
+        self.stop = threading.Event()
+        self.accumulators = [Accumulator(schema) for _ in range(workers)]
+
+    @property
+    def rows(self) -> int:
+        return sum(self._done)
+
+    def run(self, worker: int) -> None:
+        accumulator = self.accumulators[worker]
+        try:
+            while not self.stop.is_set():
+                with self._lock:
+                    task = next(self._tasks, None)
+                if task is None:
+                    return
+                for rows in task(accumulator):
+                    self._done[worker] += rows
+                    if self.stop.is_set():
+                        return
+        except BaseException:
+            self.stop.set()
+            raise
+
+
+def run(source: Source, schema: Schema, *, threads: int, progress: bool | None) -> SecondMoments:
+    """Run all tasks and add up what they added.
+
+    Promises: the matrix of every row, or an exception and nothing else; no thread outlives the
+    call, on Ctrl-C either.
+    """
+    if isinstance(source.tasks, list):
+        threads = max(1, min(threads, len(source.tasks)))
+    work = _Work(source, schema, threads)
+    shown = sys.stderr.isatty() if progress is None else progress
+    with _one_blas_thread():
+        if threads == 1 and not shown:
+            work.run(0)
+        else:
+            with ThreadPoolExecutor(threads, thread_name_prefix="dplinear") as pool:
+                try:
+                    futures = [pool.submit(work.run, worker) for worker in range(threads)]
+                    if shown and (progress or wait(futures, _PATIENCE, FIRST_EXCEPTION).not_done):
+                        _show(futures, work, source.rows)
+                    for future in futures:
+                        future.result()
+                finally:
+                    work.stop.set()
+    return merge(schema, [accumulator.result() for accumulator in work.accumulators])
+
+
+def _show(futures: list[Future[None]], work: _Work, total: int | None) -> None:
+    with _bar(total) as advance:
+        while wait(futures, 0.1, FIRST_EXCEPTION).not_done and not work.stop.is_set():
+            advance(work.rows)
+        wait(futures)
+        advance(work.rows)
+
+
+@contextmanager
+def _bar(total: int | None) -> Iterator[Any]:
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    start = time.monotonic()
+    columns = (
+        TextColumn("Reading rows"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} rows, {task.fields[rate]:,.0f} rows/s"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=console.is_terminal) as bar:
+        task = bar.add_task("", total=total, rate=0.0)
+
+        def advance(rows: int) -> None:
+            rate = rows / max(time.monotonic() - start, 1e-9)
+            bar.update(task, completed=rows, rate=rate)
+
+        yield advance

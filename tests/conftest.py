@@ -1,0 +1,40 @@
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dplinear.noise import simulation
+from services import lacking, library
+
+
+@pytest.fixture(scope="session")
+def generator() -> Callable[[int], Any]:
+    """Fixed data for tests: a seeded NumPy generator."""
+    return simulation.generator
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A Spark session with two cores, each task tried up to four times."""
+    sql = library("pyspark.sql")
+    java = shutil.which("java")
+    if java is None:
+        lacking("Java, which Spark runs on", "Run make services.")
+    os.environ.setdefault("JAVA_HOME", str(Path(java).resolve().parents[1]))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = sql.SparkSession.builder.master("local[2,4]").appName("dplinear-tests")
+    session = (
+        builder.config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
