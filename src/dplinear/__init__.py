@@ -4,4 +4,21 @@ One rule: a mechanism maps (statistics of bounded rows, a guarantee) to a releas
 crosses the wall between those who hold a table and those who analyse what was published.
 """
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0.dev0"
+
+# Loaded when first asked for, so that importing dplinear opens no room that is not needed.
+_EXPORTS = {"Schema": "dplinear.curator"}
+__all__ = ["Schema", "__version__"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'dplinear' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_EXPORTS])
