@@ -48,6 +48,8 @@ def test_the_demo_prints_the_calibration_table() -> None:
     )
     for figure in ("42,605", "883", "274.4", "25.67"):
         assert figure in done.stdout
+    assert done.stdout.count(" yes ") == 4
+    assert " NO " not in done.stdout
 
 
 def test_random_generators_are_banned_outside_the_noise_room() -> None:
