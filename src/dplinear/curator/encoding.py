@@ -70,8 +70,8 @@ class Encoder:
         self._lines = [self._line(feature) for feature in schema.features]
         self.missing = np.array([[line.missing] for line in self._lines])
         first = 1 if schema.has_intercept else 0
-        self._centres = np.array([line.centre for line in self._lines[first:]])
-        self._slopes = np.array([line.slope for line in self._lines[first:]])
+        self._centres = _alike([line.centre for line in self._lines[first:]])
+        self._slopes = _alike([line.slope for line in self._lines[first:]])
 
     def _line(self, feature: Feature) -> _Line:
         factors = feature.factors
@@ -106,18 +106,20 @@ class Encoder:
                     _map(product, line, out)
         return cells
 
-    def array(self, block: npt.NDArray[Any]) -> Floats:
-        """Map a block of shape (rows, source columns), columns in the schema's order."""
+    def array(self, block: npt.NDArray[Any], out: Floats | None = None) -> Floats:
+        """Map a block of shape (rows, source columns), columns in the schema's order.
+
+        `out`, of shape (rows, dimension), may be used to hold the result.
+        """
         fast = self.schema.is_plain and block.dtype.kind in "fiub" and block.dtype.itemsize <= 8
         if not fast or isinstance(block, np.ma.MaskedArray):
             names = enumerate(self.schema.columns)
             return self.columns({name: block[:, index] for index, name in names}, len(block))
         first = 1 if self.schema.has_intercept else 0
-        by_column = block.strides[0] < block.strides[1]
-        cells = np.empty((len(block), self.schema.dimension), order="F" if by_column else "C")
+        cells = self.room_for(block) if out is None else out
         inner = cells[:, first:]
         with np.errstate(all="ignore"):
-            if self._centres.any():
+            if np.any(self._centres):
                 np.subtract(block, self._centres, out=inner)
                 np.multiply(inner, self._slopes, out=inner)
             else:
@@ -125,12 +127,22 @@ class Encoder:
         cells[:, :first] = self.scale
         return cells.T
 
+    def room_for(self, block: npt.NDArray[Any]) -> Floats:
+        """Return memory for the cells of a block, laid out as the block is."""
+        by_column = block.strides[0] < block.strides[1]
+        return np.empty((len(block), self.schema.dimension), order="F" if by_column else "C")
+
     def finish(self, cells: Floats) -> Floats:
         """Clamp mapped cells to [−scale, scale] and replace those that are no number, in place."""
         np.clip(cells, -self.scale, self.scale, out=cells)
         if cells.size and np.isnan(cells.min()):
             np.copyto(cells, self.missing, where=np.isnan(cells))
         return cells
+
+
+def _alike(values: list[float]) -> Floats:
+    """Return one number where all are the same, which is quicker to multiply by."""
+    return np.array(values[0] if len(set(values)) == 1 else values)
 
 
 def _map(values: Floats, line: _Line, out: Floats) -> None:

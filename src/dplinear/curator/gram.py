@@ -191,8 +191,10 @@ class Accumulator:
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
         """Add rows of a NumPy array whose columns are the schema's, in order."""
+        room = self._encoder.room_for(block[:BLOCK_ROWS])
         for start in range(0, len(block), BLOCK_ROWS):
-            self.update_cells(self._encoder.array(block[start : start + BLOCK_ROWS]))
+            rows = block[start : start + BLOCK_ROWS]
+            self.update_cells(self._encoder.array(rows, room[: len(rows)]))
 
     def update_cells(self, scaled: Floats) -> None:
         """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.

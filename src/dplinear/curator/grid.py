@@ -115,11 +115,8 @@ def _shrink(grid: Grid, rows: Floats, squares: Floats) -> Floats:
     factor = 2.0**grid.exponent / np.sqrt(squares)
     shrunk = np.trunc(rows * factor)
     while True:
-        # Sums of squares near 4^exponent ≤ 2^52: exact, so this is a comparison of integers.
-        total = np.zeros(rows.shape[1])
-        for row in shrunk:
-            total += row * row
-        over = total > grid.sensitivity
+        # Sums of squares near 4^exponent ≤ 2^52: exact in any order, so integers are compared.
+        over = np.einsum("ij,ij->j", shrunk, shrunk) > grid.sensitivity
         if not over.any():
             return shrunk
         factor = np.where(over, factor * (1 - 2.0**-20), factor)

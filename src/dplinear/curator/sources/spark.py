@@ -39,7 +39,7 @@ def spark_moments(data: Any, schema: Schema) -> SecondMoments:  # noqa: ANN401 -
 
 def _read_paths(data: Any, schema: Schema) -> Any:  # noqa: ANN401
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    cores = int(session.range(1).rdd.context.defaultParallelism)
+    cores = int(session.sparkContext.defaultParallelism)
     dealt = shares(data, schema, _SHARES_PER_CORE * cores)
 
     def job(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
