@@ -91,6 +91,37 @@ def test_sketches_compose_into_a_taller_sketch() -> None:
 
 
 @pytest.mark.accounting
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Gaussian(0.3),
+        Laplace(0.5),
+        Pure(0.5),
+        Sketch(40, 0.05),
+        Sketch(40, 0.05, inverse=True),
+        AdditiveWishart(62, 5, 1.0),
+    ],
+    ids=lambda profile: type(profile).__name__,
+)
+def test_a_loss_distribution_dominates_its_profile(profile: Profile) -> None:
+    distribution = profile.privacy_loss()
+    for epsilon in (0.0, 0.1, 0.4):
+        delta = distribution.get_delta_for_epsilon(epsilon)
+        exact = profile.delta(epsilon)
+        assert exact * (1 - 1e-9) <= delta <= exact * 1.01 + 1e-12
+
+
+@pytest.mark.accounting
+def test_the_convex_hull_of_a_bound_is_between_the_bound_and_the_truth() -> None:
+    bound = AdditiveWishart(62, 5, 1.0, Neighbours.REPLACE)
+    distribution = bound.privacy_loss()
+    for epsilon in (0.0, 0.1, 0.4):
+        delta = distribution.get_delta_for_epsilon(epsilon)
+        one_row_appears = AdditiveWishart(62, 5, 1.0).delta(epsilon)
+        assert one_row_appears <= delta <= bound.delta(epsilon) * 1.01 + 1e-12
+
+
+@pytest.mark.accounting
 def test_replace_bounds_compose_too() -> None:
     parts: list[Profile] = [
         AdditiveWishart(62, 5, 1.0, Neighbours.REPLACE),
