@@ -124,6 +124,19 @@ def test_additive_wishart_never_overshoots(block: int) -> None:
         assert_tight(guarantee.delta, at, less)
 
 
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e6])
+@pytest.mark.parametrize("delta", [1e-15, 1e-6, 0.5])
+@pytest.mark.parametrize("degrees", [3, 40, 10_000_000])
+def test_the_ends_of_the_range_are_private_too(epsilon: float, delta: float, degrees: int) -> None:
+    guarantee = ApproxDP(epsilon, delta)
+    ratio = 1 / arb(calibrate.sketch(guarantee, degrees, 1.0))
+    assert oracles.sketch(epsilon, degrees, ratio) <= arb(delta)
+    for neighbours in (ADD_REMOVE, REPLACE):
+        k, tau = calibrate.additive_wishart(guarantee, 1, 1.0, neighbours, most_degrees=degrees)
+        assert oracles.wishart(epsilon, k, 1 / arb(tau) ** 2) <= arb(delta)
+    assert calibrate.sketch(guarantee, degrees, 1.0, REPLACE) >= 1 / float(ratio)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("block", range(4))
 def test_least_degrees_are_least(block: int) -> None:
@@ -321,6 +334,13 @@ anything: Any = lambda value: value  # noqa: E731
             lambda: calibrate.additive_wishart(GOOD, 5, 1.0, most_degrees=6),
             ValueError,
             "an integer in [7, 10000000]",
+        ),
+        (lambda: calibrate.sketch(ApproxDP(0, 1e-6), 80, 1.0), ValueError, "ε in [0.0001, 1e+06]"),
+        (lambda: calibrate.sketch(ApproxDP(1, 0.9), 80, 1.0), ValueError, "δ in [1e-15, 0.5]"),
+        (
+            lambda: calibrate.additive_wishart(ApproxDP(1, 1e-30), 5, 1.0),
+            ValueError,
+            "Gaussian and Laplace noise have no such limits",
         ),
         (lambda: calibrate.grid_gaussian(GOOD, 0.1, 10), ValueError, "refine the grid"),
         (lambda: calibrate.grid_gaussian(GDP(1), 100.0, 10), TypeError, "ask for ApproxDP"),

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 # Past a few thousand degrees more of them buy little, and G + N − kτ²I loses digits.
 DEFAULT_MOST_DEGREES = 10_000
 MOST_DEGREES = 10_000_000
+# What sketches and Wishart noise can be calibrated for; far beyond any use, and tested throughout.
+CHI_SQUARE_EPSILONS = (1e-4, 1e6)
+CHI_SQUARE_DELTAS = (1e-15, 0.5)
 
 
 def gaussian(guarantee: Guarantee, sensitivity: float) -> float:
@@ -161,6 +164,7 @@ def additive_wishart(  # noqa: PLR0913 - the guarantee, four public facts of the
     """
     where = "calibrate.additive_wishart"
     approximate = _approximate(guarantee, where, "Wishart noise", "calibrate.laplace")
+    approximate = _within_range(approximate, where)
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     bound = arguments.positive(bound, "bound", where)
     relation = Neighbours.parse(neighbours, where, wishart_profiles.SUPPORTED)
@@ -197,6 +201,16 @@ def _approximate(guarantee: Guarantee, where: str, noise: str, pure: str) -> App
     return guarantee
 
 
+def _within_range(guarantee: ApproxDP, where: str) -> ApproxDP:
+    """Return the guarantee, if chi-square profiles were tried out for its ε and δ."""
+    (low, high), (least, most) = CHI_SQUARE_EPSILONS, CHI_SQUARE_DELTAS
+    if low <= guarantee.epsilon <= high and least <= guarantee.delta <= most:
+        return guarantee
+    rule = f"within ε in [{low:g}, {high:g}] and δ in [{least:g}, {most:g}]"
+    hint = "Gaussian and Laplace noise have no such limits"
+    raise arguments.rejection("guarantee", where, rule, guarantee, hint)
+
+
 def _pure_loss(rho: float) -> float:
     """Return the largest ε with ε·tanh(ε/2) ≤ ρ, rounded down."""
     root = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 2)
@@ -215,6 +229,7 @@ def _mu(guarantee: ApproxDP) -> float:
 
 def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:  # noqa: ANN401
     approximate = _approximate(guarantee, where, "a Gaussian sketch", "calibrate.laplace")
+    approximate = _within_range(approximate, where)
     bound = arguments.positive(bound, "bound", where)
     relation = Neighbours.parse(neighbours, where, sketch_profiles.SUPPORTED)
     # In the limit of many rows the pair is Gaussian, with μ² = rows·s²/2, or twice that.
@@ -283,7 +298,7 @@ def _least_noise(guarantee: ApproxDP, dimension: int, cap: int, ratio: float) ->
     low, high = dimension + 2, cap
     best = (cap, ratio)
     while high - low > max(1, high // 1000):
-        middle = math.isqrt(low * high)
+        middle = max(math.isqrt(low * high), low + 1)
         ratio = _wishart_ratio(guarantee, middle - dimension + 1, Neighbours.REPLACE)
         best = min(best, (middle, ratio), key=lambda pair: math.sqrt(pair[0]) / pair[1])
         low, high = (middle, high) if falling(middle, ratio) else (low, middle)
