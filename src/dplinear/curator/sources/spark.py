@@ -4,7 +4,8 @@ Spark retries what a lost worker had in hand. A task's matrix is a function of i
 is the same matrix, and each partition counts once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,49 +19,47 @@ from dplinear.curator.sources.files import is_paths
 from dplinear.curator.sources.source import WHERE, check_names, check_types, failure
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
 
-_SHARES_PER_CORE = 4
+_SHARES_PER_CORE = 2
 _RESULT = "moments binary"
 
 
 def spark_moments(data: Any, schema: Schema) -> SecondMoments:  # noqa: ANN401 - checked here
     """Return the exact second moments of a Spark data frame or of Parquet paths."""
     if is_paths(data):
-        frame = _read_paths(data, schema)
+        job = _read_paths(data, schema)
     elif hasattr(data, "mapInArrow"):
-        frame = _read_frame(data, schema)
+        job = _read_frame(data, schema)
     else:
         raise mistyped("data", WHERE, "a Spark data frame", type(data))
     try:
-        results = frame.collect()
+        results = job()
     except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
         raise failure("the table on Spark", error) from None
-    return collect(schema, (row["moments"] for row in results))
+    return collect(schema, results)
 
 
-def _read_paths(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+def _read_paths(data: Any, schema: Schema) -> Callable[[], list[bytes]]:  # noqa: ANN401
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    cores = int(session.sparkContext.defaultParallelism)
-    dealt = shares(data, schema, _SHARES_PER_CORE * cores)
-
-    def job(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                yield _result(read_share(schema, dealt[index]))
-
-    # One partition a share, so that a lost worker costs one share.
-    return session.range(0, len(dealt), 1, max(1, len(dealt))).mapInArrow(job, _RESULT)
+    context = session.sparkContext
+    dealt = shares(data, schema, _SHARES_PER_CORE * int(context.defaultParallelism))
+    # One partition a share, so that a lost worker costs one share. Plain partitions start in half
+    # the time that mapInArrow takes for as little as a number each.
+    partitions = context.parallelize(dealt, max(1, len(dealt)))
+    return partial(_collected, partitions.map(partial(read_share, schema)))
 
 
-def _read_frame(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+def _collected(partitions: Any) -> list[bytes]:  # noqa: ANN401 - an RDD
+    return list(partitions.collect())
+
+
+def _read_frame(data: Any, schema: Schema) -> Callable[[], list[bytes]]:  # noqa: ANN401
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
     check_types(schema, to_arrow_schema(chosen.schema), "the Spark data frame")
 
-    def job(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _result(read_batches(schema, batches))
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        matrix = read_batches(schema, batches)
+        yield pa.record_batch({"moments": pa.array([matrix], pa.binary())})
 
-    return chosen.mapInArrow(job, _RESULT)
-
-
-def _result(matrix: bytes) -> pa.RecordBatch:
-    return pa.record_batch({"moments": pa.array([matrix], pa.binary())})
+    mapped = chosen.mapInArrow(task, _RESULT)
+    return lambda: [bytes(row["moments"]) for row in mapped.collect()]
