@@ -15,7 +15,7 @@ from rich.table import Table
 
 from dplinear.privacy import ApproxDP, calibrate, paper
 
-REPEATS = 7
+REPEATS = 15
 
 
 def best_time(call: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scipy.optimize import brentq
-from scipy.special import gammainc
+from scipy.special import erfcx, gammainc
 
 from dplinear import arguments
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -219,12 +219,21 @@ def _pure_loss(rho: float) -> float:
 
 def _mu(guarantee: ApproxDP) -> float:
     """Return the largest μ whose Gaussian profile keeps (ε, δ)."""
-    z = math.sqrt(2 * math.log(1 / guarantee.delta))
-    guess = 2 * guarantee.epsilon / (z + math.sqrt(z * z + 2 * guarantee.epsilon))
-    guess = max(guess, guarantee.delta)
-    return largest_private(
-        partial(gaussian_delta, guarantee.epsilon), guarantee.delta, guess, to_the_last=True
-    )
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+
+    def roughly(log_mu: float) -> float:
+        """Return ln δ by φ(a)·(R(a) − R(b)), R Mills' ratio: quick, but it cancels."""
+        mu = math.exp(log_mu)
+        a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+        mills = float(erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2))) / 2
+        return math.log(max(mills, 1e-300)) - a * a / 2 - math.log(delta)
+
+    z = math.sqrt(2 * math.log(1 / delta))
+    guess = max(2 * epsilon / (z + math.sqrt(z * z + 2 * epsilon)), delta)
+    low, high = math.log(guess) - 3, math.log(guess) + 3
+    if epsilon < 1e3 and roughly(low) < 0 < roughly(high):
+        guess = math.exp(float(brentq(roughly, low, high, xtol=1e-11)))
+    return largest_private(partial(gaussian_delta, epsilon), delta, guess, to_the_last=True)
 
 
 def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:  # noqa: ANN401
@@ -324,8 +333,9 @@ def _least_degrees(
     # Below the ratio the row shows for certain: fewest degrees need P(χ²₃ < ratio) ≤ δ at least.
     if gammainc(1.5, shift) <= guarantee.delta and delta(1.5, shift) <= guarantee.delta:
         return dimension + 2
+    # To about a tenth of a degree.
     shape = 1.5 + smallest_private(
-        lambda x: delta(1.5 + x, shift), guarantee.delta, guess, roughly=True
+        lambda x: delta(1.5 + x, shift), guarantee.delta, guess, within=0.05 / (guess + 1)
     )
     m = math.ceil(2 * shape)
     if m > MOST_DEGREES:

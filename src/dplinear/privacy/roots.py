@@ -18,20 +18,25 @@ Delta = Callable[[float], float]
 
 
 def largest_private(
-    delta: Delta, target: float, guess: float, *, roughly: bool = False, to_the_last: bool = False
+    delta: Delta, target: float, guess: float, *, to_the_last: bool = False
 ) -> float:
     """Return the largest x > 0 with delta(x) ≤ target, for a delta that increases with x.
 
     `delta` must already be rounded up. The result is private itself, and within a relative 1e-14
-    of the root: `to_the_last` unit in the last place if asked, or only `roughly`, within 1e-6.
+    of the root, or `to_the_last` unit in the last place if asked.
     """
-    root = _solve(delta, target, guess, 1.0, 1e-6 if roughly else 4 * ULP)
+    root = _solve(delta, target, guess, 1.0, 4 * ULP)
     return _to_the_last(delta, target, root) if to_the_last else root
 
 
-def smallest_private(delta: Delta, target: float, guess: float, *, roughly: bool = False) -> float:
-    """Return the smallest x > 0 with delta(x) ≤ target, for a delta that decreases with x."""
-    return _solve(delta, target, guess, -1.0, 1e-6 if roughly else 4 * ULP)
+def smallest_private(
+    delta: Delta, target: float, guess: float, *, within: float = 4 * ULP
+) -> float:
+    """Return the smallest x > 0 with delta(x) ≤ target, for a delta that decreases with x.
+
+    The result is private itself, and about `within` of the root, relatively.
+    """
+    return _solve(delta, target, guess, -1.0, within)
 
 
 def _solve(delta: Delta, target: float, guess: float, sign: float, tolerance: float) -> float:
@@ -46,8 +51,8 @@ def _solve(delta: Delta, target: float, guess: float, sign: float, tolerance: fl
         return seen[log_x]
 
     inside = outside = math.log(guess)
-    # ln δ usually moves ten times as fast as ln x: a first step that about reaches the root.
-    step = 0.01 + abs(excess(inside)) / 8
+    # ln δ usually moves ten times as fast as ln x: a first step that just passes the root.
+    step = 1e-12 + abs(excess(inside)) / 6
     if excess(inside) <= 0:
         while excess(outside := inside + sign * step) <= 0:
             inside, step = outside, 4 * step
