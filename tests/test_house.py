@@ -6,6 +6,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+from pyarrow import csv, parquet
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -50,6 +53,16 @@ def test_the_demo_prints_the_calibration_table() -> None:
         assert figure in done.stdout
     assert done.stdout.count(" yes ") == 4
     assert " NO " not in done.stdout
+
+
+def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = csv.read_csv(ROOT / "src/dplinear/data/visits.csv")
+    parquet.write_table(table, tmp_path / "visits.parquet")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(block, {})  # noqa: S102 - our own README
 
 
 def test_random_generators_are_banned_outside_the_noise_room() -> None:
