@@ -113,8 +113,10 @@ def test_nothing_is_shown_unasked(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
+# A job in the background inherits that Ctrl-C is ignored; this child listens to it again.
 INTERRUPTED = """
-import sys, time, pyarrow as pa
+import signal, sys, time, pyarrow as pa
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from dplinear.curator import Schema, second_moments
 batch = pa.record_batch({"a": [0.0], "b": [1.0]})
 def slow():
