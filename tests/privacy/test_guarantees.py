@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import mpmath
 import pytest
 from flint import arb
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dplinear.privacy import (
     GDP,
@@ -151,6 +154,13 @@ def test_groups() -> None:
         ApproxDP(10, 0.1).group(5)
     with pytest.raises(TypeError, match="an integer of at least 1"):
         GDP(1).group(1.5)  # type: ignore[arg-type]
+
+
+@given(st.floats(1e-6, 1e3), st.integers(1, 9))
+def test_groups_round_up(value: float, size: int) -> None:
+    assert Fraction(PureDP(value).group(size).epsilon) >= Fraction(value) * size
+    assert Fraction(GDP(value).group(size).mu) >= Fraction(value) * size
+    assert Fraction(ZCDP(value).group(size).rho) >= Fraction(value) * size**2
 
 
 def test_neighbours_are_named() -> None:

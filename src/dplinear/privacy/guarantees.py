@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dplinear import arguments
+from dplinear.privacy.rounding import multiple
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class PureDP:
 
     def group(self, size: int) -> "PureDP":
         """Return what holds for tables that differ in `size` steps."""
-        return PureDP(self.epsilon * arguments.integer(size, "size", "PureDP.group", low=1))
+        size = arguments.integer(size, "size", "PureDP.group", low=1)
+        return PureDP(multiple(self.epsilon, size))
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class ApproxDP:
             hint = "choose a smaller δ, or a guarantee that scales better, such as GDP"
             rule = "small enough that the group's δ is below 1"
             raise arguments.rejection("size", "ApproxDP.group", rule, size, hint)
-        return ApproxDP(self.epsilon * size, delta)
+        return ApproxDP(multiple(self.epsilon, size), delta)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class ZCDP:
 
     def group(self, size: int) -> "ZCDP":
         """Return what holds for tables that differ in `size` steps."""
-        return ZCDP(self.rho * arguments.integer(size, "size", "ZCDP.group", low=1) ** 2)
+        size = arguments.integer(size, "size", "ZCDP.group", low=1)
+        return ZCDP(multiple(self.rho, size**2))
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ class GDP:
 
     def group(self, size: int) -> "GDP":
         """Return what holds for tables that differ in `size` steps."""
-        return GDP(self.mu * arguments.integer(size, "size", "GDP.group", low=1))
+        size = arguments.integer(size, "size", "GDP.group", low=1)
+        return GDP(multiple(self.mu, size))
 
 
 @dataclass(frozen=True)

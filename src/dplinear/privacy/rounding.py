@@ -1,6 +1,7 @@
 """Rounding to the private side: every published figure errs towards less privacy claimed."""
 
 import math
+from fractions import Fraction
 
 ULP = 2.0**-52
 
@@ -8,6 +9,13 @@ ULP = 2.0**-52
 def up(value: float, ulps: int = 4) -> float:
     """Return a float above `value` by `ulps` units in the last place (0 stays 0)."""
     return value + ulps * ULP * abs(value) if math.isfinite(value) else value
+
+
+def multiple(value: float, times: int) -> float:
+    """Return the least float that is not below `times`·`value`."""
+    exact = Fraction(value) * times
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def down(value: float, ulps: int = 4) -> float:
