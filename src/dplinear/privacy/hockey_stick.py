@@ -10,8 +10,8 @@ Gamma laws are integrated over ξ = ln(z/shape), where the log-density is −sha
 endpoint singularity, mode at 0, and no difference of large numbers at a million degrees.
 
 Every integral comes with a bound on its relative error. Its form is derived (rounding of the
-exponent, and of the threshold times the log-derivative of δ); its constants have a factor of two
-to spare over the worst of 20,000 comparisons with interval arithmetic (tests/privacy).
+exponent, and of the threshold times the log-derivative of δ); its constants leave room over the
+errors seen against interval arithmetic, and the tests hold every calibration to that (tests/privacy).
 """
 
 import math

@@ -104,7 +104,7 @@ def projected_rows(dimension: int, k: int) -> PaperConstant:
     """Return c for Laplace(c/ε) noise on rows projected to k dimensions: 2√k.
 
     Dhaliwal et al. 2019, Theorem 3, claims ε-DP but for a probability d·e^{−k/2}, which exceeds 1
-    in most of its settings: then nothing is claimed at all, and `claimed` is None. No profile
+    in half of its settings: then nothing is claimed at all, and `claimed` is None. No profile
     holds for a scale that ignores the projection drawn.
     """
     where = "paper.projected_rows"
