@@ -11,7 +11,7 @@ endpoint singularity, mode at 0, and no difference of large numbers at a million
 
 Every integral comes with a bound on its relative error. Its form is derived (rounding of the
 exponent, and of the threshold times the log-derivative of δ); its constants leave room over the
-errors seen against interval arithmetic, and the tests hold every calibration to that (tests/privacy).
+errors seen against interval arithmetic, to which the tests hold every calibration.
 """
 
 import math
