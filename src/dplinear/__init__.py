@@ -10,7 +10,7 @@ from typing import Any
 __version__ = "0.1.0.dev0"
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
-_EXPORTS = {"Schema": "dplinear.curator"}
+_EXPORTS = {"Schema": "dplinear.schema"}
 __all__ = ["Schema", "__version__"]
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.curator import Accumulator, Grid, Schema, SecondMoments
-from dplinear.curator.encoding import Encoder
 from dplinear.curator.gram import merge
 from dplinear.curator.grid import round_to_grid
+from dplinear.schema.encoding import Encoder
 
 Seeded = Callable[[int], Any]
 PLAIN = Schema({f"x{j}": (-1, 1) for j in range(6)})

@@ -6,7 +6,7 @@
 
 from dplinear.curator.gram import Accumulator, SecondMoments
 from dplinear.curator.grid import Grid
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources import SourceError, second_moments
+from dplinear.schema import Schema
 
 __all__ = ["Accumulator", "Grid", "Schema", "SecondMoments", "SourceError", "second_moments"]

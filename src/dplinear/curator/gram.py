@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.cells import Cells, Floats
-from dplinear.curator.encoding import Encoder, decode
 from dplinear.curator.grid import BLOCK_ROWS, Grid, round_to_grid
-from dplinear.curator.schema import Schema
+from dplinear.schema import Schema
+from dplinear.schema.cells import Cells, Floats
+from dplinear.schema.encoding import Encoder, decode
 
 _WORD = 53
 _MASK = (1 << _WORD) - 1

@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 
 from dplinear.arguments import integer
-from dplinear.curator.cells import Floats
-from dplinear.curator.schema import Schema
+from dplinear.schema import Schema
+from dplinear.schema.cells import Floats
 
 BLOCK_ROWS = 4096
 _EXACT = 2**53

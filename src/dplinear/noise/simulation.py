@@ -5,11 +5,18 @@ made with it carries that on its certificate.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from dplinear import arguments
-from dplinear.noise.entropy import Entropy, SeededEntropy
+from dplinear.noise.entropy import Entropy, SeededEntropy, system
+
+Generator = np.random.Generator
+
+_DOOR: ContextVar[int | None] = ContextVar("dplinear simulation door", default=None)
 
 
 def entropy(seed: int) -> Entropy:
@@ -22,3 +29,22 @@ def generator(seed: int) -> np.random.Generator:
     """Return NumPy's generator for a seed: fast, floating point, for simulation only."""
     seed = arguments.integer(seed, "seed", "simulation.generator", low=0)
     return np.random.default_rng(seed)
+
+
+@contextmanager
+def door(seed: int) -> Iterator[None]:
+    """Within this block, in this thread, every release draws its noise from `seed`, from the start.
+
+    So two releases of the same table with the same arguments are equal; both say "simulated".
+    """
+    token = _DOOR.set(arguments.integer(seed, "seed", "simulation.door", low=0))
+    try:
+        yield
+    finally:
+        _DOOR.reset(token)
+
+
+def entropy_for_release() -> Entropy:
+    """Return the system's entropy; within `door`, the seed's, started afresh."""
+    seed = _DOOR.get()
+    return system() if seed is None else entropy(seed)

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from dplinear.arguments import choice, integer, mistyped
 from dplinear.curator.gram import SecondMoments
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrays import from_array, from_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
 from dplinear.curator.sources.files import expand, from_files, is_paths
 from dplinear.curator.sources.pool import available_cores, run
 from dplinear.curator.sources.source import WHERE, Source, SourceError
+from dplinear.schema import Schema
 
 _KINDS = (
     "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import rejection
-from dplinear.curator.columns import Numeric
 from dplinear.curator.gram import Accumulator
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.source import WHERE, Source, check_names
+from dplinear.schema import Schema
+from dplinear.schema.columns import Numeric
 
 STEP = 32_768
 _READABLE = "biufOSUM"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.curator.cells import Cells, readable
-from dplinear.curator.columns import Column
 from dplinear.curator.gram import Accumulator
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import Source, Task, check_names, check_types, failure
+from dplinear.schema import Schema
+from dplinear.schema.cells import Cells, readable
+from dplinear.schema.columns import Column
 
 
 def add_batch(batch: pa.RecordBatch, accumulator: Accumulator) -> Iterator[int]:

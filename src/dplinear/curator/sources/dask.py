@@ -11,13 +11,13 @@ from dask.base import get_scheduler
 
 from dplinear.arguments import mistyped
 from dplinear.curator.gram import SecondMoments
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
 from dplinear.curator.sources.files import is_paths
 from dplinear.curator.sources.pool import available_cores, run
 from dplinear.curator.sources.source import WHERE, SourceError, check_names, failure
 from dplinear.curator.sources.workers import collect, read_share, shares
+from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 4
 

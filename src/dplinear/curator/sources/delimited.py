@@ -18,9 +18,9 @@ import pyarrow.csv as pa_csv
 
 from dplinear.arguments import rejection
 from dplinear.curator.gram import Accumulator
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import WHERE, Task, check_names, failure
+from dplinear.schema import Schema
 
 _BLOCK = 4 * 2**20
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from dplinear.arguments import mistyped, rejection
 from dplinear.curator.gram import Accumulator
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.delimited import delimited_task
 from dplinear.curator.sources.source import WHERE, Source, Task, check_types, failure
+from dplinear.schema import Schema
 
 PARQUET = (".parquet", ".pq", ".parq")
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")

@@ -12,8 +12,8 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from dplinear.curator.gram import Accumulator, SecondMoments, merge
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.source import Source
+from dplinear.schema import Schema
 
 _PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
 

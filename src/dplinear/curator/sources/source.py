@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dplinear.arguments import rejection
 from dplinear.curator.gram import Accumulator
-from dplinear.curator.schema import Schema
+from dplinear.schema import Schema
 
 WHERE = "second_moments"
 

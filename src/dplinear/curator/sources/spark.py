@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from dplinear.arguments import mistyped
 from dplinear.curator.gram import SecondMoments
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.files import is_paths
 from dplinear.curator.sources.source import WHERE, check_names, check_types, failure
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
+from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 2
 _RESULT = "moments binary"

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from dplinear.arguments import rejection
 from dplinear.curator.gram import SecondMoments, merge
-from dplinear.curator.schema import Schema
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.files import PARQUET, Piece, add_row_group, expand, parquet_pieces
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import WHERE, Source
+from dplinear.schema import Schema
 
 
 def shares(data: Any, schema: Schema, count: int) -> list[list[Piece]]:  # noqa: ANN401

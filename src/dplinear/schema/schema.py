@@ -16,8 +16,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from dplinear.arguments import mistyped, positive, rejection
-from dplinear.curator.cells import Floats
-from dplinear.curator.columns import (
+from dplinear.schema.cells import Floats
+from dplinear.schema.columns import (
     WHERE,
     Column,
     Numeric,
@@ -26,9 +26,8 @@ from dplinear.curator.columns import (
     write_column,
     write_number,
 )
-from dplinear.curator.encoding import Encoder
-from dplinear.curator.features import (
-    INTERCEPT,
+from dplinear.schema.encoding import Encoder
+from dplinear.schema.features import (
     Feature,
     Power,
     column_features,
@@ -237,6 +236,3 @@ class Schema:
     def __repr__(self) -> str:
         shown = ", ".join(self._columns)
         return f"Schema({shown}; {self.dimension} features, rows of norm at most {self.bound:.6g})"
-
-
-__all__ = ["INTERCEPT", "Schema"]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dplinear.curator.columns import MICROSECONDS_PER_DAY, Category, Column, Numeric, days
+from dplinear.schema.columns import MICROSECONDS_PER_DAY, Category, Column, Numeric, days
 
 Floats = npt.NDArray[np.float64]
 Cells = Any  # a pyarrow.Array, or a NumPy array of one dimension

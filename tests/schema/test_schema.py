@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dplinear.curator import Grid, Schema
-from dplinear.curator.encoding import Encoder
+from dplinear.schema.encoding import Encoder
 
 PEOPLE = {
     "age": {"type": "integer", "low": 0, "high": 100, "missing_indicator": True},

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.columns import WHERE, Category, Column, Numeric, check_bounds, read_number
+from dplinear.schema.columns import WHERE, Category, Column, Numeric, check_bounds, read_number
 
 INTERCEPT = "intercept"
 _COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")

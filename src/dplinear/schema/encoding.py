@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplinear.curator.cells import Cells, Floats, codes_of, numbers_of
-from dplinear.curator.columns import Category, Column, Numeric
-from dplinear.curator.features import Comparison, Factor, Feature, Level, Missing, Power
+from dplinear.schema.cells import Cells, Floats, codes_of, numbers_of
+from dplinear.schema.columns import Category, Column, Numeric
+from dplinear.schema.features import Comparison, Factor, Feature, Level, Missing, Power
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from dplinear.curator.schema import Schema
+    from dplinear.schema.schema import Schema
 
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 

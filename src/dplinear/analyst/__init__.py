@@ -1,0 +1,1 @@
+"""What has left the curator, and all that can be done with it for free."""

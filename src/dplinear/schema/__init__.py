@@ -1,0 +1,10 @@
+"""The public description of a table, and the map from its rows to cells in [−1, 1].
+
+Both sides of the wall use it: the curator to read private rows, the analyst to name features and
+to apply a model to rows of their own. Nothing here opens a table.
+"""
+
+from dplinear.schema.features import INTERCEPT, Feature
+from dplinear.schema.schema import Schema
+
+__all__ = ["INTERCEPT", "Feature", "Schema"]
