@@ -19,9 +19,10 @@ def bootstrap(
 ) -> Intervals:
     """Return percentile intervals of the parametric bootstrap.
 
-    The draws are made around, and answered by, estimates free of the noise's bias, so nothing is
-    left for the basic or the studentised variants to correct; measured close to refusal, they cover
-    less evenly than plain percentiles do.
+    The draws are made around, and answered by, estimates free of the noise's bias, so little is
+    left to correct: measured close to refusal, plain percentiles cover more evenly than the basic
+    or the studentised variant. Where the size of the noise is itself estimated (laws with a pivot
+    of finite freedom) the studentised variant is right, and used.
 
     Requires: `problem.whole` unbiased, not repaired. Rows independent, errors of equal variance.
     Promises: the same intervals for the same seed; none where the noise swamps the features.
@@ -34,7 +35,14 @@ def bootstrap(
         return refusal(problem, level, "bootstrap", words)
     found = corrected(problem, problem.whole)
     again = corrected(problem, redraw(problem, found, draws, generator))
-    return intervals(problem, found, tails(again.coefficients, level), level, "bootstrap")
+    moved = again.coefficients - found.coefficients
+    if np.isfinite(problem.law.pivot(len(problem.whole), len(problem.penalty)).freedom):
+        below, above = tails(moved / again.errors, level)
+        ends = found.coefficients - above * found.errors, found.coefficients - below * found.errors
+    else:
+        below, above = tails(moved, level)
+        ends = found.coefficients + below, found.coefficients + above
+    return intervals(problem, found, ends, level, "bootstrap")
 
 
 def tails(drawn: Matrix, level: float) -> tuple[Matrix, Matrix]:

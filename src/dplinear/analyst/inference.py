@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.problem import Problem
@@ -80,9 +80,18 @@ def delta(problem: Problem, level: float = 0.95) -> Intervals:
     if words is not None:
         return refusal(problem, level, "delta", words)
     found = corrected(problem, problem.whole)
-    reach = float(norm.ppf((1 + level) / 2)) * found.errors
+    reach = student.ppf((1 + level) / 2, freedom(problem, found)) * found.errors
     ends = found.coefficients - reach, found.coefficients + reach
     return intervals(problem, found, ends, level, "delta")
+
+
+def freedom(problem: Problem, found: Corrected) -> Matrix:
+    """Return Satterthwaite's degrees of freedom: the sampling part has as many as rows."""
+    dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
+    rows = max(problem.count - features, 1.0)
+    noise = problem.law.pivot(dimension, features).freedom
+    total = np.square(found.sampling + found.privacy)
+    return np.asarray(total / (np.square(found.sampling) / rows + np.square(found.privacy) / noise))
 
 
 def intervals(
@@ -151,14 +160,14 @@ def corrected(problem: Problem, whole: Matrix) -> Corrected:
     noise = transform[:-1] @ noise @ transform[:-1].T
     taken = 2 * inverse - inverse @ features @ inverse
     # Fitting lowers the sum of squares by tr(K·(s²Wxx + noise)), K = 2A − A·Wxx·A (A unpenalised).
-    squares = ((cells[..., None, :] @ whole)[..., 0, :] * cells).sum(-1) + (taken * noise).sum((-2, -1))
+    squares = _forms(cells[..., None, :], whole)[..., 0] + (taken * noise).sum((-2, -1))
     freedom = problem.count - (taken * features).sum((-2, -1))
     residual = np.maximum(squares, 0.0) / np.maximum(freedom, 1.0)
     reach = problem.readout @ inverse
     return Corrected(
         coefficients=problem.offset + solution @ problem.readout.T,
         sampling=residual[..., None] * _forms(reach, features),
-        privacy=_forms(reach, noise),
+        privacy=law.pivot(whole.shape[-1], features.shape[-1]).factor * _forms(reach, noise),
         residual=residual,
     )
 
@@ -185,8 +194,8 @@ def weakest(problem: Problem) -> tuple[float, float]:
     """Return noise and signal in the direction of the features where noise is relatively largest.
 
     Both are in cells, along a direction of length 1. The noise is twice its root mean square, as
-    the edge of the semicircle law is; the signal is the steadied moment, penalty included, and 0
-    where the released features' moments are not positive definite.
+    the edge of the semicircle law is, less what the law's pivot allows for; the signal is the
+    steadied moment, penalty included, and 0 where the released ones are not positive definite.
     """
     rows = problem.transform[:-1]
     penalty = np.diag(problem.penalty)
@@ -201,4 +210,6 @@ def weakest(problem: Problem) -> tuple[float, float]:
     shares, axes = np.linalg.eigh(noise)
     direction = rows.T @ half @ axes[:, -1]
     signal = 1 / float(direction @ direction)
-    return 2 * math.sqrt(max(float(shares[-1]), 0.0)) * signal, signal
+    pivot = problem.law.pivot(problem.whole.shape[-1], len(rows))
+    share = float(shares[-1]) - pivot.harmless if pivot.freedom > 0 else math.inf
+    return 2 * math.sqrt(max(share, 0.0)) * signal, signal
