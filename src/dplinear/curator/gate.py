@@ -131,7 +131,7 @@ def _own_options(
     mechanism: type[Mechanism], options: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
     """Return the options that belong to the mechanism; refuse those that belong to nobody."""
-    fields = set(mechanism.__dataclass_fields__)  # type: ignore[attr-defined]
+    fields = set(mechanism.__dataclass_fields__)
     fields -= {"guarantee", "neighbours", "calibration"}
     unknown = sorted(set(options) - fields - _READING)
     if unknown:
