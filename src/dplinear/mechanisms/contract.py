@@ -88,6 +88,11 @@ class Measurement:
 class Prepared(ABC):
     """A mechanism calibrated for a shape, ready to measure one statistic once."""
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the statistic must say how many rows there are."""
+        return False
+
     @abstractmethod
     def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Return the released numbers for the statistic."""
