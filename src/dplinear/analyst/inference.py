@@ -1,23 +1,27 @@
 """Standard errors and intervals for a regression on released moments, in closed form.
 
 Two things move a coefficient: which rows happened to be in the table (sampling), and the noise that
-was added (privacy). With W the working moments, A = (Wxx + P)⁻¹ and r = [−b, 1], the estimate moves
-by A times the x-part of (sampling error + noise)·r; its covariance matrices, and what the noise does
-to second order, come from the noise's law (docs/inference.md, "Intervals").
+was added (privacy). With W the working moments, A = (Wxx + P)⁻¹ and r = [−b, 1], the solution moves
+by A times the features' part of (sampling error + noise)·r. Noise also makes A too large on
+average, because small eigenvalues become smaller still; the matrix Dyson equation of random matrix
+theory says by how much, and `steadied` puts it back (docs/inference.md, "Intervals").
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
-from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.laws import Matrix
 from dplinear.analyst.problem import Problem
 from dplinear.arguments import real
 
-# The largest noise, relative to the features' moments, at which the intervals still cover.
-TOLERANCE = 0.5
+# The largest noise, relative to the features' moments, at which the intervals were seen to cover
+# (benchmarks/coverage.py).
+TOLERANCE = 0.65
+# Below this part of the largest, an eigenvalue is rounding.
+SINGULAR = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +30,8 @@ class Intervals:
 
     `standard_errors`² = `sampling` + `privacy`, the variances due to the rows and to the noise.
     `swamped` says in words why there are no intervals, and is None where there are; all numbers but
-    the estimates are then NaN. An interval corrects the noise's bias, so it need not be centred on
-    its estimate.
+    the estimates are then NaN. The intervals correct the bias that noise gives the estimates, so they
+    need not be centred on them.
     """
 
     names: tuple[str, ...]
@@ -48,14 +52,16 @@ class Intervals:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Estimates from matrices of shape (..., d, d): reported coefficients and their variances."""
+class Corrected:
+    """Coefficients free of the noise's bias, with their variances, in the columns' own units.
 
-    estimates: Matrix
-    bias: Matrix
+    `residual` is the variance of the target that the features leave, in working units.
+    """
+
+    coefficients: Matrix
     sampling: Matrix
     privacy: Matrix
-    residual: Matrix  # variance of the target given the features
+    residual: Matrix
 
     @property
     def errors(self) -> Matrix:
@@ -64,28 +70,37 @@ class Moments:
 
 
 def delta(problem: Problem, level: float = 0.95) -> Intervals:
-    """Return intervals by the delta method: normal, with the bias of the noise removed.
+    """Return intervals by the delta method: normal, around coefficients free of the noise's bias.
 
-    Requires: `problem.whole` unbiased, not repaired. Rows independent, errors of equal variance.
+    Requires: `problem.whole` unbiased, not repaired; rows independent, errors of equal variance.
     Promises: no intervals where the noise swamps the features (`swamped`).
     """
     level = real(level, "level", "delta", low=0, high=1, open_low=True, open_high=True)
-    found = estimate(problem, problem.whole)
     words = swamped(problem)
     if words is not None:
         return refusal(problem, level, "delta", words)
-    reach = float(norm.ppf((1 + level) / 2)) * found.errors
-    centre = found.estimates - found.bias
-    return intervals(problem, found, (centre - reach, centre + reach), level, "delta")
+    found = corrected(problem, problem.whole)
+    reach = student.ppf((1 + level) / 2, freedom(problem, found)) * found.errors
+    ends = found.coefficients - reach, found.coefficients + reach
+    return intervals(problem, found, ends, level, "delta")
+
+
+def freedom(problem: Problem, found: Corrected) -> Matrix:
+    """Return Satterthwaite's degrees of freedom: the sampling part has as many as rows."""
+    dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
+    rows = max(problem.count - features, 1.0)
+    noise = problem.law.pivot(dimension, features).freedom
+    total = np.square(found.sampling + found.privacy)
+    return np.asarray(total / (np.square(found.sampling) / rows + np.square(found.privacy) / noise))
 
 
 def intervals(
-    problem: Problem, found: Moments, ends: tuple[Matrix, Matrix], level: float, method: str
+    problem: Problem, found: Corrected, ends: tuple[Matrix, Matrix], level: float, method: str
 ) -> Intervals:
-    """Return what was found, with these ends."""
+    """Return the problem's estimates with these errors and ends."""
     return Intervals(
         names=problem.names,
-        estimates=found.estimates,
+        estimates=_reported(problem),
         standard_errors=found.errors,
         low=ends[0],
         high=ends[1],
@@ -97,73 +112,69 @@ def intervals(
 
 
 def refusal(problem: Problem, level: float, method: str, words: str) -> Intervals:
-    """Return the estimates without intervals."""
+    """Return the problem's estimates without intervals."""
     nothing = np.full(len(problem.names), np.nan)
-    estimates = estimate(problem, problem.whole).estimates
     return Intervals(
-        problem.names, estimates, nothing, nothing, nothing, nothing, nothing, level, method, words
+        names=problem.names,
+        estimates=_reported(problem),
+        standard_errors=nothing,
+        low=nothing,
+        high=nothing,
+        sampling=nothing,
+        privacy=nothing,
+        level=level,
+        method=method,
+        swamped=words,
     )
 
 
-def estimate(problem: Problem, whole: Matrix) -> Moments:
+def _reported(problem: Problem) -> Matrix:
+    gram = problem.gram
+    features = gram[:-1, :-1] + np.diag(problem.penalty)
+    solution = np.linalg.pinv(features, hermitian=True) @ gram[:-1, -1]
+    return np.asarray(problem.offset + problem.readout @ solution)
+
+
+def steadied(problem: Problem, whole: Matrix) -> Matrix:
+    """Return matrices whose inverse is on average that of G, not only their own mean.
+
+    For W = G + N, E[W⁻¹] = R solves G = R⁻¹ + E[N R N] up to what vanishes in high dimension; with
+    W⁻¹ for R, that is W + E[N W⁻¹ N]. Only the features' block is inverted.
+    """
+    rows = problem.transform[:-1]
+    inverse = np.linalg.inv(rows @ whole @ rows.T + np.diag(problem.penalty))
+    return np.asarray(whole + problem.law.sandwich(rows.T @ inverse @ rows, whole))
+
+
+def corrected(problem: Problem, whole: Matrix) -> Corrected:
     """Solve the problem on each matrix of shape (..., d, d), as if it had been released."""
     transform, law = problem.transform, problem.law
-    gram = transform @ whole @ transform.T
+    steady = steadied(problem, whole)
+    gram = transform @ steady @ transform.T
     features = gram[..., :-1, :-1]
     inverse = np.linalg.inv(features + np.diag(problem.penalty))
-    solution = np.einsum("...ij,...j->...i", inverse, gram[..., :-1, -1])
+    solution = (inverse @ gram[..., :-1, -1:])[..., 0]
     contrast = np.concatenate([-solution, np.ones((*solution.shape[:-1], 1))], axis=-1)
     cells = contrast @ transform
-    noise = _sandwich(problem, law, cells[..., :, None] * cells[..., None, :], whole)
-    noise = noise[..., :-1, :-1]
-    residual = _residual_variance(gram, contrast, inverse, noise, problem.count)
-    readout = problem.readout
-    reach = readout @ inverse
-    return Moments(
-        estimates=problem.offset + np.einsum("ij,...j->...i", readout, solution),
-        bias=-np.einsum("...ij,...j->...i", reach, _drift(problem, inverse, contrast, whole)),
+    noise = law.sandwich(cells[..., :, None] * cells[..., None, :], steady)
+    noise = transform[:-1] @ noise @ transform[:-1].T
+    taken = 2 * inverse - inverse @ features @ inverse
+    # Fitting lowers the sum of squares by tr(K·(s²Wxx + noise)), K = 2A − A·Wxx·A (A unpenalised).
+    squares = _forms(cells[..., None, :], whole)[..., 0] + (taken * noise).sum((-2, -1))
+    freedom = problem.count - (taken * features).sum((-2, -1))
+    residual = np.maximum(squares, 0.0) / np.maximum(freedom, 1.0)
+    reach = problem.readout @ inverse
+    return Corrected(
+        coefficients=problem.offset + solution @ problem.readout.T,
         sampling=residual[..., None] * _forms(reach, features),
-        privacy=_forms(reach, noise),
+        privacy=law.pivot(whole.shape[-1], features.shape[-1]).factor * _forms(reach, noise),
         residual=residual,
     )
 
 
-def _sandwich(problem: Problem, law: Law, middle: Matrix, whole: Matrix) -> Matrix:
-    transform = problem.transform
-    return np.asarray(transform @ law.sandwich(middle, whole) @ transform.T)
-
-
 def _forms(reach: Matrix, middle: Matrix) -> Matrix:
-    """Return lᵢᵀ·middle·lᵢ for each row of `reach`."""
+    """Return lᵀ·middle·l for each row l of `reach`."""
     return np.asarray(((reach @ middle) * reach).sum(-1))
-
-
-def _drift(problem: Problem, inverse: Matrix, contrast: Matrix, whole: Matrix) -> Matrix:
-    """Return the x-part of E[N A N]·r: noise that meets itself does not average out."""
-    rows = problem.transform[:-1]
-    middle = rows.T @ inverse @ rows
-    return np.asarray(
-        np.einsum(
-            "...ij,...j->...i",
-            _sandwich(problem, problem.law, middle, whole)[..., :-1, :],
-            contrast,
-        )
-    )
-
-
-def _residual_variance(
-    gram: Matrix, contrast: Matrix, inverse: Matrix, noise: Matrix, count: float
-) -> Matrix:
-    """Return RSS/(n − p), with what fitting takes from the sum of squares put back.
-
-    Fitting lowers the sum by tr(K·(s²Wxx + noise)), K = 2A − A·Wxx·A, which is A without a penalty.
-    """
-    features = gram[..., :-1, :-1]
-    taken = 2 * inverse - inverse @ features @ inverse
-    squares = np.einsum("...i,...ij,...j->...", contrast, gram, contrast)
-    squares += np.einsum("...ij,...ji->...", taken, noise)
-    freedom = count - np.einsum("...ij,...ji->...", taken, features)
-    return np.asarray(np.maximum(squares, 0.0) / np.maximum(freedom, 1.0))
 
 
 def swamped(problem: Problem) -> str | None:
@@ -180,22 +191,25 @@ def swamped(problem: Problem) -> str | None:
 
 
 def weakest(problem: Problem) -> tuple[float, float]:
-    """Return noise and signal, in cells, in the direction where the noise is relatively largest.
+    """Return noise and signal in the direction of the features where noise is relatively largest.
 
-    The noise is twice the root mean square, as the edge of the semicircle law is; the signal is
-    the moment of the features, penalty included, as estimated.
+    Both are in cells, along a direction of length 1. The noise is twice its root mean square, as
+    the edge of the semicircle law is, less what the law's pivot allows for; the signal is the
+    steadied moment, penalty included, and 0 where the released ones are not positive definite.
     """
-    features = problem.gram[:-1, :-1] + np.diag(problem.penalty)
     rows = problem.transform[:-1]
-    values, vectors = np.linalg.eigh(features)
-    if values[0] <= values[-1] * 1e-13:
-        direction = vectors[:, 0] @ rows
-        size = float(direction @ direction)
-        return problem.law.spread(problem.whole), min(float(values[0]) / size, 0.0)
+    penalty = np.diag(problem.penalty)
+    values = np.linalg.eigvalsh(rows @ problem.whole @ rows.T + penalty)
+    if values[0] <= values[-1] * SINGULAR:
+        return problem.law.spread(problem.whole), 0.0
+    steady = steadied(problem, problem.whole)
+    values, vectors = np.linalg.eigh(rows @ steady @ rows.T + penalty)
     half = vectors / np.sqrt(values)
     middle = rows.T @ half @ half.T @ rows
-    noise = _sandwich(problem, problem.law, middle, problem.whole)[:-1, :-1]
-    shares, axes = np.linalg.eigh(half.T @ noise @ half)
-    direction = half @ axes[:, -1]
-    signal = 1 / float(np.square(direction @ rows).sum())
-    return 2 * math.sqrt(max(float(shares[-1]), 0.0)) * signal, signal
+    noise = half.T @ rows @ problem.law.sandwich(middle, steady) @ rows.T @ half
+    shares, axes = np.linalg.eigh(noise)
+    direction = rows.T @ half @ axes[:, -1]
+    signal = 1 / float(direction @ direction)
+    pivot = problem.law.pivot(problem.whole.shape[-1], len(rows))
+    share = float(shares[-1]) - pivot.harmless if pivot.freedom > 0 else math.inf
+    return 2 * math.sqrt(max(share, 0.0)) * signal, signal

@@ -8,7 +8,7 @@ All are in the cells' units, in which G is the sum of outer products of rows in 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,18 @@ from dplinear.arguments import positive, real, rejection
 from dplinear.noise.simulation import Generator
 
 Matrix = NDArray[np.float64]
+
+
+class Pivot(NamedTuple):
+    """What is exact about regressions on a matrix whose noise is proportional to the matrix.
+
+    The first-order variance times `factor` gives Student's t with `freedom` degrees, where the law
+    adds no ridge; `harmless` is the mean square of the relative noise that this already allows for.
+    """
+
+    factor: float
+    freedom: float
+    harmless: float
 
 
 class Law(ABC):
@@ -54,6 +66,10 @@ class Law(ABC):
     @abstractmethod
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
         """Draw released matrices for true ones, one for each, in a simulation."""
+
+    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - additive noise
+        """Return the pivot of a regression on so many of the matrix's columns."""
+        return Pivot(factor=1.0, freedom=math.inf, harmless=0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as plain JSON."""
@@ -188,6 +204,12 @@ class SketchLaw(Law):
         trace, outer = _weighted(middle, _ridged(gram, self.ridge))
         return (trace + outer) / self.rows
 
+    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - of any dimension
+        """Return that of least squares on the rows of the sketch."""
+        freedom = self.rows - features
+        factor = self.rows / freedom if freedom > 0 else math.inf
+        return Pivot(factor, max(freedom, 0.0), (features + 1) / self.rows)
+
     def spread(self, gram: Matrix) -> float:
         """Return |H|·(2√(d/rows) + d/rows)."""
         aspect = int(gram.shape[-1]) / self.rows
@@ -238,6 +260,15 @@ class InverseWishartLaw(Law):
         if a <= 3:
             return np.full(trace.shape, np.inf)
         return ((a - 1) * trace + (a + 1) * outer) / (a * (a - 3))
+
+    def pivot(self, dimension: int, features: int) -> Pivot:
+        """Return that of b = −Ωxy/Ωyy, Ω = M⁻¹, given Ωyy."""
+        a = self.degrees - dimension
+        if a <= 3:
+            return Pivot(math.inf, 0.0, 0.0)
+        factor = a * (a - 3) / ((a - 1) * (a + features))
+        harmless = ((a - 1) * features + a + 1) / (a * (a - 3))
+        return Pivot(factor, a + features, harmless)
 
     def spread(self, gram: Matrix) -> float:
         """Return |H| times the larger edge of the inverse Marchenko-Pastur law, less 1."""
