@@ -1,8 +1,10 @@
 """A released second-moment matrix: every regression on the table, without another look at it."""
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dplinear.analyst import files
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.laws import Law, Matrix
 from dplinear.schema import Schema
@@ -30,3 +32,10 @@ class MomentsRelease:
     def unbiased(self) -> Matrix:
         """The estimate of the second moments whose mean is right; not always positive definite."""
         return self.law.unbiased(self.values)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
+
+files.register(files.MatrixKind("moments", MomentsRelease, symmetric=True))
