@@ -42,6 +42,13 @@ class Law(ABC):
         """Return the variance of ⟨direction, unbiased⟩ where the true matrix is `gram`."""
 
     @abstractmethod
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return E[N·middle·N], N = unbiased − G, for a symmetric `middle`.
+
+        With middle = vvᵀ it is the covariance matrix of N·v.
+        """
+
+    @abstractmethod
     def spread(self, gram: Matrix) -> float:
         """Return the expected spectral norm of unbiased − G, to a few per cent for d ≥ 5."""
 
@@ -93,6 +100,12 @@ class SymmetricGaussian(Law):
         rest = square.sum((-2, -1)) - diagonal
         return np.asarray(self.diagonal * diagonal + 2 * self.off_diagonal * rest)
 
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
+        """Return off_diagonal·(tr(C)·I + C) where the diagonal has twice that variance."""
+        own = middle * np.eye(middle.shape[-1])
+        rest = _isotropic(middle) - 2 * own
+        return np.asarray(self.off_diagonal * rest + self.diagonal * own)
+
     def spread(self, gram: Matrix) -> float:
         """Return 2√(d·off_diagonal): the edge of the semicircle law."""
         return gaussian_norm(self.off_diagonal, gram.shape[-1])
@@ -132,6 +145,10 @@ class WishartNoise(Law):
         square = (direction * direction).sum((-2, -1))
         return np.asarray(2 * self.degrees * self.scale**2 * square)
 
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
+        """Return degrees·scale²·(tr(C)·I + C)."""
+        return self.degrees * self.scale**2 * _isotropic(middle)
+
     def spread(self, gram: Matrix) -> float:
         """Return scale·(2√(degrees·d) + d): the edge of the Marchenko-Pastur law."""
         d = int(gram.shape[-1])
@@ -166,6 +183,11 @@ class SketchLaw(Law):
     def variance(self, direction: Matrix, gram: Matrix) -> Matrix:
         """Return (2/rows)·tr(AHAH), H = G + ridge·I."""
         return _quadratic(direction, gram, self.ridge) * (2 / self.rows)
+
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return (tr(CH)·H + HCH)/rows."""
+        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
+        return (trace + outer) / self.rows
 
     def spread(self, gram: Matrix) -> float:
         """Return |H|·(2√(d/rows) + d/rows)."""
@@ -210,6 +232,14 @@ class InverseWishartLaw(Law):
         square = _quadratic(direction, gram, self.ridge)
         return np.asarray((2 * (a - 1) * square + 2 * trace * trace) / (a * (a - 3)))
 
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return [(a−1)·tr(CH)·H + (a+1)·HCH]/(a(a−3)), a = degrees − d."""
+        a = self.degrees - gram.shape[-1]
+        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
+        if a <= 3:
+            return np.full(trace.shape, np.inf)
+        return ((a - 1) * trace + (a + 1) * outer) / (a * (a - 3))
+
     def spread(self, gram: Matrix) -> float:
         """Return |H| times the larger edge of the inverse Marchenko-Pastur law, less 1."""
         d = int(gram.shape[-1])
@@ -237,6 +267,19 @@ def gaussian_norm(off_diagonal: float, dimension: int) -> float:
 
 def _ridged(gram: Matrix, ridge: float) -> Matrix:
     return np.asarray(gram + ridge * np.eye(gram.shape[-1]))
+
+
+def _isotropic(middle: Matrix) -> Matrix:
+    """Return tr(C)·I + C."""
+    trace = np.trace(middle, axis1=-2, axis2=-1)[..., None, None]
+    return np.asarray(trace * np.eye(middle.shape[-1]) + middle)
+
+
+def _weighted(middle: Matrix, ridged: Matrix) -> tuple[Matrix, Matrix]:
+    """Return tr(CH)·H and HCH."""
+    product = ridged @ middle
+    trace = np.trace(product, axis1=-2, axis2=-1)[..., None, None]
+    return np.asarray(trace * ridged), np.asarray(product @ ridged)
 
 
 def _quadratic(direction: Matrix, gram: Matrix, ridge: float) -> Matrix:
