@@ -52,7 +52,7 @@ def test_copies_and_pickles_are_equal() -> None:
     for after in (copy.copy(before), copy.deepcopy(before), pickle.loads(pickle.dumps(before))):  # noqa: S301
         assert after == before
         with pytest.raises(TypeError):
-            after.parameters["degrees"] = 1
+            after.parameters["degrees"] = 1  # type: ignore[index]
 
 
 def test_nothing_on_it_can_be_changed() -> None:
