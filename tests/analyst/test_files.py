@@ -563,6 +563,8 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
         load(tmp_path / "release", largest=0)
     with pytest.raises(ReleaseError, match="a release of sketch, and this is one of moments"):
         load(tmp_path / "release", kind="sketch")
+    with pytest.raises(ValueError, match="The 'kind' parameter of load must be one of 'moments'"):
+        load(tmp_path / "release", kind="rumours")
 
 
 # Memory

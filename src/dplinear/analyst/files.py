@@ -19,7 +19,7 @@ from dplinear.analyst import container
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.container import Parts, ReleaseError, unsound
 from dplinear.analyst.laws import LAWS, Law
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arguments import choice, integer, mistyped, rejection
 from dplinear.schema import Schema
 
 __all__ = ["Kind", "MatrixKind", "Parts", "ReleaseError", "load", "register", "save"]
@@ -58,6 +58,10 @@ _KINDS: dict[str, Kind] = {}
 def register(kind: Kind) -> None:
     """Let `save` and `load` know a kind of release."""
     _KINDS[kind.name] = kind
+
+
+def _known() -> list[str]:
+    return sorted({*_KINDS, *_HOMES})
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,9 @@ class MatrixKind:
         return self.release(schema, values, law, certificate, rows)
 
 
-def load(path: str | os.PathLike[str], *, kind: str | None = None, largest: int = LARGEST) -> Any:  # noqa: ANN401 - a release of the file's kind
+def load(  # the class of what it returns is the file's to say
+    path: str | os.PathLike[str], *, kind: str | None = None, largest: int = LARGEST
+) -> Any:  # noqa: ANN401
     """Read a release that was saved, on any machine.
 
     Requires: the path of a regular file of at most `largest` bytes; `kind`, if given, is the kind
@@ -121,6 +127,8 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None, largest: int 
     if not isinstance(path, str | os.PathLike):
         raise mistyped("path", "load", "the path of a saved release", path)
     limit = integer(largest, "largest", "load", low=1)
+    if kind is not None:
+        choice(kind, "kind", "load", _known())
     file = Path(path)
     return _parsed(_content(file, limit), file.name, kind)
 
@@ -168,8 +176,8 @@ def _parsed(content: bytes, name: str, expected: str | None) -> Any:  # noqa: AN
     if parts.kind not in _KINDS and parts.kind in _HOMES:
         import_module(_HOMES[parts.kind])
     kind = _KINDS.get(parts.kind)
-    if kind is None or expected not in {None, kind.name}:
-        known = sorted({*_KINDS, *_HOMES}) if expected is None else [expected]
+    if kind is None or (expected is not None and expected != kind.name):
+        known = _known() if expected is None else [expected]
         hint = "a later dplinear may know more kinds of release."
         rule = f"a release of {' or '.join(known)}, and this is one of {parts.kind}"
         raise unsound(rule, name, hint)
