@@ -141,8 +141,10 @@ def _own_options(
 
 
 def _check_text(text: object, parameter: str, where: str) -> None:
-    if text is not None and not (isinstance(text, str) and 0 < len(text) <= 200):
-        raise mistyped(parameter, where, "a text of 1 to 200 characters", text)
+    if text is None:
+        return
+    if not (isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()):
+        raise mistyped(parameter, where, "a text of 1 to 200 printable characters", text)
 
 
 class _Passing:
