@@ -5,6 +5,7 @@ remove its mean, put error bars on what is computed from it, and draw it again i
 All are in the cells' units, in which G is the sum of outer products of rows in [−1, 1]^d.
 """
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ class Law(ABC):
             raise rejection("content", where, "a law of a known kind", content)
         fields = {name: value for name, value in content.items() if name != "kind"}
         kind = LAWS[content["kind"]]
-        if set(fields) != set(kind.__dataclass_fields__):  # type: ignore[attr-defined]
+        if set(fields) != {entry.name for entry in dataclasses.fields(kind)}:  # type: ignore[arg-type]
             raise rejection("content", where, f"the numbers of {kind.__name__}", content)
         return kind(**fields)
 
