@@ -20,7 +20,7 @@ from dplinear.arguments import real
 # The largest noise, relative to the features' moments, at which the intervals were seen to cover
 # (benchmarks/coverage.py).
 TOLERANCE = 0.65
-# Below this part of the largest, an eigenvalue is rounding.
+# Below this part of the largest, a number is rounding.
 SINGULAR = 1e-13
 
 
@@ -91,8 +91,8 @@ def freedom(problem: Problem, found: Corrected) -> Matrix:
     dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
     rows = max(problem.count - features, 1.0)
     noise = problem.law.pivot(dimension, features).freedom
-    total = np.square(found.sampling + found.privacy)
-    return np.asarray(total / (np.square(found.sampling) / rows + np.square(found.privacy) / noise))
+    shares = np.stack([found.sampling, found.privacy]) / (found.sampling + found.privacy)
+    return np.asarray(1 / np.maximum(np.square(shares).T @ [1 / rows, 1 / noise], SINGULAR))
 
 
 def intervals(

@@ -89,7 +89,7 @@ class Law(ABC):
     def from_dict(content: Any) -> "Law":  # noqa: ANN401 - whatever a file held
         """Build a law from what `to_dict` returned."""
         where = "Law.from_dict"
-        if not isinstance(content, dict) or content.get("kind") not in LAWS:
+        if not isinstance(content, dict) or str(content.get("kind")) not in LAWS:
             raise rejection("content", where, "a law of a known kind", content)
         fields = {name: value for name, value in content.items() if name != "kind"}
         kind = LAWS[content["kind"]]
