@@ -131,7 +131,9 @@ def main() -> int:
         for epsilon in (0.5, 2.0)
     ]
     others += [
-        Job(label, Design(condition=k, law=law)) for label, law in LAWS.items() for k in (1.0, 100.0)
+        Job(label, Design(condition=k, law=law))
+        for label, law in LAWS.items()
+        for k in (1.0, 100.0)
     ]
     close = [
         Job("ball, R² = 0.5", Design(condition=k, rows=rows), method, 500)
