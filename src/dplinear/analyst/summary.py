@@ -15,6 +15,7 @@ from dplinear.analyst.inference import Intervals
 
 WIDTH = 100
 NAME = 32
+GAP = "  "
 METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
 
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;background:transparent"
@@ -93,7 +94,7 @@ def number(value: float, error: float) -> str:
     # 0.0996 has 0.10 for its two digits, one decimal fewer than its logarithm says.
     decimals -= round(error, decimals) >= 10 ** (2 - decimals)
     rounded = round(value, decimals) + 0.0  # no minus before a nought
-    if decimals > 7 or abs(rounded) >= 1e12:
+    if decimals > 7 or abs(rounded) >= 1e10:
         digits = math.floor(math.log10(abs(rounded))) + decimals if rounded else 0
         return f"{rounded:.{min(max(digits, 0), 16)}e}"
     return f"{rounded:,.{max(decimals, 0)}f}"
@@ -110,46 +111,44 @@ def _header(facts: SummaryFacts) -> list[str]:
     if intervals.swamped is None:
         how = METHODS.get(intervals.method, intervals.method)
         parts.append(f"intervals: {100 * intervals.level:g}%, {how}, sampling and privacy")
-    return (
-        ["; ".join(parts), f"guarantee: {facts.guarantee}"]
-        if parts
-        else [f"guarantee: {facts.guarantee}"]
-    )
+    promise = f"guarantee: {facts.guarantee}"
+    return ["; ".join(parts), promise] if parts else [promise]
 
 
 def _footer(facts: SummaryFacts) -> tuple[str, ...]:
     if facts.intervals.swamped is not None:
         return facts.notes
     meaning = (
-        'std. error: of rows and noise together. "due to privacy": the noise\'s part of its square. '
-        '"clear?": whether the interval excludes 0.'
+        'std. error: of rows and noise together. "due to privacy": the part of its square that is '
+        'noise. "clear?": whether the interval excludes 0.'
     )
     return (meaning, *facts.notes)
 
 
-def _short(name: str) -> str:
+def _short(name: str, width: int) -> str:
     """Return a name on one line that fits its column; the middle of a long one is left out."""
     name = " ".join(name.split())
-    keep = (NAME - 1) // 2
-    return name if len(name) <= NAME else f"{name[: NAME - 1 - keep]}…{name[-keep:]}"
+    keep = (width - 1) // 2
+    return name if len(name) <= width else f"{name[: width - 1 - keep]}…{name[-keep:]}"
 
 
 def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
-    title = f"Linear model of {_short(facts.target)}"
-    rows = [heads, *([_short(name), *rest] for name, *rest in lines)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
-    # Numbers of absurd length give up the air between the columns before anything else.
-    gap = "  " if sum(widths) + 2 * len(widths) <= WIDTH + 2 else " "
+    rows = [heads, *lines]
+    widths = [max(len(row[place]) for row in rows) for place in range(1, len(heads))]
+    room = min(NAME, WIDTH - sum(widths) - len(GAP) * len(widths))
+    first = [_short(row[0], room) for row in rows]
+    longest = max(map(len, first))
     printed = []
-    for first, *rest in rows:
-        right = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-        printed.append(gap.join([first.ljust(widths[0]), *right]))
+    for name, row in zip(first, rows, strict=True):
+        right = (cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))
+        printed.append(GAP.join([name.ljust(longest), *right]))
     rule = "─" * len(printed[0])
     table = [rule, printed[0], rule, *printed[1:], rule]
-    warning = [] if facts.intervals.swamped is None else ["", *_wrapped(facts.intervals.swamped)]
-    if warning:
-        warning += ["", "Estimates, which tell more about the noise than about the table:"]
-    above = [title, *(line for fact in _header(facts) for line in _wrapped(fact)), *warning]
+    above = [f"Linear model of {_short(facts.target, NAME)}"]
+    above += [line for fact in _header(facts) for line in _wrapped(fact)]
+    if facts.intervals.swamped is not None:
+        above += ["", *_wrapped(facts.intervals.swamped)]
+        above += ["", "Estimates, without a measure of their error:"]
     below = [line for note in _footer(facts) for line in _wrapped(note)]
     return "\n".join([*above, *table, *below])
 
