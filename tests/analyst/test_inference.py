@@ -199,6 +199,31 @@ def test_a_ridge_can_bring_the_intervals_back() -> None:
     assert delta(problem_of(rows(), law, ridge=400.0)).swamped is None
 
 
+@pytest.mark.parametrize(
+    "law", [SymmetricGaussian(2.0, 1.0), SketchLaw(500.0, 60.0), InverseWishartLaw(500.0, 60.0)]
+)
+def test_a_ridge_gives_intervals_even_without_positive_moments(law: Law) -> None:
+    problem = problem_of(rows(2_000), law, ridge=2_000.0)
+    whole = problem.whole.copy()
+    whole[2, 2] = -50.0
+    for method in (delta, bootstrap):
+        found = method(replace(problem, whole=whole))
+        assert found.swamped is None
+        assert (found.low < found.high).all()
+
+
+@pytest.mark.parametrize("law", [SymmetricGaussian(8.0, 4.0), WishartNoise(300.0, 0.1)])
+def test_the_steadied_matrix_has_the_right_inverse_on_average(law: Law) -> None:
+    d = 12
+    gram = np.eye(d + 1) * 28.0
+    problem = replace(problem_of(rows(), law), transform=np.eye(d + 1), penalty=np.zeros(d))
+    drawn = law.unbiased(law.draw(np.broadcast_to(gram, (4_000, *gram.shape)), generator(1)))
+    plain, steady = drawn[:, :-1, :-1], inference.steadied(problem, drawn)[:, :-1, :-1]
+    bias = [np.trace(np.linalg.inv(one).mean(0)) - d / 28 for one in (plain, steady)]
+    assert bias[0] > 0.04 * d / 28
+    assert abs(bias[1]) < bias[0] / 4
+
+
 @pytest.mark.parametrize("count", [np.nan, -20.0, 3.0])
 def test_an_unknown_number_of_rows_is_refused(count: float) -> None:
     found = delta(replace(problem_of(rows()), count=count))

@@ -115,6 +115,10 @@ def test_a_block_of_the_matrix_has_the_law_of_its_part(law: Law) -> None:
     noise = block - inner
     middle = symmetric(3, 1)[0]
     assert_mean(noise @ middle @ noise, part.sandwich(middle, inner))
+    released = drawn(law, gram, 1)[0]
+    assert np.allclose(
+        part.unbiased(released[1:4, 1:4]), law.unbiased(released)[1:4, 1:4], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)

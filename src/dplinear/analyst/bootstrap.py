@@ -8,6 +8,7 @@ percentiles of the simulated estimates are the ends of the intervals.
 import numpy as np
 
 from dplinear.analyst.inference import (
+    SINGULAR,
     Corrected,
     Intervals,
     corrected,
@@ -65,6 +66,7 @@ def _simulated(
     batches = [min(size, draws - start) for start in range(0, draws, size)]
     again = [corrected(problem, redraw(problem, found, n, generator)) for n in batches]
     errors = np.concatenate([batch.errors for batch in again])
+    errors = np.maximum(errors, SINGULAR * found.errors)
     moved = np.concatenate([batch.coefficients for batch in again]) - found.coefficients
     return errors, moved
 
@@ -99,7 +101,7 @@ def _change(
     gram = problem.transform @ centre @ problem.transform.T
     features, p = gram[:-1, :-1], len(gram) - 1
     solution = np.linalg.solve(features + np.diag(problem.penalty), gram[:-1, -1])
-    half = np.linalg.cholesky(features)
+    half = np.linalg.cholesky(_positive(features))
     drawn = np.sqrt(residual) * generator.standard_normal((draws, p))
     rest = residual * generator.chisquare(max(problem.count - p, 1.0), draws)
     crossed = drawn @ half.T
@@ -112,6 +114,7 @@ def _change(
 
 
 def _positive(matrix: Matrix) -> Matrix:
-    """Return the nearest matrix without negative eigenvalues."""
+    """Return the nearest matrix that has a Cholesky factor, this one wherever it has."""
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    least = SINGULAR * values[-1]
+    return matrix if values[0] > least else (vectors * np.maximum(values, least)) @ vectors.T

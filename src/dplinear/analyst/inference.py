@@ -48,7 +48,8 @@ class Intervals:
     @property
     def privacy_share(self) -> Matrix:
         """The part of each variance that is due to privacy, between 0 and 1."""
-        return np.asarray(self.privacy / (self.sampling + self.privacy))
+        total = np.maximum(self.sampling + self.privacy, np.finfo(float).tiny)
+        return np.asarray(self.privacy / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,8 @@ def freedom(problem: Problem, found: Corrected) -> Matrix:
     dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
     rows = max(problem.count - features, 1.0)
     noise = problem.law.pivot(dimension, features).freedom
-    shares = np.stack([found.sampling, found.privacy]) / (found.sampling + found.privacy)
+    total = np.maximum(found.sampling + found.privacy, np.finfo(float).tiny)
+    shares = np.stack([found.sampling, found.privacy]) / total
     return np.asarray(1 / np.maximum(np.square(shares).T @ [1 / rows, 1 / noise], SINGULAR))
 
 
@@ -172,7 +174,7 @@ def corrected(problem: Problem, whole: Matrix) -> Corrected:
     noise = transform[:-1] @ noise @ transform[:-1].T
     taken = 2 * inverse - inverse @ features @ inverse
     # Fitting lowers the sum of squares by tr(K·(s²Wxx + noise)), K = 2A − A·Wxx·A (A unpenalised).
-    squares = _forms(cells[..., None, :], whole)[..., 0] + (taken * noise).sum((-2, -1))
+    squares = np.einsum("...i,...ij,...j->...", cells, whole, cells) + (taken * noise).sum((-2, -1))
     freedom = problem.count - (taken * features).sum((-2, -1))
     residual = np.maximum(squares, 0.0) / np.maximum(freedom, 1.0)
     reach = problem.readout @ inverse
@@ -185,8 +187,8 @@ def corrected(problem: Problem, whole: Matrix) -> Corrected:
 
 
 def _forms(reach: Matrix, middle: Matrix) -> Matrix:
-    """Return lᵀ·middle·l for each row l of `reach`."""
-    return np.asarray(((reach @ middle) * reach).sum(-1))
+    """Return lᵀ·middle·l for each row l of `reach`, at least 0 though `middle` be indefinite."""
+    return np.asarray(np.maximum(((reach @ middle) * reach).sum(-1), 0.0))
 
 
 def swamped(problem: Problem) -> str | None:
