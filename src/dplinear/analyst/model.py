@@ -7,6 +7,7 @@ import numpy as np
 
 from dplinear.analyst import names as naming
 from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.repair import marginal
 from dplinear.arguments import mistyped, real, rejection
 from dplinear.schema import Schema
 
@@ -64,7 +65,7 @@ def read_model(  # noqa: PLR0913 - likewise
             raise rejection("target", WHERE, rule, target)
     else:
         chosen = naming.places(schema, features, "features", WHERE)
-    both = ", ".join(schema.names[place] for place in chosen if place in goals)
+    both = ", ".join(schema.features[place].name for place in chosen if place in goals)
     if both:
         raise rejection("features", WHERE, "free of the target", both)
     ridge = real(ridge, "ridge", WHERE, low=0)
@@ -91,10 +92,9 @@ def without_empty(model: Model, unbiased: Matrix, law: Law) -> Model:
 
 def _held(place: int, unbiased: Matrix, law: Law) -> bool:
     """Return whether a feature's own moment stands out from the noise."""
-    direction = np.zeros_like(unbiased)
-    direction[place, place] = 1.0
-    variance = float(law.variance(direction, unbiased))
-    return not np.isfinite(variance) or unbiased[place, place] > _DEVIATIONS * variance**0.5
+    own = unbiased[place : place + 1, place : place + 1]
+    variance = float(marginal(law, len(unbiased) - 1).variance(np.ones((1, 1)), own))
+    return not np.isfinite(variance) or float(own[0, 0]) > _DEVIATIONS * variance**0.5
 
 
 def scales(schema: Schema, places: Sequence[int]) -> tuple[Matrix, Matrix]:

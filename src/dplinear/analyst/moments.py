@@ -224,7 +224,7 @@ class MomentsRelease:
         return self.describe()
 
     def _labels(self, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.names[place] for place in places)
+        return tuple(self.schema.features[place].name for place in places)
 
     def _own(self, features: Any, where: str) -> list[int]:  # noqa: ANN401 - checked by `places`
         """Return the places of the features asked for, once it is sure that they have a mean."""

@@ -75,7 +75,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
     penalty = model.ridge / width[:-1] ** 2
     if model.intercept:
         penalty[0] = 0.0
-    names = [model.schema.names[place] for place in places]
+    names = [model.schema.features[place].name for place in places]
     return Problem(
         whole=whole[np.ix_(used, used)],
         law=marginal(moments.law, len(whole) - len(used)),
