@@ -7,7 +7,15 @@ percentiles of the simulated estimates are the ends of the intervals.
 
 import numpy as np
 
-from dplinear.analyst.inference import Corrected, Intervals, corrected, intervals, refusal, steadied, swamped
+from dplinear.analyst.inference import (
+    Corrected,
+    Intervals,
+    corrected,
+    intervals,
+    refusal,
+    steadied,
+    swamped,
+)
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.problem import Problem
 from dplinear.arguments import integer, real
