@@ -13,9 +13,7 @@ def up(value: float, ulps: int = 4) -> float:
 
 def multiple(value: float, times: int) -> float:
     """Return the least float that is not below `times`·`value`."""
-    exact = Fraction(value) * times
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return ceiling(Fraction(value) * times)
 
 
 def down(value: float, ulps: int = 4) -> float:
