@@ -329,3 +329,45 @@ def test_a_fit_prints_its_coefficients() -> None:
     text = repr(MOMENTS.regress("charges", ["age", "smoker"]))
     assert text.startswith("Fit of charges, about 400 rows, R² about 0.")
     assert "smoker=yes" in text
+
+
+def test_levels_that_no_row_holds_spoil_nothing() -> None:
+    columns = COLUMNS | {"smoker": ["no", "yes"]}  # has a level "smoker=other", which is empty
+    moments = exact(Schema(columns), TABLE)
+    law = SymmetricGaussian(16.0, 8.0)
+    noisy = replace(moments, values=law.draw(moments.values, simulation.generator(8)), law=law)
+    for some in (moments, noisy):
+        fit = some.regress("charges", ["age", "smoker", "bmi"])
+        assert fit.names == ("age", "smoker=yes", "smoker=other", "bmi")
+        assert fit.empty == ("smoker=other",)
+        assert fit["smoker=other"] == 0.0
+        assert fit.problem.names == ("intercept", "age", "smoker=yes", "bmi")
+        assert repr(fit).endswith("too few rows to tell from none: smoker=other")
+        without = some.regress("charges", ["age", "smoker=yes", "bmi"])
+        assert without.empty == ()
+        assert fit["age"] == pytest.approx(without["age"])
+        assert fit["smoker=yes"] == pytest.approx(without["smoker=yes"])
+        assert fit.r_squared == pytest.approx(without.r_squared)
+        row = {"age": [40.0], "smoker": ["cigars"], "bmi": [30.0]}
+        assert fit.predict(row) == pytest.approx(fit.predict([[40.0, 0, 1, 30.0]]))
+    alone = moments.regress("charges", ["smoker=other"])
+    assert alone.empty == ()
+    assert alone["smoker=other"] == 0.0
+
+
+def test_a_level_that_stands_out_from_the_noise_is_kept() -> None:
+    values = np.diag([100.0, 50.0, 12.1, 40.0])
+    schema = Schema({"c": {"type": "category", "levels": ["p", "q"]}, "y": (-1, 1)})
+    assert schema.names == ("intercept", "c=q", "c=other", "y")
+    for deviation, empty in ((4.0, ()), (4.1, ("c=other",))):
+        law = SymmetricGaussian(deviation**2, deviation**2 / 2)
+        fit = MomentsRelease(schema, values, law, certificate()).regress("y")
+        assert fit.empty == empty
+
+
+def test_a_problem_has_the_law_of_its_block() -> None:
+    law = InverseWishartLaw(60, 10.0)
+    drawn = law.draw(MOMENTS.values, simulation.generator(3))
+    problem = replace(MOMENTS, values=drawn, law=law).regress("stay", ["age", "bmi"]).problem
+    assert problem.whole.shape == (4, 4)
+    assert problem.law == InverseWishartLaw(60 - 9, 10.0)

@@ -15,8 +15,9 @@ from dplinear.analyst import names as naming
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.model import scales
 from dplinear.analyst.pca import PrincipalComponents, principal_components
-from dplinear.analyst.regression import regress, scales
+from dplinear.analyst.regression import regress
 from dplinear.analyst.repair import DELTA, Repaired, floored, repaired
 from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.analyst.solver import without_first
