@@ -1,6 +1,7 @@
 """A released second-moment matrix: every regression on the table, without another look at it."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from dplinear.analyst import files
 from dplinear.analyst import names as naming
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.fit import Fit, Fits
@@ -208,6 +210,10 @@ class MomentsRelease:
             self, target, features, ridge=ridge, l1=l1, intercept=intercept, repair=repair
         )
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
     def describe(self) -> str:
         """Return in a few lines what was released, of how many rows, and under which guarantee."""
         if self.rows is not None:
@@ -272,3 +278,6 @@ def _standardised(covariance: Matrix) -> tuple[Matrix, Matrix]:
     known = np.flatnonzero(variance > 0)
     matrix[known, known] = 1.0
     return matrix, spread
+
+
+files.register(files.MatrixKind("moments", MomentsRelease, symmetric=True))

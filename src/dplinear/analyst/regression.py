@@ -7,6 +7,7 @@ intercept unpenalised: `ridge` is scikit-learn's alpha for Ridge, `l1` its alpha
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +17,12 @@ from dplinear.analyst.lasso import elastic_net
 from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
 from dplinear.analyst.problem import Problem
 from dplinear.analyst.repair import floored, marginal
+from dplinear.analyst.shrinkage import filtered, noise_scale
 from dplinear.analyst.solver import Solution, solve, without_first
 from dplinear.arguments import rejection
 
 if TYPE_CHECKING:
-    from dplinear.analyst.laws import Matrix
+    from dplinear.analyst.laws import Law, Matrix
     from dplinear.analyst.moments import MomentsRelease
     from dplinear.analyst.repair import Repaired
 
@@ -46,7 +48,7 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
     )
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
     problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
-    solutions = _solved(model, problems)
+    solutions = _solved(model, problems, estimate)
     fits = [
         Fit.build(moments, model, problem, solution, estimate.method)
         for problem, solution in zip(problems, solutions, strict=True)
@@ -89,13 +91,39 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
     )
 
 
-def _solved(model: Model, problems: list[Problem]) -> list[Solution]:
+def _solved(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:
     """Solve for all targets: the features' moments are the same, so they are factorised once."""
     if model.l1:
         return [_sparse(model, problem) for problem in problems]
+    if estimate.method == "shrunk" and noise_scale(problems[0].law) and _isotropic(model):
+        return _shrunk(model, problems[0].law, estimate.unbiased)
     right = np.stack([problem.gram[:-1, -1] for problem in problems], axis=1)
     found = solve(problems[0].gram[:-1, :-1] + np.diag(problems[0].penalty), right)
     return [Solution(column, found.positive_definite) for column in found.coefficients.T]
+
+
+def _isotropic(model: Model) -> bool:
+    """Whether the working coordinates are cells, in which noise is even, without a penalty."""
+    return model.ridge == 0 and (model.intercept or not model.base)
+
+
+def _shrunk(model: Model, law: Law, unbiased: Matrix) -> list[Solution]:
+    """Weigh directions by what the noise leaves of them; the intercept is taken out first."""
+    sigma = noise_scale(law)
+    assert sigma is not None  # noqa: S101 - "shrunk" is for laws that have one
+    places = [*model.features, *model.targets]
+    moments = unbiased[np.ix_(places, places)]
+    if model.intercept:
+        with_ones = [0, *places]
+        moments = without_first(unbiased[np.ix_(with_ones, with_ones)])
+    slopes = filtered(moments, sigma, len(model.features))
+    if not model.intercept:
+        return [Solution(column, positive_definite=True) for column in slopes.T]
+    rows = max(float(unbiased[0, 0]), sigma)
+    sums = unbiased[0]
+    levels = (sums[list(model.targets)] - sums[list(model.features)] @ slopes) / rows
+    whole = np.vstack([levels, slopes])
+    return [Solution(column, positive_definite=True) for column in whole.T]
 
 
 def _sparse(model: Model, problem: Problem) -> Solution:
@@ -139,4 +167,4 @@ def _semidefinite(estimate: Repaired, model: Model, repair: str) -> Repaired:
         raise rejection("repair", WHERE, "one that leaves no negative eigenvalue", repair, hint)
     matrix = estimate.matrix.copy()
     matrix[corner] = floored(matrix[corner], 0.0)
-    return type(estimate)(matrix, "clipped", positive_definite=False)
+    return replace(estimate, matrix=matrix, method="clipped", positive_definite=False)
