@@ -343,6 +343,16 @@ def test_the_problem_describes_what_was_solved() -> None:
     assert problem.count == pytest.approx(400)
 
 
+def test_a_repaired_fit_keeps_the_unbiased_problem() -> None:
+    law = SymmetricGaussian(1e4, 5e3)
+    noisy = replace(MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(3)), law=law)
+    fit = noisy.regress("charges", ["age", "bmi", "visit"], repair="clipped")
+    places = [EVERYTHING.names.index(name) for name in (*fit.problem.names, "charges")]
+    assert (fit.unrepaired.whole == noisy.values[np.ix_(places, places)]).all()
+    assert not (fit.problem.whole == fit.unrepaired.whole).all()
+    assert fit.unrepaired.names == fit.problem.names
+
+
 def test_a_fit_prints_its_coefficients() -> None:
     text = repr(MOMENTS.regress("charges", ["age", "smoker"]))
     assert text.startswith("Fit of charges, about 400 rows, R² about 0.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class Fit:
     are estimates from the unbiased moments, None where noise makes them meaningless; R² is around
     the mean, as scikit-learn scores. `empty` are levels that too few rows hold to tell them from
     none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
-    noisy matrix, and `positive_definite` whether the matrix solved was so in the end.
+    noisy matrix, and `positive_definite` whether the matrix solved was so in the end. `problem` is
+    what was solved, `unrepaired` the same on the unbiased moments, which intervals need.
     """
 
     target: str
@@ -50,6 +51,7 @@ class Fit:
     positive_definite: bool
     schema: Schema = field(repr=False)
     problem: Problem = field(repr=False)
+    unrepaired: Problem = field(repr=False)
 
     @staticmethod
     def build(
@@ -66,6 +68,7 @@ class Fit:
         coefficients = np.array([values.get(place, 0.0) for place in model.named])
         coefficients.flags.writeable = False
         names = moments.schema.names
+        used = model.used(names.index(problem.target))
         r_squared, variance = _quality(moments, model, problem, solution.coefficients)
         return Fit(
             target=problem.target,
@@ -81,6 +84,7 @@ class Fit:
             positive_definite=solution.positive_definite,
             schema=moments.schema,
             problem=problem,
+            unrepaired=replace(problem, whole=moments.unbiased[np.ix_(used, used)]),
         )
 
     @property
