@@ -12,6 +12,7 @@ from dplinear.analyst.inference import (
     Intervals,
     corrected,
     intervals,
+    narrowed,
     refusal,
     steadied,
     swamped,
@@ -20,6 +21,9 @@ from dplinear.analyst.laws import Matrix
 from dplinear.analyst.problem import Problem
 from dplinear.arguments import integer, real
 from dplinear.noise import simulation
+
+# Simulated matrices are drawn this many cells at a time, so that memory stays modest.
+CELLS = 1_000_000
 
 
 def bootstrap(
@@ -38,19 +42,31 @@ def bootstrap(
     level = real(level, "level", "bootstrap", low=0, high=1, open_low=True, open_high=True)
     draws = integer(draws, "draws", "bootstrap", low=99)
     generator = simulation.generator(seed)
+    problem = narrowed(problem)
     words = swamped(problem)
     if words is not None:
         return refusal(problem, level, "bootstrap", words)
     found = corrected(problem, problem.whole)
-    again = corrected(problem, redraw(problem, found, draws, generator))
-    moved = again.coefficients - found.coefficients
+    errors, moved = _simulated(problem, found, draws, generator)
     if np.isfinite(problem.law.pivot(len(problem.whole), len(problem.penalty)).freedom):
-        below, above = tails(moved / again.errors, level)
+        below, above = tails(moved / errors, level)
         ends = found.coefficients - above * found.errors, found.coefficients - below * found.errors
     else:
         below, above = tails(moved, level)
         ends = found.coefficients + below, found.coefficients + above
     return intervals(problem, found, ends, level, "bootstrap")
+
+
+def _simulated(
+    problem: Problem, found: Corrected, draws: int, generator: simulation.Generator
+) -> tuple[Matrix, Matrix]:
+    """Return the standard errors of simulated releases, and how far their coefficients moved."""
+    size = max(1, CELLS // problem.whole.size)
+    batches = [min(size, draws - start) for start in range(0, draws, size)]
+    again = [corrected(problem, redraw(problem, found, n, generator)) for n in batches]
+    errors = np.concatenate([batch.errors for batch in again])
+    moved = np.concatenate([batch.coefficients for batch in again]) - found.coefficients
+    return errors, moved
 
 
 def tails(drawn: Matrix, level: float) -> tuple[Matrix, Matrix]:

@@ -8,7 +8,7 @@ theory says by how much, and `steadied` puts it back (docs/inference.md, "Interv
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t as student
@@ -20,7 +20,7 @@ from dplinear.arguments import real
 # The largest noise, relative to the features' moments, at which the intervals were seen to cover
 # (benchmarks/coverage.py).
 TOLERANCE = 0.65
-# Below this part of the largest, an eigenvalue is rounding.
+# Below this part of the largest, a number is rounding.
 SINGULAR = 1e-13
 
 
@@ -30,8 +30,8 @@ class Intervals:
 
     `standard_errors`² = `sampling` + `privacy`, the variances due to the rows and to the noise.
     `swamped` says in words why there are no intervals, and is None where there are; all numbers but
-    the estimates are then NaN. The intervals correct the bias that noise gives the estimates, so they
-    need not be centred on them.
+    the estimates are then NaN. The intervals correct the bias that noise gives the estimates, so
+    they need not be centred on them.
     """
 
     names: tuple[str, ...]
@@ -76,6 +76,7 @@ def delta(problem: Problem, level: float = 0.95) -> Intervals:
     Promises: no intervals where the noise swamps the features (`swamped`).
     """
     level = real(level, "level", "delta", low=0, high=1, open_low=True, open_high=True)
+    problem = narrowed(problem)
     words = swamped(problem)
     if words is not None:
         return refusal(problem, level, "delta", words)
@@ -90,8 +91,8 @@ def freedom(problem: Problem, found: Corrected) -> Matrix:
     dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
     rows = max(problem.count - features, 1.0)
     noise = problem.law.pivot(dimension, features).freedom
-    total = np.square(found.sampling + found.privacy)
-    return np.asarray(total / (np.square(found.sampling) / rows + np.square(found.privacy) / noise))
+    shares = np.stack([found.sampling, found.privacy]) / (found.sampling + found.privacy)
+    return np.asarray(1 / np.maximum(np.square(shares).T @ [1 / rows, 1 / noise], SINGULAR))
 
 
 def intervals(
@@ -133,6 +134,17 @@ def _reported(problem: Problem) -> Matrix:
     features = gram[:-1, :-1] + np.diag(problem.penalty)
     solution = np.linalg.pinv(features, hermitian=True) @ gram[:-1, -1]
     return np.asarray(problem.offset + problem.readout @ solution)
+
+
+def narrowed(problem: Problem) -> Problem:
+    """Return the same problem without the cells that it does not use."""
+    used = np.flatnonzero(problem.transform.any(axis=0))
+    return replace(
+        problem,
+        whole=problem.whole[np.ix_(used, used)],
+        law=problem.law.part(len(problem.whole), len(used)),
+        transform=problem.transform[:, used],
+    )
 
 
 def steadied(problem: Problem, whole: Matrix) -> Matrix:
@@ -178,7 +190,13 @@ def _forms(reach: Matrix, middle: Matrix) -> Matrix:
 
 
 def swamped(problem: Problem) -> str | None:
-    """Say why the noise is too large for intervals, or return None where it is not."""
+    """Say why there can be no intervals, or return None where there can."""
+    if not problem.count > len(problem.penalty):
+        return (
+            "The number of rows is not known, or is lost in the privacy noise, so nothing can be "
+            "said about the spread of the rows. Moments released with an intercept, or under "
+            "replace neighbours, tell it."
+        )
     noise, signal = weakest(problem)
     if signal > 0 and noise <= TOLERANCE * signal:
         return None
@@ -199,8 +217,9 @@ def weakest(problem: Problem) -> tuple[float, float]:
     """
     rows = problem.transform[:-1]
     penalty = np.diag(problem.penalty)
+    pivot = problem.law.pivot(problem.whole.shape[-1], len(rows))
     values = np.linalg.eigvalsh(rows @ problem.whole @ rows.T + penalty)
-    if values[0] <= values[-1] * SINGULAR:
+    if pivot.freedom <= 0 or values[0] <= values[-1] * SINGULAR:
         return problem.law.spread(problem.whole), 0.0
     steady = steadied(problem, problem.whole)
     values, vectors = np.linalg.eigh(rows @ steady @ rows.T + penalty)
@@ -210,6 +229,5 @@ def weakest(problem: Problem) -> tuple[float, float]:
     shares, axes = np.linalg.eigh(noise)
     direction = rows.T @ half @ axes[:, -1]
     signal = 1 / float(direction @ direction)
-    pivot = problem.law.pivot(problem.whole.shape[-1], len(rows))
-    share = float(shares[-1]) - pivot.harmless if pivot.freedom > 0 else math.inf
-    return 2 * math.sqrt(max(share, 0.0)) * signal, signal
+    share = max(float(shares[-1]) - pivot.harmless, 0.0)
+    return 2 * math.sqrt(share) * signal, signal

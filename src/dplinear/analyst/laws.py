@@ -62,11 +62,20 @@ class Law(ABC):
 
     @abstractmethod
     def spread(self, gram: Matrix) -> float:
-        """Return the expected spectral norm of unbiased − G, to a few per cent for d ≥ 5."""
+        """Return where the spectrum of unbiased − G ends in high dimension.
+
+        That is above the expected spectral norm, by 3% at d = 40 and 16% at d = 5 for Gaussian
+        noise, 10% and 60% for Wishart noise; up to twice it where a proportional law meets one
+        dominant direction.
+        """
 
     @abstractmethod
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
         """Draw released matrices for true ones, one for each, in a simulation."""
+
+    def part(self, dimension: int, kept: int) -> "Law":  # noqa: ARG002 - most laws look the same
+        """Return the law of the block of `kept` rows and columns out of `dimension`."""
+        return self
 
     def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - additive noise
         """Return the pivot of a regression on so many of the matrix's columns."""
@@ -80,7 +89,7 @@ class Law(ABC):
     def from_dict(content: Any) -> "Law":  # noqa: ANN401 - whatever a file held
         """Build a law from what `to_dict` returned."""
         where = "Law.from_dict"
-        if not isinstance(content, dict) or content.get("kind") not in LAWS:
+        if not isinstance(content, dict) or str(content.get("kind")) not in LAWS:
             raise rejection("content", where, "a law of a known kind", content)
         fields = {name: value for name, value in content.items() if name != "kind"}
         kind = LAWS[content["kind"]]
@@ -117,7 +126,7 @@ class SymmetricGaussian(Law):
         return np.asarray(self.diagonal * diagonal + 2 * self.off_diagonal * rest)
 
     def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
-        """Return off_diagonal·(tr(C)·I + C) where the diagonal has twice that variance."""
+        """Return off_diagonal·(tr(C)·I + C), with the diagonal's own variance in its place."""
         own = middle * np.eye(middle.shape[-1])
         rest = _isotropic(middle) - 2 * own
         return np.asarray(self.off_diagonal * rest + self.diagonal * own)
@@ -212,9 +221,9 @@ class SketchLaw(Law):
         return Pivot(factor, max(freedom, 0.0), (features + 1) / self.rows)
 
     def spread(self, gram: Matrix) -> float:
-        """Return |H|·(2√(d/rows) + d/rows)."""
-        aspect = int(gram.shape[-1]) / self.rows
-        largest = float(np.linalg.eigvalsh(gram)[-1]) + self.ridge
+        """Return |H|·(2√(e/rows) + e/rows), e = tr(H)/|H| the effective dimension."""
+        largest, effective = _size(gram, self.ridge)
+        aspect = effective / self.rows
         return largest * (2 * math.sqrt(aspect) + aspect)
 
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
@@ -260,7 +269,11 @@ class InverseWishartLaw(Law):
         trace, outer = _weighted(middle, _ridged(gram, self.ridge))
         if a <= 3:
             return np.full(trace.shape, np.inf)
-        return ((a - 1) * trace + (a + 1) * outer) / (a * (a - 3))
+        return np.asarray(((a - 1) * trace + (a + 1) * outer) / (a * (a - 3)))
+
+    def part(self, dimension: int, kept: int) -> "InverseWishartLaw":
+        """Return the law with a degree less for each row and column left out."""
+        return InverseWishartLaw(self.degrees - (dimension - kept), self.ridge)
 
     def pivot(self, dimension: int, features: int) -> Pivot:
         """Return that of b = −Ωxy/Ωyy, Ω = M⁻¹, given Ωyy."""
@@ -272,10 +285,13 @@ class InverseWishartLaw(Law):
         return Pivot(factor, a + features, harmless)
 
     def spread(self, gram: Matrix) -> float:
-        """Return |H| times the larger edge of the inverse Marchenko-Pastur law, less 1."""
-        d = int(gram.shape[-1])
-        largest = float(np.linalg.eigvalsh(gram)[-1]) + self.ridge
-        edge = (self.degrees - d - 1) / (math.sqrt(self.degrees) - math.sqrt(d)) ** 2
+        """Return |H| times the larger edge of the inverse Marchenko-Pastur law, less 1.
+
+        Both are taken for the block of the effective dimension tr(H)/|H|.
+        """
+        largest, effective = _size(gram, self.ridge)
+        a = self.degrees - int(gram.shape[-1])
+        edge = (a - 1) / (math.sqrt(a + effective) - math.sqrt(effective)) ** 2
         return largest * max(edge - 1, 0.0)
 
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
@@ -298,6 +314,13 @@ def gaussian_norm(off_diagonal: float, dimension: int) -> float:
 
 def _ridged(gram: Matrix, ridge: float) -> Matrix:
     return np.asarray(gram + ridge * np.eye(gram.shape[-1]))
+
+
+def _size(gram: Matrix, ridge: float) -> tuple[float, float]:
+    """Return |H| and tr(H)/|H|, H = G + ridge·I without what negative eigenvalues it has."""
+    values = np.maximum(np.linalg.eigvalsh(gram) + ridge, 0.0)
+    largest = float(values[-1])
+    return largest, float(values.sum()) / largest if largest else 1.0
 
 
 def _isotropic(middle: Matrix) -> Matrix:

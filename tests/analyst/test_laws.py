@@ -1,0 +1,164 @@
+"""The laws' formulas against draws from the laws.
+
+Every comparison allows 6.5 standard errors of its own average: at most 1e-10 by chance each, and
+there are fewer than 10,000 of them (false-alarm rate 1e-6).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dplinear.analyst.laws import (
+    InverseWishartLaw,
+    Law,
+    Matrix,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.noise.simulation import generator
+
+ALLOWED = 6.5
+DRAWS = 20_000
+LAWS = [
+    SymmetricGaussian(2.0, 1.0),
+    SymmetricGaussian(1.0, 3.0),
+    WishartNoise(9.0, 0.7),
+    WishartNoise(400.0, 0.1),
+    SketchLaw(30.0, 0.0),
+    SketchLaw(200.0, 4.0),
+    InverseWishartLaw(60.0, 0.0),
+    InverseWishartLaw(250.0, 4.0),
+]
+
+
+def table(dimension: int, seed: int = 4) -> Matrix:
+    half = generator(seed).standard_normal((3 * dimension, dimension))
+    return np.asarray(half.T @ half)
+
+
+def drawn(law: Law, gram: Matrix, count: int = DRAWS, seed: int = 9) -> Matrix:
+    return law.draw(np.broadcast_to(gram, (count, *gram.shape)), generator(seed))
+
+
+def symmetric(dimension: int, count: int) -> Matrix:
+    half = generator(2).standard_normal((count, dimension, dimension))
+    return np.asarray(half + np.swapaxes(half, -1, -2))
+
+
+def assert_mean(values: Matrix, mean: Matrix) -> None:
+    error = values.std(0) / np.sqrt(len(values))
+    assert (np.abs(values.mean(0) - mean) <= ALLOWED * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_unbiased_has_the_mean_of_the_true_matrix(law: Law) -> None:
+    gram = table(4)
+    assert_mean(law.unbiased(drawn(law, gram)), gram)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_variance_is_that_of_the_draws(law: Law) -> None:
+    gram = table(4)
+    noise = law.unbiased(drawn(law, gram)) - gram
+    directions = symmetric(4, 5)
+    along = np.einsum("nij,kij->nk", noise, directions)
+    assert_mean(along**2, law.variance(directions, gram))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_sandwich_is_the_mean_of_noise_times_matrix_times_noise(law: Law) -> None:
+    gram = table(4)
+    noise = law.unbiased(drawn(law, gram)) - gram
+    for middle in symmetric(4, 3):
+        assert_mean(noise @ middle @ noise, law.sandwich(middle, gram))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_sandwich_agrees_with_variance(law: Law) -> None:
+    gram = table(5)
+    left, right = generator(1).standard_normal((2, 5))
+    direction = (np.outer(left, right) + np.outer(right, left)) / 2
+    sandwich = left @ law.sandwich(np.outer(right, right), gram) @ left
+    assert np.isclose(sandwich, law.variance(direction, gram), rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_matrices_come_in_stacks(law: Law) -> None:
+    grams = np.stack([table(4, seed) for seed in range(3)])
+    middles = symmetric(4, 3)
+    assert law.draw(grams, generator(0)).shape == (3, 4, 4)
+    for stacked, one in (
+        (law.sandwich(middles, grams), law.sandwich(middles[2], grams[2])),
+        (law.variance(middles, grams), law.variance(middles[2], grams[2])),
+        (law.unbiased(grams), law.unbiased(grams[2])),
+        (law.positive(grams), law.positive(grams[2])),
+    ):
+        assert np.allclose(stacked[2], one, rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_released_matrix_is_positive_where_the_law_says_so(law: Law) -> None:
+    matrices = law.positive(drawn(law, table(4), 200))
+    if not isinstance(law, SymmetricGaussian):
+        assert (np.linalg.eigvalsh(matrices) > 0).all()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_block_of_the_matrix_has_the_law_of_its_part(law: Law) -> None:
+    gram = table(5)
+    block = law.unbiased(drawn(law, gram))[:, 1:4, 1:4]
+    part = law.part(5, 3)
+    inner = gram[1:4, 1:4]
+    assert_mean(block, inner)
+    noise = block - inner
+    middle = symmetric(3, 1)[0]
+    assert_mean(noise @ middle @ noise, part.sandwich(middle, inner))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("dominant", [False, True])
+def test_spread_is_an_upper_estimate_of_the_spectral_norm(law: Law, dominant: bool) -> None:
+    d = 12
+    if isinstance(law, WishartNoise | InverseWishartLaw):
+        law = replace(law, degrees=law.degrees + 3 * d)  # room for twelve columns
+    gram = np.diag([1e3, *([1.0] * (d - 1))]) if dominant else 1e3 * np.eye(d)
+    noise = law.unbiased(drawn(law, gram, 1_000)) - gram
+    norm = float(np.abs(np.linalg.eigvalsh(noise)).max(-1).mean())
+    assert norm <= law.spread(gram) <= (3.0 if dominant else 1.5) * norm
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_law_is_plain_json_and_back(law: Law) -> None:
+    assert Law.from_dict(law.to_dict()) == law
+
+
+@pytest.mark.parametrize("content", [None, {}, {"kind": "cauchy"}, {"kind": "sketch", "rows": 3}])
+def test_an_unknown_law_is_refused(content: object) -> None:
+    with pytest.raises(ValueError, match="Law.from_dict must be"):
+        Law.from_dict(content)
+
+
+def test_inverse_wishart_without_a_variance_says_so() -> None:
+    law = InverseWishartLaw(6.0, 0.0)
+    assert np.isinf(law.variance(np.eye(4), np.eye(4)))
+    assert np.isinf(law.sandwich(np.eye(4), np.eye(4))).all()
+    assert law.pivot(4, 3).freedom == 0
+
+
+@pytest.mark.parametrize("rows", [14.0, 60.0])
+def test_the_pivot_of_a_sketch_is_that_of_least_squares(rows: float) -> None:
+    d = 6
+    law = SketchLaw(rows, 0.0)
+    sketch = generator(3).standard_normal((int(rows), d))
+    matrix = sketch.T @ sketch / rows
+    inverse = np.linalg.inv(matrix[:-1, :-1])
+    solution = inverse @ matrix[:-1, -1]
+    contrast = np.append(-solution, 1.0)
+    squares = float(np.square(sketch @ contrast).sum())
+    textbook = squares / (rows - (d - 1)) * np.diag(inverse) / rows
+    pivot = law.pivot(d, d - 1)
+    noise = law.sandwich(np.outer(contrast, contrast), matrix)[:-1, :-1]
+    assert pivot.freedom == rows - (d - 1)
+    assert np.allclose(pivot.factor * np.diag(inverse @ noise @ inverse), textbook, rtol=1e-10)
