@@ -208,16 +208,26 @@ def test_empty_and_constant_tables_are_fitted(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_noise_larger_than_the_table_is_said_and_gives_numbers(kind: Any) -> None:
-    X, y = np.empty((0, 3)), np.empty(0)
-    for seed in range(8):
+@pytest.mark.parametrize(
+    ("rows", "neighbours", "row_norm"),
+    [(0, "add_remove", None), (0, "add_remove", 1.5), (3, "replace", 1.5), (3, "replace", None)],
+)
+def test_noise_larger_than_the_table_is_said_and_gives_numbers(
+    kind: Any, rows: int, neighbours: str, row_norm: float | None
+) -> None:
+    X, y = table(rows)
+    said = []
+    for seed in range(4):
         with warnings.catch_warnings(record=True) as caught, simulation.door(seed):
             warnings.simplefilter("always")
-            model = face(kind, row_norm=1.5 if seed % 2 else None).fit(X, y)
-        hidden = bool(model.moments_.unbiased[0, 0] < 2)
+            model = face(kind, neighbours=neighbours, row_norm=row_norm).fit(X, y)
+        public = neighbours == "replace" and row_norm is None
+        hidden = not public and bool(model.moments_.unbiased[0, 0] < 2)
         assert len(caught) == hidden
         assert all(f"{kind.__name__}: the noise is larger" in str(one.message) for one in caught)
         assert np.isfinite(model.coef_ if kind in REGRESSORS else model.components_).all()
+        said.append(hidden)
+    assert any(said) != public
 
 
 @pytest.mark.parametrize("kind", ALL)
