@@ -1,0 +1,88 @@
+"""What every mechanism checks of its public arguments; fractions rounded once, upwards."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dplinear import arguments
+from dplinear.mechanisms.contract import Account, Shape, Statistic
+from dplinear.privacy.guarantees import ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.base import Profile
+from dplinear.privacy.roots import smallest_private
+
+CALIBRATIONS = ("exact", "paper")
+RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+_RULE = "an ApproxDP guarantee with ε and δ above 0"
+
+
+def relation(value: Any, where: str) -> Neighbours:  # noqa: ANN401 - the caller's argument
+    """Return the neighbour relation, if a row is what it hides."""
+    return Neighbours.parse(value, where, RELATIONS)
+
+
+def calibration(value: Any, where: str) -> str:  # noqa: ANN401 - the caller's argument
+    """Return the kind of calibration."""
+    return arguments.choice(value, "calibration", where, CALIBRATIONS)
+
+
+def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> ApproxDP:  # noqa: ANN401
+    """Return the guarantee, if it is the (ε, δ) that such noise can be calibrated for."""
+    if isinstance(guarantee, PureDP) or (isinstance(guarantee, ApproxDP) and guarantee.delta == 0):
+        hint = f"{noise} has unbounded loss and is never pure: ask for ApproxDP(ε, δ) with a δ."
+        raise arguments.rejection("guarantee", where, rule, guarantee, hint)
+    if not isinstance(guarantee, ApproxDP):
+        hint = f"no theorem gives {noise} a guarantee of this kind: ask for ApproxDP(ε, δ)."
+        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+    if guarantee.epsilon == 0:
+        hint = "with ε = 0 all is left to δ: give ε a part of the budget."
+        raise arguments.rejection("guarantee", where, rule, guarantee, hint)
+    return guarantee
+
+
+def published(guarantee: ApproxDP, where: str) -> ApproxDP:
+    """Return the guarantee, if the paper's theorems speak of it."""
+    if guarantee.delta < 1 / math.e:
+        return guarantee
+    rule = "one with δ below 1/e, where the paper's constants are used"
+    hint = 'calibration="exact" has no such limit.'
+    raise arguments.rejection("guarantee", where, rule, guarantee, hint)
+
+
+def same_shape(statistic: Statistic, shape: Shape, where: str) -> None:
+    """Raise if a mechanism was prepared for another shape. Shapes are public."""
+    if statistic.shape != shape:
+        rule = f"of the shape it was prepared for, {shape}"
+        raise arguments.rejection("statistic", where, rule, statistic.shape)
+
+
+def ceiling(exact: Fraction) -> float:
+    """Return the least float that is not below a fraction."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def root_ceiling(exact: Fraction) -> float:
+    """Return the least float whose square is not below a fraction."""
+    root = math.nextafter(math.sqrt(float(exact)), math.inf)
+    while Fraction(below := math.nextafter(root, 0.0)) ** 2 >= exact:
+        root = below
+    while Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def what_holds(asked: ApproxDP, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
+    """Return the account of a published constant: the ε that is proved for it, at the same δ."""
+    epsilon = 0.0
+    if profile.delta(0.0) > asked.delta:
+        # The search starts from what was claimed: far beyond it δ may be no float at all.
+        epsilon = smallest_private(profile.delta, asked.delta, asked.epsilon)
+    if epsilon > asked.epsilon:
+        notes = (*notes, "The published constant does not keep what was asked for.")
+    return Account(asked, ApproxDP(epsilon, asked.delta), profile, notes)
+
+
+def kept(asked: Guarantee, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
+    """Return the account of an exact calibration: what was asked for holds."""
+    return Account(asked, asked, profile, notes)

@@ -1,0 +1,87 @@
+"""What Gaussian sketches and inverse-Wishart draws share: a row hidden behind a ridge.
+
+Both see the table through H = G + ridge·I only, and have the same profile, with the directions
+exchanged: it depends on the degrees of freedom and on B²/(ridge + a lower bound on the least
+eigenvalue of the smaller neighbour's G). docs/theory.md, "Gaussian sketch and inverse-Wishart".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.laws import Matrix
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account, Shape
+from dplinear.privacy import calibrate, paper
+from dplinear.privacy.guarantees import ApproxDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class Ridged:
+    """The public facts: which of the two, for which rows, by which constants."""
+
+    where: str
+    shape: Shape
+    neighbours: Neighbours
+    calibration: str
+    inverse: bool
+
+    def floor(self, guarantee: ApproxDP, degrees: int) -> float:
+        """Return the least H that keeps the guarantee, in every direction."""
+        bound = checks.ceiling(self.shape.bound)
+        if self.calibration == "exact":
+            exact = calibrate.inverse_wishart if self.inverse else calibrate.sketch
+            return exact(guarantee, degrees, bound, self.neighbours)
+        asked = checks.published(guarantee, self.where)
+        constant = paper.inverse_wishart if self.inverse else paper.sketch
+        return constant(asked, degrees, bound, self.neighbours).value
+
+    def profile(self, degrees: int, floor: float) -> Sketch:
+        """Return the profile where H is nowhere below `floor`, for both neighbours."""
+        ratio = checks.ceiling(self.shape.bound**2 / Fraction(floor))
+        return Sketch(degrees, ratio, self.neighbours, self.inverse)
+
+    def account(self, asked: ApproxDP, degrees: int, floor: float) -> Account:
+        """Return what holds without looking at the least eigenvalue."""
+        profile = self.profile(degrees, floor)
+        if self.calibration == "exact":
+            return checks.kept(asked, profile)
+        return checks.what_holds(asked, profile)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one draw uses, and what it promises. Public once the draw is released."""
+
+    degrees: int
+    ridge: float
+    account: Account
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The eigenvalues and eigenvectors of a private second-moment matrix."""
+
+    values: Matrix
+    vectors: Matrix
+
+    @classmethod
+    def of(cls, gram: Matrix) -> "Spectrum":
+        """Decompose the matrix; eigenvalues that rounding made negative count as zero."""
+        values, vectors = np.linalg.eigh(gram)
+        return cls(np.maximum(values, 0.0), vectors)
+
+    @property
+    def least(self) -> float:
+        """The least eigenvalue."""
+        return float(self.values[0])
+
+    def root(self, ridge: float) -> Matrix:
+        """Return F with F Fᵀ = G + ridge·I; after rounding, a Cholesky factor may not exist."""
+        return np.asarray(self.vectors * np.sqrt(self.values + ridge))
