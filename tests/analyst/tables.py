@@ -85,7 +85,9 @@ def raw(schema: Schema, table: pa.Table, names: list[str] | None = None) -> Arra
     places = [schema.names.index(name) for name in chosen]
     features = [schema.features[place] for place in places]
     width = np.array([float(feature.half_width) for feature in features])
-    return inner[:, places] * width + np.array([float(feature.centre) for feature in features])
+    centre = np.array([float(feature.centre) for feature in features])
+    values: Array = inner[:, places] * width + centre
+    return values
 
 
 def exact(
@@ -105,5 +107,5 @@ def least_squares(x: Array, y: Array, alpha: float = 0.0, *, intercept: bool = T
     # Columns of one size, so that lstsq does not take a short one for a dependent one.
     size = np.linalg.norm(tall, axis=0)
     found = np.linalg.lstsq(tall / size, right, rcond=None)[0]
-    b = (found.T / size).T
-    return np.concatenate([np.atleast_1d(level - shift @ b), b]) if intercept else np.asarray(b)
+    b: Array = (found.T / size).T
+    return np.concatenate([np.atleast_1d(level - shift @ b), b]) if intercept else b

@@ -17,6 +17,7 @@ from dplinear.schema import INTERCEPT, Schema
 
 if TYPE_CHECKING:
     from dplinear.analyst.laws import Matrix
+    from dplinear.analyst.model import Model
     from dplinear.analyst.moments import MomentsRelease
     from dplinear.analyst.problem import Problem
     from dplinear.analyst.solver import Solution
@@ -31,8 +32,9 @@ class Fit:
     `coefficients` has a number for each feature; `intercept` is 0 where the model has none. `count`
     is the number of rows, known or estimated (None: neither). `r_squared` and `residual_variance`
     are estimates from the unbiased moments, None where noise makes them meaningless; R² is around
-    the mean, as scikit-learn scores. `repair` is what was done to the noisy matrix, and
-    `positive_definite` whether the matrix solved was so in the end.
+    the mean, as scikit-learn scores. `empty` are levels that too few rows hold to tell them from
+    none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
+    noisy matrix, and `positive_definite` whether the matrix solved was so in the end.
     """
 
     target: str
@@ -41,6 +43,7 @@ class Fit:
     r_squared: float | None
     residual_variance: float | None
     count: float | None
+    empty: tuple[str, ...]
     ridge: float
     l1: float
     repair: str
@@ -49,29 +52,31 @@ class Fit:
     problem: Problem = field(repr=False)
 
     @staticmethod
-    def build(  # noqa: PLR0913 - what went in, and what came out
+    def build(
         moments: MomentsRelease,
+        model: Model,
         problem: Problem,
         solution: Solution,
         repair: str,
-        *,
-        intercept: bool,
-        ridge: float,
-        l1: float,
     ) -> Fit:
         """Turn a solution of the working problem into a model in the columns' own units."""
         reported = problem.offset + problem.readout @ solution.coefficients
-        first = 1 if intercept else 0
-        r_squared, variance = _quality(moments, problem, solution.coefficients)
+        first = 1 if model.intercept else 0
+        values = dict(zip(model.features, reported[first:].tolist(), strict=True))
+        coefficients = np.array([values.get(place, 0.0) for place in model.named])
+        coefficients.flags.writeable = False
+        names = moments.schema.names
+        r_squared, variance = _quality(moments, model, problem, solution.coefficients)
         return Fit(
             target=problem.target,
-            coefficients=NamedVector(problem.names[first:], _frozen(reported[first:])),
+            coefficients=NamedVector(tuple(names[i] for i in model.named), coefficients),
             intercept=float(reported[0]) if first else 0.0,
             r_squared=r_squared,
             residual_variance=variance,
             count=moments.count,
-            ridge=ridge,
-            l1=l1,
+            empty=tuple(names[i] for i in model.named if i not in model.features),
+            ridge=model.ridge,
+            l1=model.l1,
             repair=repair,
             positive_definite=solution.positive_definite,
             schema=moments.schema,
@@ -115,7 +120,10 @@ class Fit:
         shown = NamedVector(
             (INTERCEPT, *self.names), np.append(self.intercept, self.coefficients.values)
         )
-        return f"Fit of {self.target}{rows}{fitted}\n{shown!r}"
+        lines = [f"Fit of {self.target}{rows}{fitted}", repr(shown)]
+        if self.empty:
+            lines.append(f"too few rows to tell from none: {', '.join(self.empty)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,24 +183,20 @@ class Fits(Mapping[str, Fit]):
         return "\n\n".join(repr(fit) for fit in self.fits)
 
 
-def _frozen(values: Matrix) -> Matrix:
-    values = values.copy()
-    values.flags.writeable = False
-    return values
-
-
 def _quality(
-    moments: MomentsRelease, problem: Problem, b: Matrix
+    moments: MomentsRelease, model: Model, problem: Problem, b: Matrix
 ) -> tuple[float | None, float | None]:
     """Return estimates of R² and of the residual variance, from the unbiased moments."""
     line = np.append(-b, 1.0) @ problem.transform
     place = moments.schema.names.index(problem.target)
     width = float(moments.schema.features[place].half_width)
     whole = moments.unbiased
-    left = width**2 * float(line @ whole @ line)
+    used = model.used(place)
+    left = width**2 * float(line @ whole[np.ix_(used, used)] @ line)
     total = width**2 * float(whole[place, place])
     if moments.schema.has_intercept:
-        total = width**2 * float(without_first(whole)[place - 1, place - 1])
+        corner = np.ix_([0, place], [0, place])
+        total = width**2 * float(without_first(whole[corner])[0, 0])
     if total <= 0 or left < -_ROUNDING * total:
         return None, None
     left = max(left, 0.0)

@@ -97,26 +97,37 @@ def _polished(matrix: Matrix, right: Matrix, weights: Matrix, b: Matrix) -> Matr
         support = np.flatnonzero(b)
         if not len(support):
             return b
-        signs = np.sign(b[support])
-        wish = _newton(matrix, right - weights * np.sign(b), support)
-        if wish is None:
-            return b
-        turned = np.sign(wish) != signs
-        if not turned.any():
-            b[support] = wish
-            return b
         here = b[support]
-        shares = here[turned] / (here[turned] - wish[turned])
-        b[support] = here + shares.min() * (wish - here)
-        b[support[turned][shares == shares.min()]] = 0.0
+        downhill = (right - matrix @ b)[support] - weights[support] * np.sign(here)
+        step, whole = _newton(matrix[np.ix_(support, support)], downhill)
+        # How far each coefficient can go before it vanishes, where it is on its way to zero.
+        shrinking = step * np.sign(here) < 0
+        reach = np.full(len(here), np.inf)
+        reach[shrinking] = -here[shrinking] / step[shrinking]
+        nearest = reach.min()
+        if nearest >= 1 and whole:
+            b[support] = np.where(reach == 1, 0.0, here + step)
+            return b
+        if not np.isfinite(nearest):
+            return b
+        b[support] = np.where(reach == nearest, 0.0, here + nearest * step)
 
 
-def _newton(matrix: Matrix, right: Matrix, support: Places) -> Matrix | None:
+def _newton(matrix: Matrix, downhill: Matrix) -> tuple[Matrix, bool]:
+    """Return the step to the minimum of a quadratic, and whether it ends there.
+
+    Where the quadratic is flat and the slope is not, the step is that way and has no end.
+    """
     try:
-        factor = cho_factor(matrix[np.ix_(support, support)], lower=True)
+        return np.asarray(cho_solve(cho_factor(matrix, lower=True), downhill)), True
     except LinAlgError:
-        return None
-    return np.asarray(cho_solve(factor, right[support]))
+        values, vectors = np.linalg.eigh(matrix)
+    flat = values <= len(matrix) * np.finfo(np.float64).eps * values[-1]
+    inner = vectors.T @ downhill
+    if np.abs(inner[flat]).max(initial=0.0) > TOLERANCE * np.abs(downhill).max():
+        return np.asarray(vectors[:, flat] @ inner[flat]), False
+    inverse = np.where(flat, 0.0, 1 / np.where(flat, 1.0, values))
+    return np.asarray(vectors @ (inverse * inner)), True
 
 
 def _certified(

@@ -1,6 +1,7 @@
 """A released second-moment matrix: every regression on the table, without another look at it."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,12 +10,14 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from dplinear.analyst import files
 from dplinear.analyst import names as naming
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.model import scales
 from dplinear.analyst.pca import PrincipalComponents, principal_components
-from dplinear.analyst.regression import regress, scales
+from dplinear.analyst.regression import regress
 from dplinear.analyst.repair import DELTA, Repaired, floored, repaired
 from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.analyst.solver import without_first
@@ -207,6 +210,10 @@ class MomentsRelease:
             self, target, features, ridge=ridge, l1=l1, intercept=intercept, repair=repair
         )
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
     def describe(self) -> str:
         """Return in a few lines what was released, of how many rows, and under which guarantee."""
         if self.rows is not None:
@@ -271,3 +278,6 @@ def _standardised(covariance: Matrix) -> tuple[Matrix, Matrix]:
     known = np.flatnonzero(variance > 0)
     matrix[known, known] = 1.0
     return matrix, spread
+
+
+files.register(files.MatrixKind("moments", MomentsRelease, symmetric=True))

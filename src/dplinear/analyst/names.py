@@ -19,7 +19,7 @@ def unknown(
     shown = close or known[:8]
     more = ", ..." if not close and len(known) > len(shown) else ""
     start = "did you mean " if close else "known are "
-    return rejection(parameter, where, rule, repr(name), start + ", ".join(map(repr, shown)) + more)
+    return rejection(parameter, where, rule, name, start + ", ".join(map(repr, shown)) + more)
 
 
 def own_features(schema: Schema) -> list[int]:
@@ -70,7 +70,7 @@ def single(schema: Schema, name: object, where: str) -> int:
     meant = _meant(schema, name, "target", where)
     if len(meant) > 1:
         several = ", ".join(repr(schema.names[place]) for place in meant)
-        raise rejection("target", where, "a single feature", repr(name), f"choose among {several}")
+        raise rejection("target", where, "a single feature", name, f"choose among {several}")
     return meant[0]
 
 

@@ -1,9 +1,11 @@
 """A released Gaussian sketch: rows with the table's second moments, plus a ridge."""
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dplinear.analyst import files
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.laws import Matrix, SketchLaw
 from dplinear.analyst.moments import MomentsRelease
@@ -43,3 +45,10 @@ class SketchRelease:
         """
         options.setdefault("repair", "released")
         return self.moments.regress(target, features, **options)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
+
+files.register(files.MatrixKind("sketch", SketchRelease, laws=(SketchLaw,)))

@@ -157,7 +157,7 @@ def _suffices(profile: GridGaussian, guarantee: Guarantee) -> bool:
 
 @dataclass(frozen=True)
 class PreparedGauss(Prepared):
-    """Noise of `variance` on the diagonal, in units of 2^`step` of the grid; off it `weight` less."""
+    """Noise of `variance` on the diagonal, a `weight`th of it elsewhere, in 2^`step` grid units."""
 
     shape: Shape
     step: int

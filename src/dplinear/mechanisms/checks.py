@@ -72,12 +72,17 @@ def root_ceiling(exact: Fraction) -> float:
     return root
 
 
+def least_epsilon(asked: ApproxDP, profile: Profile) -> float:
+    """Return the least ε that a profile keeps at the δ that was asked for."""
+    if profile.delta(0.0) <= asked.delta:
+        return 0.0
+    # The search starts from what was asked for: far beyond it δ may be no float at all.
+    return smallest_private(profile.delta, asked.delta, asked.epsilon)
+
+
 def what_holds(asked: ApproxDP, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
     """Return the account of a published constant: the ε that is proved for it, at the same δ."""
-    epsilon = 0.0
-    if profile.delta(0.0) > asked.delta:
-        # The search starts from what was claimed: far beyond it δ may be no float at all.
-        epsilon = smallest_private(profile.delta, asked.delta, asked.epsilon)
+    epsilon = least_epsilon(asked, profile)
     if epsilon > asked.epsilon:
         notes = (*notes, "The published constant does not keep what was asked for.")
     return Account(asked, ApproxDP(epsilon, asked.delta), profile, notes)

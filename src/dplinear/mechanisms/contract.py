@@ -94,6 +94,11 @@ class Prepared(ABC):
     shape: Shape
     account: Account
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the statistic must say how many rows there are."""
+        return False
+
     @abstractmethod
     def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Return the released numbers for the statistic."""

@@ -19,7 +19,8 @@ from dplinear.mechanisms.contract import (
     Shape,
     Statistic,
 )
-from dplinear.mechanisms.ridged import Ridged, Setting, Spectrum
+from dplinear.mechanisms.least_eigenvalue import LeastEigenvalue, Variant
+from dplinear.mechanisms.ridged import Fixed, Ready, Ridged, Setting, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -43,12 +44,17 @@ class InverseWishart(Mechanism):
     Departs from the paper: ν is a public number, and ψ the least by the exact profile.
     `calibration="paper"` has ψ of Theorem 5.1 and, unless `degrees` are given, ν = n + d: the
     statistic must then say n, and under add_remove, where n is private, nothing is proved.
+    `least_eigenvalue_share`, `adjust`, `ridge` and `most_degrees`: as for `GaussianSketch`.
     """
 
     guarantee: Guarantee
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     calibration: str = "exact"
     degrees: int | None = None
+    least_eigenvalue_share: float | None = None
+    adjust: str = "ridge"
+    ridge: float = 0.0
+    most_degrees: int = calibrate.MOST_DEGREES
     name: ClassVar[str] = "inverse_wishart"
     numerics: ClassVar[str] = "idealised"
 
@@ -56,14 +62,28 @@ class InverseWishart(Mechanism):
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
         checks.calibration(self.calibration, _WHERE)
         checks.approximate(self.guarantee, _WHERE, "an inverse-Wishart draw")
+        self._variant()
 
     def prepare(self, shape: Shape) -> "PreparedInverse":
         """Choose the ridge, unless it waits for the number of rows."""
         asked = checks.approximate(self.guarantee, _WHERE, "an inverse-Wishart draw")
         ridged = Ridged(_WHERE, shape, self.neighbours, self.calibration, inverse=True)
+        plan = _Plan(ridged, asked, self._variant())
         degrees = self._degrees(shape)
-        ridged.floor(asked, degrees or shape.dimension)  # refuses what cannot be kept
-        return PreparedInverse(ridged, asked, degrees)
+        # Without degrees, those of an empty table: what cannot be kept is refused here.
+        ready = plan.ready(degrees or shape.dimension)
+        if degrees is not None:
+            return PreparedInverse(shape, ready.account, plan, ready)
+        # The published constant keeps at least what it claims, whatever n turns out to be.
+        account = Account(asked, asked, None)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            account = Account(asked, None, None, (_UNPROVED,))
+        return PreparedInverse(shape, account, plan, None)
+
+    def _variant(self) -> Variant | None:
+        limit = calibrate.MOST_DEGREES
+        most = arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=1, high=limit)
+        return Variant.checked(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
 
     def _degrees(self, shape: Shape) -> int | None:
         d = shape.dimension
@@ -77,45 +97,60 @@ class InverseWishart(Mechanism):
 
 
 @dataclass(frozen=True)
-class PreparedInverse(Prepared):
-    """A draw whose ridge is known, or follows from the number of rows (`degrees` None)."""
+class _Plan:
+    """All that is known before the number of degrees."""
 
     ridged: Ridged
     asked: ApproxDP
-    degrees: int | None
+    variant: Variant | None
+
+    def ready(self, degrees: int) -> Ready:
+        """Calibrate."""
+        if self.variant is None:
+            return Fixed.of(self.ridged, self.asked, degrees)
+        return LeastEigenvalue.of(self.ridged, self.variant, self.asked, degrees)
+
+
+@dataclass(frozen=True)
+class PreparedInverse(Prepared):
+    """A draw whose ridge is known, or follows from the number of rows (`ready` is None)."""
+
+    shape: Shape
+    account: Account
+    plan: _Plan
+    ready: Ready | None
 
     @property
     def needs_rows(self) -> bool:
         """Whether the statistic must say how many rows there are."""
-        return self.degrees is None
+        return self.ready is None
 
     def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the matrix."""
-        checks.same_shape(statistic, self.ridged.shape, _WHERE)
-        setting = self._setting(statistic)
-        factor = Spectrum.of(statistic.matrix()).root(setting.ridge)
+        checks.same_shape(statistic, self.shape, _WHERE)
+        ready = self._ready(statistic.rows)
+        spectrum = Spectrum.of(statistic.matrix())
+        setting = ready.settle(spectrum, entropy)
         law = InverseWishartLaw(setting.degrees, setting.ridge)
         parameters = {
             "degrees": setting.degrees,
             "ridge": setting.ridge,
-            "bound": float(self.ridged.shape.bound),
+            "bound": float(self.shape.bound),
             **setting.parameters,
         }
-        values = _draw(factor, setting.degrees, entropy)
-        return Measurement(values, law, setting.account, parameters)
+        values = _draw(spectrum.root(setting.ridge), setting.degrees, entropy)
+        return Measurement(values, law, self._account(setting), parameters)
 
-    def _setting(self, statistic: Statistic) -> Setting:
-        degrees = self.degrees
-        if degrees is None:
-            if statistic.rows is None:
-                hint = "the paper has n + d of them: under add_remove give a public number."
-                raise arguments.rejection("degrees", _WHERE, "given", None, hint)
-            degrees = statistic.rows + self.ridged.shape.dimension
-        floor = self.ridged.floor(self.asked, degrees)
-        account = self.ridged.account(self.asked, degrees, floor)
-        if self.degrees is None and self.ridged.neighbours is Neighbours.ADD_REMOVE:
-            account = Account(self.asked, None, None, (_UNPROVED,))
-        return Setting(degrees, floor, account, {})
+    def _ready(self, rows: int | None) -> Ready:
+        if self.ready is not None:
+            return self.ready
+        if rows is None:
+            hint = "the paper has n + d of them: where n is not public, give a number."
+            raise arguments.rejection("degrees", _WHERE, "given", None, hint)
+        return self.plan.ready(rows + self.shape.dimension)
+
+    def _account(self, setting: Setting) -> Account:
+        return self.account if self.account.holds is None else setting.account
 
 
 def _draw(factor: Matrix, degrees: int, entropy: Entropy) -> Matrix:

@@ -5,6 +5,7 @@ exchanged: it depends on the degrees of freedom and on B²/(ridge + a lower boun
 eigenvalue of the smaller neighbour's G). docs/theory.md, "Gaussian sketch and inverse-Wishart".
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ import numpy as np
 from dplinear.analyst.laws import Matrix
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account, Shape
+from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours
@@ -45,13 +47,6 @@ class Ridged:
         """Return the profile where H is nowhere below `floor`, for both neighbours."""
         ratio = checks.ceiling(self.shape.bound**2 / Fraction(floor))
         return Sketch(degrees, ratio, self.neighbours, self.inverse)
-
-    def account(self, asked: ApproxDP, degrees: int, floor: float) -> Account:
-        """Return what holds without looking at the least eigenvalue."""
-        profile = self.profile(degrees, floor)
-        if self.calibration == "exact":
-            return checks.kept(asked, profile)
-        return checks.what_holds(asked, profile)
 
 
 @dataclass(frozen=True)
@@ -85,3 +80,34 @@ class Spectrum:
     def root(self, ridge: float) -> Matrix:
         """Return F with F Fᵀ = G + ridge·I; after rounding, a Cholesky factor may not exist."""
         return np.asarray(self.vectors * np.sqrt(self.values + ridge))
+
+
+class Ready(ABC):
+    """A calibrated way to choose what a draw uses, and what it will promise."""
+
+    account: Account
+
+    @abstractmethod
+    def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:
+        """Return what the draw uses."""
+
+
+@dataclass(frozen=True)
+class Fixed(Ready):
+    """A ridge that hides a row of any table, settled beforehand."""
+
+    setting: Setting
+    account: Account
+
+    @classmethod
+    def of(cls, ridged: Ridged, asked: ApproxDP, degrees: int) -> "Fixed":
+        """Calibrate the ridge."""
+        ridge = ridged.floor(asked, degrees)
+        profile = ridged.profile(degrees, ridge)
+        exact = ridged.calibration == "exact"
+        account = checks.kept(asked, profile) if exact else checks.what_holds(asked, profile)
+        return cls(Setting(degrees, ridge, account, {}), account)
+
+    def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:  # noqa: ARG002 - settled
+        """Return what was settled."""
+        return self.setting

@@ -11,8 +11,16 @@ from typing import ClassVar
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix, SketchLaw
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Measurement, Mechanism, Prepared, Shape, Statistic
-from dplinear.mechanisms.ridged import Ridged, Setting, Spectrum
+from dplinear.mechanisms.contract import (
+    Account,
+    Measurement,
+    Mechanism,
+    Prepared,
+    Shape,
+    Statistic,
+)
+from dplinear.mechanisms.least_eigenvalue import LeastEigenvalue, Variant
+from dplinear.mechanisms.ridged import Fixed, Ready, Ridged, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -21,6 +29,8 @@ from dplinear.privacy.neighbours import Neighbours
 
 _WHERE = "GaussianSketch"
 _RELEASES = ("matrix", "sketch")
+# A matrix costs the same whatever its rows; a sketch is as large as they are many.
+_MOST_ROWS = {"matrix": calibrate.MOST_DEGREES, "sketch": 100_000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +40,10 @@ class GaussianSketch(Mechanism):
     Requires: rows of norm at most B; `rows` is public, by default twice the dimension.
     Promises: `ApproxDP` as asked. With rows ≥ d the matrix is positive definite. Numerics are
     idealised. `release="sketch"` gives the rows themselves, which promise the same.
+    With `least_eigenvalue_share`, that part of ε (and a tenth of δ) buys a lower bound on the least
+    eigenvalue of G, published as `lambda_lower`. Then `adjust="ridge"` lowers the ridge by it;
+    `adjust="rows"` keeps the public `ridge` and takes as many rows as are private, at most
+    `most_rows`, or, where not even `rows` are, raises the ridge.
     Departs from the paper: the ridge w² is the least by the exact profile, 5 to 10 times less;
     `calibration="paper"` has that of Theorem 3.1.
     """
@@ -39,6 +53,10 @@ class GaussianSketch(Mechanism):
     calibration: str = "exact"
     rows: int | None = None
     release: str = "matrix"
+    least_eigenvalue_share: float | None = None
+    adjust: str = "ridge"
+    ridge: float = 0.0
+    most_rows: int | None = None
     name: ClassVar[str] = "sketch"
     numerics: ClassVar[str] = "idealised"
 
@@ -47,15 +65,26 @@ class GaussianSketch(Mechanism):
         checks.calibration(self.calibration, _WHERE)
         checks.approximate(self.guarantee, _WHERE, "a Gaussian sketch")
         arguments.choice(self.release, "release", _WHERE, _RELEASES)
+        self._variant()
 
     def prepare(self, shape: Shape) -> "PreparedSketch":
         """Choose the ridge."""
         asked = checks.approximate(self.guarantee, _WHERE, "a Gaussian sketch")
         rows = self._rows(shape)
         ridged = Ridged(_WHERE, shape, self.neighbours, self.calibration, inverse=False)
-        ridge = ridged.floor(asked, rows)
-        account = ridged.account(asked, rows, ridge)
-        return PreparedSketch(shape, self.release, Setting(rows, ridge, account, {}))
+        variant = self._variant()
+        if variant is None:
+            fixed = Fixed.of(ridged, asked, rows)
+            return PreparedSketch(shape, fixed.account, self.release, fixed)
+        ready = LeastEigenvalue.of(ridged, variant, asked, rows)
+        return PreparedSketch(shape, ready.account, self.release, ready)
+
+    def _variant(self) -> Variant | None:
+        most = _MOST_ROWS[self.release]
+        if self.most_rows is not None:
+            limit = calibrate.MOST_DEGREES
+            most = arguments.integer(self.most_rows, "most_rows", _WHERE, low=1, high=limit)
+        return Variant.checked(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
 
     def _rows(self, shape: Shape) -> int:
         if self.rows is None:
@@ -71,14 +100,15 @@ class PreparedSketch(Prepared):
     """A sketch whose ridge is known."""
 
     shape: Shape
+    account: Account
     release: str
-    setting: Setting
+    ready: Ready
 
     def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the sketch, or its matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
         spectrum = Spectrum.of(statistic.matrix())
-        setting = self.setting
+        setting = self.ready.settle(spectrum, entropy)
         values = self._draw(spectrum.root(setting.ridge), setting.degrees, entropy)
         law = SketchLaw(setting.degrees, setting.ridge)
         parameters = {
