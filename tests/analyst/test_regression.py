@@ -17,7 +17,17 @@ from dplinear.noise import simulation
 from dplinear.schema import Schema
 from services import library
 
-from .tables import COLUMNS, DERIVED, EVERYTHING, certificate, exact, least_squares, people, raw
+from .tables import (
+    COLUMNS,
+    DERIVED,
+    EVERYTHING,
+    SILENT,
+    certificate,
+    exact,
+    least_squares,
+    people,
+    raw,
+)
 
 TABLE = people()
 MOMENTS = exact(EVERYTHING, TABLE)
@@ -227,6 +237,10 @@ def test_a_perfect_fit_has_no_residual() -> None:
     assert reported(fit) == pytest.approx([1.0, 2.0])
     assert fit.r_squared == pytest.approx(1.0)
     assert fit.residual_variance == pytest.approx(0.0, abs=1e-9)
+    # A residual below zero by no more than rounding is none.
+    values = np.array([[4.0, 0, 0], [0, 4.0, 4.0], [0, 4.0, 4.0 - 1e-12]])
+    moments = MomentsRelease(Schema(x=(-1, 1), y=(-1, 1)), values, SILENT, certificate())
+    assert moments.regress("y", repair="none").r_squared == 1.0
 
 
 def test_quality_is_left_out_where_noise_makes_it_meaningless() -> None:
@@ -285,6 +299,10 @@ def test_dependent_features_share_their_effect() -> None:
     assert found.coefficients[:, 0] == pytest.approx([0.25, 0.125])
     zero = solve(np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([[2.0], [0.0]]))
     assert zero.coefficients[:, 0] == pytest.approx([0.5, 0.0])
+    x = np.array([[1.0, 0.1, 1.1], [0.2, 1.0, 1.2], [0.3, 0.7, 1.0], [5.0, 0.3, 5.3]]) / 3
+    nearly = solve(x.T @ x, x.T @ np.array([[1.0], [2.0], [3.0], [1.0]]))
+    assert not nearly.positive_definite
+    assert np.abs(nearly.coefficients).max() < 10
     assert solve(np.zeros((2, 2)), np.ones((2, 1))).coefficients.tolist() == [[0.0], [0.0]]
 
 
@@ -371,3 +389,26 @@ def test_a_problem_has_the_law_of_its_block() -> None:
     problem = replace(MOMENTS, values=drawn, law=law).regress("stay", ["age", "bmi"]).problem
     assert problem.whole.shape == (4, 4)
     assert problem.law == InverseWishartLaw(60 - 9, 10.0)
+
+
+def test_levels_are_kept_where_the_noise_has_no_variance_to_judge_by() -> None:
+    law = InverseWishartLaw(15.5, 1e3)
+    drawn = law.draw(MOMENTS.values, simulation.generator(3))
+    assert replace(MOMENTS, values=drawn, law=law).regress("charges").empty == ()
+
+
+def test_only_indicators_are_taken_for_empty() -> None:
+    values = np.diag([100.0, 50.0, 1.0, 40.0])
+    law = SymmetricGaussian(4.0, 2.0)
+    schema = Schema({"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
+    assert MomentsRelease(schema, values, law, certificate()).regress("y").empty == ()
+
+
+def test_a_target_that_is_explained_well_needs_no_repair() -> None:
+    values = np.array([[100.0, 0, 0], [0, 60.0, 60.0], [0, 60.0, 59.0]])
+    law = SymmetricGaussian(4.0, 2.0)
+    moments = MomentsRelease(Schema(x=(-1, 1), y=(-1, 1)), values, law, certificate())
+    fit = moments.regress("y")
+    assert fit.repair == "none"
+    assert fit["x"] == pytest.approx(1.0)
+    assert moments.regress("y", repair="scaled")["x"] < 0.95

@@ -58,7 +58,7 @@ def test_wishart_noise_is_removed_as_far_as_the_matrix_stays_positive() -> None:
     assert (lowered(2 * edge * 0.9 * np.eye(4), law, 1e-6) == 2 * edge * 0.9 * np.eye(4)).all()
     # √k − √d − √(2 ln(4/δ)) is negative here: nothing may be subtracted.
     few = WishartNoise(9, 2.0)
-    assert (lowered(10 * np.eye(4), few, 1e-6) == 10 * np.eye(4)).all()
+    assert (lowered(10 * np.eye(4), few, 0.5) == 10 * np.eye(4)).all()
     assert repaired(150 * np.eye(4), law, "scaled", delta=1e-6).matrix == pytest.approx(some)
     assert repaired(150 * np.eye(4), law, "scaled", delta=1e-3).matrix[0, 0] < some[0, 0]
 
