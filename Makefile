@@ -48,6 +48,7 @@ bench: setup
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/gram.py
+	$(BIN)/python benchmarks/repairs.py
 
 demo: setup
 	@$(BIN)/python -m dplinear
@@ -57,7 +58,7 @@ LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-
 	--no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra plots --extra dev -o requirements/dev.txt pyproject.toml
 	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
 	rm -rf .venv-lock
 

@@ -5,10 +5,11 @@ remove its mean, put error bars on what is computed from it, and draw it again i
 All are in the cells' units, in which G is the sum of outer products of rows in [−1, 1]^d.
 """
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,18 @@ from dplinear.arguments import positive, real, rejection
 from dplinear.noise.simulation import Generator
 
 Matrix = NDArray[np.float64]
+
+
+class Pivot(NamedTuple):
+    """What is exact about regressions on a matrix whose noise is proportional to the matrix.
+
+    The first-order variance times `factor` gives Student's t with `freedom` degrees, where the law
+    adds no ridge; `harmless` is the mean square of the relative noise that this already allows for.
+    """
+
+    factor: float
+    freedom: float
+    harmless: float
 
 
 class Law(ABC):
@@ -41,12 +54,23 @@ class Law(ABC):
         """Return the variance of ⟨direction, unbiased⟩ where the true matrix is `gram`."""
 
     @abstractmethod
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return E[N·middle·N], N = unbiased − G, for a symmetric `middle`.
+
+        With middle = vvᵀ it is the covariance matrix of N·v.
+        """
+
+    @abstractmethod
     def spread(self, gram: Matrix) -> float:
         """Return the expected spectral norm of unbiased − G, to a few per cent for d ≥ 5."""
 
     @abstractmethod
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
         """Draw released matrices for true ones, one for each, in a simulation."""
+
+    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - additive noise
+        """Return the pivot of a regression on so many of the matrix's columns."""
+        return Pivot(factor=1.0, freedom=math.inf, harmless=0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as plain JSON."""
@@ -60,7 +84,7 @@ class Law(ABC):
             raise rejection("content", where, "a law of a known kind", content)
         fields = {name: value for name, value in content.items() if name != "kind"}
         kind = LAWS[content["kind"]]
-        if set(fields) != set(kind.__dataclass_fields__):  # type: ignore[attr-defined]
+        if set(fields) != {entry.name for entry in dataclasses.fields(kind)}:  # type: ignore[arg-type]
             raise rejection("content", where, f"the numbers of {kind.__name__}", content)
         return kind(**fields)
 
@@ -91,6 +115,12 @@ class SymmetricGaussian(Law):
         diagonal = np.trace(square, axis1=-2, axis2=-1)
         rest = square.sum((-2, -1)) - diagonal
         return np.asarray(self.diagonal * diagonal + 2 * self.off_diagonal * rest)
+
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
+        """Return off_diagonal·(tr(C)·I + C) where the diagonal has twice that variance."""
+        own = middle * np.eye(middle.shape[-1])
+        rest = _isotropic(middle) - 2 * own
+        return np.asarray(self.off_diagonal * rest + self.diagonal * own)
 
     def spread(self, gram: Matrix) -> float:
         """Return 2√(d·off_diagonal): the edge of the semicircle law."""
@@ -131,6 +161,10 @@ class WishartNoise(Law):
         square = (direction * direction).sum((-2, -1))
         return np.asarray(2 * self.degrees * self.scale**2 * square)
 
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
+        """Return degrees·scale²·(tr(C)·I + C)."""
+        return self.degrees * self.scale**2 * _isotropic(middle)
+
     def spread(self, gram: Matrix) -> float:
         """Return scale·(2√(degrees·d) + d): the edge of the Marchenko-Pastur law."""
         d = int(gram.shape[-1])
@@ -165,6 +199,17 @@ class SketchLaw(Law):
     def variance(self, direction: Matrix, gram: Matrix) -> Matrix:
         """Return (2/rows)·tr(AHAH), H = G + ridge·I."""
         return _quadratic(direction, gram, self.ridge) * (2 / self.rows)
+
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return (tr(CH)·H + HCH)/rows."""
+        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
+        return (trace + outer) / self.rows
+
+    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - of any dimension
+        """Return that of least squares on the rows of the sketch."""
+        freedom = self.rows - features
+        factor = self.rows / freedom if freedom > 0 else math.inf
+        return Pivot(factor, max(freedom, 0.0), (features + 1) / self.rows)
 
     def spread(self, gram: Matrix) -> float:
         """Return |H|·(2√(d/rows) + d/rows)."""
@@ -209,6 +254,23 @@ class InverseWishartLaw(Law):
         square = _quadratic(direction, gram, self.ridge)
         return np.asarray((2 * (a - 1) * square + 2 * trace * trace) / (a * (a - 3)))
 
+    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
+        """Return [(a−1)·tr(CH)·H + (a+1)·HCH]/(a(a−3)), a = degrees − d."""
+        a = self.degrees - gram.shape[-1]
+        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
+        if a <= 3:
+            return np.full(trace.shape, np.inf)
+        return ((a - 1) * trace + (a + 1) * outer) / (a * (a - 3))
+
+    def pivot(self, dimension: int, features: int) -> Pivot:
+        """Return that of b = −Ωxy/Ωyy, Ω = M⁻¹, given Ωyy."""
+        a = self.degrees - dimension
+        if a <= 3:
+            return Pivot(math.inf, 0.0, 0.0)
+        factor = a * (a - 3) / ((a - 1) * (a + features))
+        harmless = ((a - 1) * features + a + 1) / (a * (a - 3))
+        return Pivot(factor, a + features, harmless)
+
     def spread(self, gram: Matrix) -> float:
         """Return |H| times the larger edge of the inverse Marchenko-Pastur law, less 1."""
         d = int(gram.shape[-1])
@@ -236,6 +298,19 @@ def gaussian_norm(off_diagonal: float, dimension: int) -> float:
 
 def _ridged(gram: Matrix, ridge: float) -> Matrix:
     return np.asarray(gram + ridge * np.eye(gram.shape[-1]))
+
+
+def _isotropic(middle: Matrix) -> Matrix:
+    """Return tr(C)·I + C."""
+    trace = np.trace(middle, axis1=-2, axis2=-1)[..., None, None]
+    return np.asarray(trace * np.eye(middle.shape[-1]) + middle)
+
+
+def _weighted(middle: Matrix, ridged: Matrix) -> tuple[Matrix, Matrix]:
+    """Return tr(CH)·H and HCH."""
+    product = ridged @ middle
+    trace = np.trace(product, axis1=-2, axis2=-1)[..., None, None]
+    return np.asarray(trace * ridged), np.asarray(product @ ridged)
 
 
 def _quadratic(direction: Matrix, gram: Matrix, ridge: float) -> Matrix:

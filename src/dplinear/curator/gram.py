@@ -27,7 +27,7 @@ from dplinear.schema.encoding import Encoder, decode
 _WORD = 53
 _MASK = (1 << _WORD) - 1
 _BLOCKS_BETWEEN_CARRIES = 512  # 512 · 2^53 < 2^63
-_MAGIC = b"dplinear-gram-1\n"
+_MAGIC = b"dplinear-gram-2\n"
 
 Words = npt.NDArray[np.int64]
 
@@ -35,16 +35,18 @@ Words = npt.NDArray[np.int64]
 class SecondMoments:
     """The exact integer matrix ZᵀZ of a table's clipped, rounded rows. Private: not a release.
 
-    Requires: a schema; the words `high`·2^53 + `low` of a symmetric matrix, as `Accumulator` makes.
+    Requires: a schema; the words `high`·2^53 + `low` of a symmetric matrix, as `Accumulator` makes;
+    the number of rows.
     Promises: frozen; `a + b` is the matrix of both tables' rows, to the bit; one row more or less
     changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md).
     """
 
-    __slots__ = ("_grid", "_high", "_low", "_schema")
+    __slots__ = ("_count", "_grid", "_high", "_low", "_schema")
 
-    def __init__(self, schema: Schema, high: Words, low: Words) -> None:
+    def __init__(self, schema: Schema, high: Words, low: Words, count: int) -> None:
         carry = low >> _WORD
         self._schema = schema
+        self._count = count
         self._grid = Grid.of(schema)
         self._high = high + carry
         self._low = low & _MASK
@@ -54,7 +56,7 @@ class SecondMoments:
     def zero(cls, schema: Schema) -> Self:
         """Return the matrix of a table without rows."""
         shape = (schema.dimension, schema.dimension)
-        return cls(schema, np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+        return cls(schema, np.zeros(shape, np.int64), np.zeros(shape, np.int64), 0)
 
     @property
     def schema(self) -> Schema:
@@ -82,11 +84,9 @@ class SecondMoments:
         return np.asarray(self._high.astype(object) * (1 << _WORD) + self._low)
 
     @property
-    def count(self) -> int | None:
-        """The number of rows, where the matrix holds it: with an intercept and without clipping."""
-        if not self._schema.has_intercept or self._schema.row_norm is not None:
-            return None
-        return int(self.integers[0, 0]) // self._grid.cells**2
+    def count(self) -> int:
+        """The number of rows: private, unless neighbours replace rows."""
+        return self._count
 
     def cells(self) -> Floats:
         """Return the second moments of the cells in [−1, 1], each rounded once to float64."""
@@ -117,13 +117,15 @@ class SecondMoments:
             return NotImplemented
         if other.schema != self._schema:
             raise rejection("other", "SecondMoments.__add__", "of the same schema", other)
-        return type(self)(self._schema, self._high + other._high, self._low + other._low)
+        words = (self._high + other._high, self._low + other._low)
+        return type(self)(self._schema, *words, self._count + other._count)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SecondMoments):
             return NotImplemented
         return (
             self._schema == other.schema
+            and self._count == other._count
             and np.array_equal(self._high, other._high)
             and np.array_equal(self._low, other._low)
         )
@@ -139,7 +141,7 @@ class SecondMoments:
         """Return the matrix and its schema as bytes, without pickle. They are private."""
         header = json.dumps(self._schema.to_dict()).encode()
         words = np.stack((self._high, self._low)).astype("<i8")
-        return _MAGIC + struct.pack("<Q", len(header)) + header + words.tobytes()
+        return _MAGIC + struct.pack("<QQ", self._count, len(header)) + header + words.tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -149,10 +151,11 @@ class SecondMoments:
         if not isinstance(data, bytes | bytearray | memoryview):
             raise mistyped("data", where, rule, data)
         data = bytes(data)
-        start = len(_MAGIC) + 8
+        start = len(_MAGIC) + 16
         if not data.startswith(_MAGIC) or len(data) < start:
             raise rejection("data", where, rule, f"{len(data)} bytes")
-        end = start + struct.unpack("<Q", data[len(_MAGIC) : start])[0]
+        count, length = struct.unpack("<QQ", data[len(_MAGIC) : start])
+        end = start + length
         try:
             schema = Schema.from_dict(json.loads(data[start:end]))
         except (ValueError, TypeError):
@@ -161,7 +164,7 @@ class SecondMoments:
             raise rejection("data", where, rule, f"{len(data)} bytes")
         words = np.frombuffer(data, "<i8", offset=end).astype(np.int64)
         high, low = words.reshape(2, schema.dimension, schema.dimension)
-        return cls(schema, high, low)
+        return cls(schema, high, low, count)
 
 
 class Accumulator:
@@ -175,6 +178,7 @@ class Accumulator:
         self._high = np.zeros(shape, np.int64)
         self._low = np.zeros(shape, np.int64)
         self._blocks = 0
+        self._rows = 0
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Add the rows of an Arrow batch that has the schema's columns."""
@@ -205,6 +209,7 @@ class Accumulator:
             block = scaled[:, start : start + BLOCK_ROWS]
             rows = round_to_grid(self._grid, block, self._encoder.missing)
             self._low += (rows @ rows.T).astype(np.int64)
+            self._rows += rows.shape[1]
             self._blocks += 1
             if self._blocks == _BLOCKS_BETWEEN_CARRIES:
                 self._carry()
@@ -216,7 +221,7 @@ class Accumulator:
 
     def result(self) -> SecondMoments:
         """Return the matrix of all rows so far."""
-        return SecondMoments(self.schema, self._high.copy(), self._low.copy())
+        return SecondMoments(self.schema, self._high.copy(), self._low.copy(), self._rows)
 
 
 def merge(schema: Schema, parts: list[SecondMoments]) -> SecondMoments:

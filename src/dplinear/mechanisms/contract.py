@@ -86,7 +86,13 @@ class Measurement:
 
 
 class Prepared(ABC):
-    """A mechanism calibrated for a shape, ready to measure one statistic once."""
+    """A mechanism calibrated for a shape, ready to measure one statistic once.
+
+    `account` is what it will guarantee, known before any row is read.
+    """
+
+    shape: Shape
+    account: Account
 
     @property
     def needs_rows(self) -> bool:
@@ -98,6 +104,7 @@ class Prepared(ABC):
         """Return the released numbers for the statistic."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
     """A way of releasing second moments.
 
@@ -105,11 +112,11 @@ class Mechanism(ABC):
     "paper") and options of their own, all public.
     """
 
+    guarantee: Guarantee
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    calibration: str = "exact"
     name: ClassVar[str]
     numerics: ClassVar[str]
-    guarantee: Guarantee
-    neighbours: Neighbours
-    calibration: str
 
     @abstractmethod
     def prepare(self, shape: Shape) -> Prepared:

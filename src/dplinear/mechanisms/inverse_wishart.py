@@ -72,7 +72,13 @@ class InverseWishart(Mechanism):
         degrees = self._degrees(shape)
         # Without degrees, those of an empty table: what cannot be kept is refused here.
         ready = plan.ready(degrees or shape.dimension)
-        return PreparedInverse(shape, plan, None if degrees is None else ready)
+        if degrees is not None:
+            return PreparedInverse(shape, ready.account, plan, ready)
+        # The published constant keeps at least what it claims, whatever n turns out to be.
+        account = Account(asked, asked, None)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            account = Account(asked, None, None, (_UNPROVED,))
+        return PreparedInverse(shape, account, plan, None)
 
     def _variant(self) -> Variant | None:
         limit = calibrate.MOST_DEGREES
@@ -110,6 +116,7 @@ class PreparedInverse(Prepared):
     """A draw whose ridge is known, or follows from the number of rows (`ready` is None)."""
 
     shape: Shape
+    account: Account
     plan: _Plan
     ready: Ready | None
 
@@ -143,9 +150,7 @@ class PreparedInverse(Prepared):
         return self.plan.ready(rows + self.shape.dimension)
 
     def _account(self, setting: Setting) -> Account:
-        if self.ready is None and self.plan.ridged.neighbours is Neighbours.ADD_REMOVE:
-            return Account(self.plan.asked, None, None, (_UNPROVED,))
-        return setting.account
+        return self.account if self.account.holds is None else setting.account
 
 
 def _draw(factor: Matrix, degrees: int, entropy: Entropy) -> Matrix:

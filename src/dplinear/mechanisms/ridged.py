@@ -83,7 +83,9 @@ class Spectrum:
 
 
 class Ready(ABC):
-    """A calibrated way to choose what a draw uses."""
+    """A calibrated way to choose what a draw uses, and what it will promise."""
+
+    account: Account
 
     @abstractmethod
     def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:
@@ -95,6 +97,7 @@ class Fixed(Ready):
     """A ridge that hides a row of any table, settled beforehand."""
 
     setting: Setting
+    account: Account
 
     @classmethod
     def of(cls, ridged: Ridged, asked: ApproxDP, degrees: int) -> "Fixed":
@@ -103,7 +106,7 @@ class Fixed(Ready):
         profile = ridged.profile(degrees, ridge)
         exact = ridged.calibration == "exact"
         account = checks.kept(asked, profile) if exact else checks.what_holds(asked, profile)
-        return cls(Setting(degrees, ridge, account, {}))
+        return cls(Setting(degrees, ridge, account, {}), account)
 
     def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:  # noqa: ARG002 - settled
         """Return what was settled."""

@@ -11,7 +11,14 @@ from typing import ClassVar
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix, SketchLaw
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Measurement, Mechanism, Prepared, Shape, Statistic
+from dplinear.mechanisms.contract import (
+    Account,
+    Measurement,
+    Mechanism,
+    Prepared,
+    Shape,
+    Statistic,
+)
 from dplinear.mechanisms.least_eigenvalue import LeastEigenvalue, Variant
 from dplinear.mechanisms.ridged import Fixed, Ready, Ridged, Spectrum
 from dplinear.noise import wishart
@@ -67,9 +74,10 @@ class GaussianSketch(Mechanism):
         ridged = Ridged(_WHERE, shape, self.neighbours, self.calibration, inverse=False)
         variant = self._variant()
         if variant is None:
-            return PreparedSketch(shape, self.release, Fixed.of(ridged, asked, rows))
+            fixed = Fixed.of(ridged, asked, rows)
+            return PreparedSketch(shape, fixed.account, self.release, fixed)
         ready = LeastEigenvalue.of(ridged, variant, asked, rows)
-        return PreparedSketch(shape, self.release, ready)
+        return PreparedSketch(shape, ready.account, self.release, ready)
 
     def _variant(self) -> Variant | None:
         most = _MOST_ROWS[self.release]
@@ -92,6 +100,7 @@ class PreparedSketch(Prepared):
     """A sketch whose ridge is known."""
 
     shape: Shape
+    account: Account
     release: str
     ready: Ready
 

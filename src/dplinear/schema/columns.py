@@ -23,6 +23,8 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 _LARGEST = Fraction(2) ** 500
 _NARROWEST = Fraction(2) ** -500
 _RELATIVE_WIDTH = Fraction(1, 2**32)
+_LONGEST_NUMBER = 400  # characters; exponents have at most 4 of them, as "1e999999999" fills memory
+MOST_FEATURES = 2**13  # 512 MiB of second moments
 
 _OPTIONS = {
     "number": {"low", "high", "missing", "missing_indicator"},
@@ -86,10 +88,21 @@ def check_bounds(low: Fraction, high: Fraction, parameter: str, shown: object) -
         raise rejection(parameter, WHERE, rule, shown, hint)
 
 
+def check_count(features: int, parameter: str) -> None:
+    """Raise, before they are made, if there are more features than a release can hold."""
+    if features > MOST_FEATURES:
+        rule = f"a description of at most {MOST_FEATURES} features"
+        hint = "leave out levels, or products of categories with many levels."
+        raise rejection(parameter, WHERE, rule, features, hint)
+
+
 def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
     """Return a finite number (or "1/3", as schema files write fractions) as an exact fraction."""
     if isinstance(value, str):
+        exponent = value.strip().lower().partition("e")[2]
         try:
+            if len(value) > _LONGEST_NUMBER or len(exponent) > 4:
+                raise ValueError  # noqa: TRY301 - one error for all text that is no number here
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
@@ -161,6 +174,7 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
     rule = "a list of at least one category, all text or all numbers, none twice"
     if not isinstance(levels, Sequence) or isinstance(levels, str | bytes):
         raise mistyped(parameter, WHERE, rule, levels)
+    check_count(len(levels), parameter)
     texts = tuple(level for level in levels if isinstance(level, str))
     if len(texts) == len(levels):
         chosen: tuple[str | Fraction, ...] = texts

@@ -6,13 +6,22 @@ nothing lost, for moments as for single values.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.schema.columns import WHERE, Category, Column, Numeric, check_bounds, read_number
+from dplinear.schema.columns import (
+    WHERE,
+    Category,
+    Column,
+    Numeric,
+    check_bounds,
+    check_count,
+    read_number,
+)
 
 INTERCEPT = "intercept"
 _COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")
@@ -169,6 +178,7 @@ def derived_features(
     if comparison:
         return (_comparison(term, comparison, columns, shift=shift),), 1
     options = _factor_options(term, columns)
+    check_count(math.prod(map(len, options)), "derived")
     features = []
     for combination in itertools.product(*options):
         name = "*".join(label for label, _ in combination)

@@ -7,6 +7,7 @@ comes from here and never from the rows.
 import json
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +22,7 @@ from dplinear.schema.columns import (
     WHERE,
     Column,
     Numeric,
+    check_count,
     exact_number,
     read_column,
     write_column,
@@ -86,16 +88,18 @@ class Schema:
         squares = len(built)
         for name in self._columns:
             features, square = column_features(name, self._columns, shift=self._intercept)
+            check_count(len(built) + len(features), name)
             built.extend(features)
             squares += square if features else 0
         for term in self._derived:
             features, square = derived_features(term, self._columns, shift=self._intercept)
+            check_count(len(built) + len(features), "derived")
             built.extend(features)
             squares += square if features else 0
         if not self._columns or not built:
             raise rejection("mapping", WHERE, "a description of at least one column", "none")
-        names = [feature.name for feature in built]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        names = Counter(feature.name for feature in built)
+        twice = sorted(name for name, times in names.items() if times > 1)
         if twice:
             hint = "rename a column, or leave out a derived feature that is declared twice."
             raise rejection("mapping", WHERE, "free of features of the same name", twice, hint)

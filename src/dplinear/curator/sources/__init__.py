@@ -4,6 +4,8 @@
 the same contract (tests/contracts/test_sources.py).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,18 @@ def second_moments(
     columns and types before any row is read; a source that breaks off raises `SourceError`, and
     there is no partial result. The result is private: only a mechanism may release anything of it.
     """
+    return exact_pass(data, schema, threads=threads, engine=engine, progress=progress)()
+
+
+def exact_pass(
+    data: Any,  # noqa: ANN401 - dispatched on below
+    schema: Schema,
+    *,
+    threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
+) -> Callable[[], SecondMoments]:
+    """Check all that can be checked before a row is read, and return the pass, to be run once."""
     if not isinstance(schema, Schema):
         raise mistyped("schema", WHERE, "a Schema", schema)
     workers = available_cores()
@@ -56,14 +70,14 @@ def second_moments(
             raise mistyped("data", WHERE, rule, type(data), hint)
     library = engine or type(data).__module__.partition(".")[0]
     if library == "dask":
-        from dplinear.curator.sources.dask import dask_moments  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.dask import dask_pass  # noqa: PLC0415 - optional
 
-        return dask_moments(data, schema)
+        return dask_pass(data, schema)
     if library == "pyspark" or engine == "spark":
-        from dplinear.curator.sources.spark import spark_moments  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.spark import spark_pass  # noqa: PLC0415 - optional
 
-        return spark_moments(data, schema)
-    return run(local_source(data, schema), schema, threads=workers, progress=progress)
+        return spark_pass(data, schema)
+    return partial(run, local_source(data, schema), schema, threads=workers, progress=progress)
 
 
 def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
@@ -83,4 +97,4 @@ def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
     raise mistyped("data", WHERE, _KINDS, type(data))
 
 
-__all__ = ["SourceError", "second_moments"]
+__all__ = ["SourceError", "exact_pass", "second_moments"]

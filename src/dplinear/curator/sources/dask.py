@@ -4,6 +4,8 @@ Dask retries what a lost worker had in hand. A task's matrix is a function of it
 is the same matrix, and each task counts once.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import dask
@@ -22,9 +24,12 @@ from dplinear.schema import Schema
 _SHARES_PER_CORE = 4
 
 
-def dask_moments(data: Any, schema: Schema) -> SecondMoments:  # noqa: ANN401 - checked here
-    """Return the exact second moments of a Dask data frame, Dask array or Parquet paths."""
-    tasks = _tasks(data, schema)
+def dask_pass(data: Any, schema: Schema) -> Callable[[], SecondMoments]:  # noqa: ANN401 - checked
+    """Check a Dask data frame, Dask array or Parquet paths; return the pass over its rows."""
+    return partial(_moments, _tasks(data, schema), schema)
+
+
+def _moments(tasks: list[Any], schema: Schema) -> SecondMoments:
     try:
         results = dask.compute(*tasks)
     except SourceError as error:

@@ -23,14 +23,18 @@ _SHARES_PER_CORE = 2
 _RESULT = "moments binary"
 
 
-def spark_moments(data: Any, schema: Schema) -> SecondMoments:  # noqa: ANN401 - checked here
-    """Return the exact second moments of a Spark data frame or of Parquet paths."""
+def spark_pass(data: Any, schema: Schema) -> Callable[[], SecondMoments]:  # noqa: ANN401 - checked
+    """Check a Spark data frame or Parquet paths; return the pass over its rows."""
     if is_paths(data):
         job = _read_paths(data, schema)
     elif hasattr(data, "mapInArrow"):
         job = _read_frame(data, schema)
     else:
         raise mistyped("data", WHERE, "a Spark data frame", type(data))
+    return partial(_moments, job, schema)
+
+
+def _moments(job: Callable[[], list[bytes]], schema: Schema) -> SecondMoments:
     try:
         results = job()
     except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent

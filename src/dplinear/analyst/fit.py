@@ -1,0 +1,227 @@
+"""A fitted linear model: what it says, and what it predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dplinear.analyst.names import unknown
+from dplinear.analyst.prediction import design
+from dplinear.analyst.results import NamedVector
+from dplinear.analyst.solver import without_first
+from dplinear.schema import INTERCEPT, Schema
+
+if TYPE_CHECKING:
+    from dplinear.analyst.laws import Matrix
+    from dplinear.analyst.model import Model
+    from dplinear.analyst.moments import MomentsRelease
+    from dplinear.analyst.problem import Problem
+    from dplinear.analyst.solver import Solution
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """A linear model of one target, in the columns' own units.
+
+    `coefficients` has a number for each feature; `intercept` is 0 where the model has none. `count`
+    is the number of rows, known or estimated (None: neither). `r_squared` and `residual_variance`
+    are estimates from the unbiased moments, None where noise makes them meaningless; R² is around
+    the mean, as scikit-learn scores. `empty` are levels that too few rows hold to tell them from
+    none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
+    noisy matrix, and `positive_definite` whether the matrix solved was so in the end.
+    """
+
+    target: str
+    coefficients: NamedVector
+    intercept: float
+    r_squared: float | None
+    residual_variance: float | None
+    count: float | None
+    empty: tuple[str, ...]
+    ridge: float
+    l1: float
+    repair: str
+    positive_definite: bool
+    schema: Schema = field(repr=False)
+    problem: Problem = field(repr=False)
+
+    @staticmethod
+    def build(
+        moments: MomentsRelease,
+        model: Model,
+        problem: Problem,
+        solution: Solution,
+        repair: str,
+    ) -> Fit:
+        """Turn a solution of the working problem into a model in the columns' own units."""
+        reported = problem.offset + problem.readout @ solution.coefficients
+        first = 1 if model.intercept else 0
+        values = dict(zip(model.features, reported[first:].tolist(), strict=True))
+        coefficients = np.array([values.get(place, 0.0) for place in model.named])
+        coefficients.flags.writeable = False
+        names = moments.schema.names
+        r_squared, variance = _quality(moments, model, problem, solution.coefficients)
+        return Fit(
+            target=problem.target,
+            coefficients=NamedVector(tuple(names[i] for i in model.named), coefficients),
+            intercept=float(reported[0]) if first else 0.0,
+            r_squared=r_squared,
+            residual_variance=variance,
+            count=moments.count,
+            empty=tuple(names[i] for i in model.named if i not in model.features),
+            ridge=model.ridge,
+            l1=model.l1,
+            repair=repair,
+            positive_definite=solution.positive_definite,
+            schema=moments.schema,
+            problem=problem,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, in the order of the coefficients."""
+        return self.coefficients.names
+
+    def __getitem__(self, name: str) -> float:
+        if name in self.names:
+            return self.coefficients[name]
+        if name == INTERCEPT:
+            return self.intercept
+        rule = "one of its features, or the intercept"
+        raise unknown(name, (*self.names, INTERCEPT), "name", "a fit", rule)
+
+    def predict(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
+        """Return the predicted target, row by row.
+
+        Requires: an array (or a list of rows) with the features in the order of `names`, used as
+        it is; or a table with the source columns (pandas, Polars, Arrow, a mapping of columns).
+        Promises: a table is encoded as the private one was: categories by name, missing cells by
+        their public constants, numbers clamped to their bounds.
+        """
+        return np.asarray(
+            design(self.schema, self.names, data) @ self.coefficients.values + self.intercept
+        )
+
+    def to_sklearn(self, *, feature_names: bool = True) -> Any:  # noqa: ANN401 - scikit-learn has no types
+        """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients."""
+        return _linear_regression(
+            self.names, self.coefficients.values, self.intercept, feature_names=feature_names
+        )
+
+    def __repr__(self) -> str:
+        rows = "" if self.count is None else f", about {self.count:,.0f} rows"
+        fitted = "" if self.r_squared is None else f", R² about {self.r_squared:.3f}"
+        shown = NamedVector(
+            (INTERCEPT, *self.names), np.append(self.intercept, self.coefficients.values)
+        )
+        lines = [f"Fit of {self.target}{rows}{fitted}", repr(shown)]
+        if self.empty:
+            lines.append(f"too few rows to tell from none: {', '.join(self.empty)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fits(Mapping[str, Fit]):
+    """Models of several targets on the same features: `fits["charges"]` is one of them."""
+
+    fits: tuple[Fit, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets, in order."""
+        return tuple(fit.target for fit in self.fits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, in the order of the coefficients."""
+        return self.fits[0].names
+
+    @property
+    def coefficients(self) -> Matrix:
+        """The coefficients, a row for each target."""
+        return np.stack([fit.coefficients.values for fit in self.fits])
+
+    @property
+    def intercepts(self) -> Matrix:
+        """The intercepts, one for each target."""
+        return np.array([fit.intercept for fit in self.fits])
+
+    def __getitem__(self, target: str) -> Fit:
+        if target not in self.targets:
+            raise unknown(target, self.targets, "target", "fits", "one of the targets")
+        return self.fits[self.targets.index(target)]
+
+    def __contains__(self, target: object) -> bool:
+        return target in self.targets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.targets)
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def predict(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
+        """Return the predicted targets: a row for each row, a column for each target."""
+        first = self.fits[0]
+        return np.asarray(
+            design(first.schema, self.names, data) @ self.coefficients.T + self.intercepts
+        )
+
+    def to_sklearn(self, *, feature_names: bool = True) -> Any:  # noqa: ANN401 - as above
+        """Return a fitted `sklearn.linear_model.LinearRegression` of all targets."""
+        return _linear_regression(
+            self.names, self.coefficients, self.intercepts, feature_names=feature_names
+        )
+
+    def __repr__(self) -> str:
+        return "\n\n".join(repr(fit) for fit in self.fits)
+
+
+def _quality(
+    moments: MomentsRelease, model: Model, problem: Problem, b: Matrix
+) -> tuple[float | None, float | None]:
+    """Return estimates of R² and of the residual variance, from the unbiased moments."""
+    line = np.append(-b, 1.0) @ problem.transform
+    place = moments.schema.names.index(problem.target)
+    width = float(moments.schema.features[place].half_width)
+    whole = moments.unbiased
+    used = model.used(place)
+    left = width**2 * float(line @ whole[np.ix_(used, used)] @ line)
+    total = width**2 * float(whole[place, place])
+    if moments.schema.has_intercept:
+        corner = np.ix_([0, place], [0, place])
+        total = width**2 * float(without_first(whole[corner])[0, 0])
+    if total <= 0 or left < -_ROUNDING * total:
+        return None, None
+    left = max(left, 0.0)
+    freedom = problem.count - np.count_nonzero(b)
+    enough = math.isfinite(freedom) and freedom > 0
+    return 1 - left / total, left / freedom if enough else None
+
+
+def _linear_regression(
+    names: tuple[str, ...],
+    coefficients: Matrix,
+    intercept: Matrix | float,
+    *,
+    feature_names: bool,
+) -> Any:  # noqa: ANN401
+    try:
+        from sklearn.linear_model import LinearRegression  # noqa: PLC0415 - optional
+    except ImportError:
+        raise ImportError(
+            "to_sklearn needs scikit-learn.\n\nHint: pip install scikit-learn"
+        ) from None
+    model = LinearRegression()
+    model.coef_ = np.array(coefficients)
+    model.intercept_ = intercept
+    model.n_features_in_ = len(names)
+    if feature_names:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model

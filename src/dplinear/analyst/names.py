@@ -1,0 +1,84 @@
+"""Which of a schema's features an analyst means by a name."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from dplinear.arguments import mistyped, rejection
+from dplinear.schema import Schema
+
+FEATURES = "the name of a feature, of a declared column, or of a derived term, or a list of them"
+TARGET = "the name of a feature, or a list of them"
+
+
+def unknown(
+    name: object, known: Iterable[str], parameter: str, where: str, rule: str
+) -> ValueError:
+    """Return the error for a name that is not known, with those that look like it."""
+    known = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    shown = close or known[:8]
+    more = ", ..." if not close and len(known) > len(shown) else ""
+    start = "did you mean " if close else "known are "
+    return rejection(parameter, where, rule, name, start + ", ".join(map(repr, shown)) + more)
+
+
+def own_features(schema: Schema) -> list[int]:
+    """Return the places of all features but the intercept."""
+    return list(range(1 if schema.has_intercept else 0, schema.dimension))
+
+
+def places(schema: Schema, names: object, parameter: str, where: str) -> list[int]:
+    """Return the places of the features that are meant, in the order given.
+
+    Requires: a name, or a sequence of them. The name of a feature is that feature; any other name
+    must be a declared column or a derived term, and stands for all its features.
+    """
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise mistyped(parameter, where, FEATURES, names)
+    meant = [place for name in listed for place in _meant(schema, name, parameter, where)]
+    twice = sorted({schema.names[place] for place in meant if meant.count(place) > 1})
+    if twice:
+        raise rejection(parameter, where, "free of features named twice", ", ".join(twice))
+    if not meant:
+        raise rejection(parameter, where, "at least one feature", listed)
+    return meant
+
+
+def _meant(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
+    own = own_features(schema)
+    exact = [place for place in own if schema.features[place].name == name]
+    group = [place for place in own if schema.features[place].group == name]
+    if exact or group:
+        return exact or group
+    if schema.has_intercept and name == schema.names[0]:
+        hint = "the intercept is part of every model, unless intercept=False."
+        raise rejection(parameter, where, "made of features other than the intercept", name, hint)
+    known = [label for place in own for label in _labels(schema, place)]
+    raise unknown(name, known, parameter, where, FEATURES)
+
+
+def _labels(schema: Schema, place: int) -> tuple[str, str]:
+    feature = schema.features[place]
+    return feature.group, feature.name
+
+
+def single(schema: Schema, name: object, where: str) -> int:
+    """Return the place of the one feature that a target's name stands for."""
+    if not isinstance(name, str):
+        raise mistyped("target", where, TARGET, name)
+    meant = _meant(schema, name, "target", where)
+    if len(meant) > 1:
+        several = ", ".join(repr(schema.names[place]) for place in meant)
+        raise rejection("target", where, "a single feature", name, f"choose among {several}")
+    return meant[0]
+
+
+def targets(schema: Schema, names: object, where: str) -> list[int]:
+    """Return the places of the targets, each named once."""
+    if not isinstance(names, Sequence):
+        raise mistyped("target", where, TARGET, names)
+    meant = [single(schema, name, where) for name in names]
+    if not meant or len(set(meant)) < len(meant):
+        raise rejection("target", where, "a list of different features", list(names))
+    return meant

@@ -1,0 +1,170 @@
+"""Linear models from released second moments: least squares, ridge, lasso, elastic net.
+
+The objective is ‖y − Xb − b0‖²/(2n) + ridge·‖b‖²/(2n) + l1·‖b‖₁ in the columns' own units, the
+intercept unpenalised: `ridge` is scikit-learn's alpha for Ridge, `l1` its alpha for Lasso.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dplinear.analyst.fit import Fit, Fits
+from dplinear.analyst.lasso import elastic_net
+from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
+from dplinear.analyst.problem import Problem
+from dplinear.analyst.repair import floored, marginal
+from dplinear.analyst.shrinkage import filtered, noise_scale
+from dplinear.analyst.solver import Solution, solve, without_first
+from dplinear.arguments import rejection
+
+if TYPE_CHECKING:
+    from dplinear.analyst.laws import Law, Matrix
+    from dplinear.analyst.moments import MomentsRelease
+    from dplinear.analyst.repair import Repaired
+
+_INDEFINITE = -1e-12
+
+
+def regress(  # noqa: PLR0913 - the model is what the caller says it is
+    moments: MomentsRelease,
+    target: object,
+    features: object,
+    *,
+    ridge: float,
+    l1: float,
+    intercept: bool,
+    repair: str,
+) -> Fit | Fits:
+    """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
+    model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
+    model = without_empty(model, moments.unbiased, moments.law)
+    decisive = model.base + model.features
+    estimate = moments.repaired(
+        repair, used=decisive + model.targets, decisive=decisive, where=WHERE
+    )
+    estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
+    problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
+    solutions = _solved(model, problems, estimate)
+    fits = [
+        Fit.build(moments, model, problem, solution, estimate.method)
+        for problem, solution in zip(problems, solutions, strict=True)
+    ]
+    return fits[0] if isinstance(target, str) else Fits(tuple(fits))
+
+
+def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matrix) -> Problem:
+    """Return the linear algebra of one target, on the block of the moments that it uses.
+
+    With an intercept the working coordinates are the cells t themselves, x = centre + width·t.
+    Without one they are x/width = t + (centre/width)·1, so that the line passes through the origin
+    of the columns' own units. A penalty α·b² on a coefficient is (α/width²)·β² on its cell's.
+    """
+    used = model.used(target)
+    places = used if model.intercept else used[len(model.base) :]
+    centre, width = scales(model.schema, places)
+    transform = np.eye(len(used))[-len(places) :]
+    readout = np.diag(width[-1] / width[:-1])
+    offset = np.zeros(len(places) - 1)
+    if model.intercept:
+        readout[0] -= width[-1] * centre[:-1] / width[:-1]
+        offset[0] = centre[-1]
+    elif model.base:
+        transform[:, 0] += centre / width
+    penalty = model.ridge / width[:-1] ** 2
+    if model.intercept:
+        penalty[0] = 0.0
+    names = [model.schema.names[place] for place in places]
+    return Problem(
+        whole=whole[np.ix_(used, used)],
+        law=marginal(moments.law, len(whole) - len(used)),
+        transform=transform,
+        penalty=penalty,
+        readout=readout,
+        offset=offset,
+        names=tuple(names[:-1]),
+        target=names[-1],
+        count=moments.weight,
+    )
+
+
+def _solved(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:
+    """Solve for all targets: the features' moments are the same, so they are factorised once."""
+    if model.l1:
+        return [_sparse(model, problem) for problem in problems]
+    if estimate.method == "shrunk" and noise_scale(problems[0].law) and _isotropic(model):
+        return _shrunk(model, problems[0].law, estimate.unbiased)
+    right = np.stack([problem.gram[:-1, -1] for problem in problems], axis=1)
+    found = solve(problems[0].gram[:-1, :-1] + np.diag(problems[0].penalty), right)
+    return [Solution(column, found.positive_definite) for column in found.coefficients.T]
+
+
+def _isotropic(model: Model) -> bool:
+    """Whether the working coordinates are cells, in which noise is even, without a penalty."""
+    return model.ridge == 0 and (model.intercept or not model.base)
+
+
+def _shrunk(model: Model, law: Law, unbiased: Matrix) -> list[Solution]:
+    """Weigh directions by what the noise leaves of them; the intercept is taken out first."""
+    sigma = noise_scale(law)
+    assert sigma is not None  # noqa: S101 - "shrunk" is for laws that have one
+    places = [*model.features, *model.targets]
+    moments = unbiased[np.ix_(places, places)]
+    if model.intercept:
+        with_ones = [0, *places]
+        moments = without_first(unbiased[np.ix_(with_ones, with_ones)])
+    slopes = filtered(moments, sigma, len(model.features))
+    if not model.intercept:
+        return [Solution(column, positive_definite=True) for column in slopes.T]
+    rows = max(float(unbiased[0, 0]), sigma)
+    sums = unbiased[0]
+    levels = (sums[list(model.targets)] - sums[list(model.features)] @ slopes) / rows
+    whole = np.vstack([levels, slopes])
+    return [Solution(column, positive_definite=True) for column in whole.T]
+
+
+def _sparse(model: Model, problem: Problem) -> Solution:
+    """Solve the elastic net, the intercept taken out beforehand and put back afterwards."""
+    count = _counted(problem)
+    gram = problem.gram
+    first = 1 if model.intercept else 0
+    centred = without_first(gram) if model.intercept else gram
+    _, width = scales(model.schema, model.features)
+    # |b| in the columns' own units, with the loss divided by the target's squared width.
+    _, reach = scales(model.schema, [model.schema.names.index(problem.target)])
+    weights = count * model.l1 / (reach * width)
+    matrix = centred[:-1, :-1] + np.diag(problem.penalty[first:])
+    found = elastic_net(matrix, centred[:-1, -1], float(centred[-1, -1]), weights)
+    b = found.coefficients
+    if model.intercept:
+        level = (gram[0, -1] - gram[0, 1:-1] @ b) / gram[0, 0]
+        b = np.append(level, b)
+    return Solution(b, positive_definite=True)
+
+
+def _counted(problem: Problem) -> float:
+    if math.isfinite(problem.count) and problem.count > 0:
+        return problem.count
+    hint = (
+        "the penalty is weighed against the number of rows, which these moments do not tell; "
+        "release them with an intercept, or under replace neighbours."
+    )
+    raise rejection("l1", WHERE, "0 where the number of rows is unknown", "another number", hint)
+
+
+def _semidefinite(estimate: Repaired, model: Model, repair: str) -> Repaired:
+    """Return an estimate that the lasso can use, since its search has no end on any other."""
+    used = list(model.base + model.features + model.targets)
+    corner = np.ix_(used, used)
+    values = np.linalg.eigvalsh(estimate.matrix[corner])
+    if values[0] >= _INDEFINITE * abs(values[-1]):
+        return estimate
+    if repair != "auto":
+        hint = 'noise made the matrix indefinite; pass repair="auto" or "clipped".'
+        raise rejection("repair", WHERE, "one that leaves no negative eigenvalue", repair, hint)
+    matrix = estimate.matrix.copy()
+    matrix[corner] = floored(matrix[corner], 0.0)
+    return replace(estimate, matrix=matrix, method="clipped", positive_definite=False)

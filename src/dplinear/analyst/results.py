@@ -1,0 +1,105 @@
+"""Numbers with names: small results that print well, in text and in a notebook."""
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.names import unknown
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedVector:
+    """One number for each name: `vector["age"]`, or `values` as an array."""
+
+    names: tuple[str, ...]
+    values: Matrix = field()
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.values[_place(self.names, name)])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401, FBT001 - NumPy's protocol
+        return _array(self.values, dtype, copy=copy)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain numbers by name."""
+        return dict(zip(self.names, self.values.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return _text(("",), self.names, self.values[:, None])
+
+    def _repr_html_(self) -> str:
+        return _html(("",), self.names, self.values[:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedMatrix:
+    """One number for each pair of names: `matrix["age", "bmi"]`, or `values` as an array."""
+
+    names: tuple[str, ...]
+    values: Matrix = field()
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        row, column = pair
+        return float(self.values[_place(self.names, row), _place(self.names, column)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401, FBT001 - NumPy's protocol
+        return _array(self.values, dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return _text(self.names, self.names, self.values)
+
+    def _repr_html_(self) -> str:
+        return _html(self.names, self.names, self.values)
+
+
+def _array(values: Matrix, dtype: Any, *, copy: bool | None) -> Matrix:  # noqa: ANN401
+    same = dtype is None or np.dtype(dtype) == values.dtype
+    return values if same and not copy else values.astype(dtype or values.dtype)
+
+
+def _place(names: tuple[str, ...], name: object) -> int:
+    if name not in names:
+        raise unknown(name, names, "name", "a result", "one of its names")
+    return names.index(str(name))
+
+
+def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
+    """Return a table of numbers, cut to a screen."""
+    cells = [[f"{value:.6g}" for value in row[:_SHOWN]] for row in values]
+    widths = [
+        max(len(text) for text in column) for column in zip(heads[:_SHOWN], *cells, strict=True)
+    ]
+    first = max(map(len, names), default=0)
+    rows = zip(("", *names), (heads[:_SHOWN], *cells), strict=True)
+    lines = [
+        f"{name:<{first}}  "
+        + "  ".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True))
+        for name, row in rows
+    ]
+    left_out = len(heads) - _SHOWN
+    ending = [f"({left_out} more columns: see .values)"] if left_out > 0 else []
+    return "\n".join([line for line in lines if line.strip()] + ending)
+
+
+def _html(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
+    top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+    rows = [
+        f"<tr><th>{html.escape(name)}</th>"
+        + "".join(f"<td>{value:.6g}</td>" for value in row)
+        + "</tr>"
+        for name, row in zip(names, values, strict=True)
+    ]
+    head = f"<tr><th></th>{top}</tr>" if any(heads) else ""
+    return f"<table>{head}{''.join(rows)}</table>"

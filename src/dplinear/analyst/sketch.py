@@ -1,0 +1,54 @@
+"""A released Gaussian sketch: rows with the table's second moments, plus a ridge."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dplinear.analyst import files
+from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.laws import Matrix, SketchLaw
+from dplinear.analyst.moments import MomentsRelease
+from dplinear.schema import Schema
+
+if TYPE_CHECKING:
+    from dplinear.analyst.fit import Fit
+
+
+@dataclass(frozen=True, eq=False)
+class SketchRelease:
+    """Rows drawn from N(0, G + ridge·I), released once.
+
+    `values` has one row for each row of the sketch and one column for each feature of the schema,
+    in the cells' units. `rows` is the number of rows of the table, where that is public.
+    """
+
+    schema: Schema
+    values: Matrix = field(repr=False)
+    law: SketchLaw
+    certificate: Certificate
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    @cached_property
+    def moments(self) -> MomentsRelease:
+        """The sketch's second moments, for everything that moments allow."""
+        matrix = self.values.T @ self.values / len(self.values)
+        return MomentsRelease(self.schema, matrix, self.law, self.certificate, self.rows)
+
+    def regress(self, target: str, features: Any = None, **options: Any) -> "Fit":  # noqa: ANN401
+        """Return least squares on the rows of the sketch, as they are: the private ridge stays in.
+
+        Takes what `MomentsRelease.regress` takes; `repair="none"` takes the ridge out again.
+        """
+        options.setdefault("repair", "released")
+        return self.moments.regress(target, features, **options)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
+
+files.register(files.MatrixKind("sketch", SketchRelease, laws=(SketchLaw,)))

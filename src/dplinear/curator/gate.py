@@ -1,0 +1,236 @@
+"""The gate: the one way from a private table to a release.
+
+Always in this order: check every public argument and calibrate; check the table's columns; spend;
+read, once; measure; return. Whatever fails before the spend loses nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.certificate import CALIBRATIONS, Certificate
+from dplinear.analyst.laws import SketchLaw
+from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.sketch import SketchRelease
+from dplinear.arguments import choice, mistyped, rejection
+from dplinear.curator.gram import SecondMoments
+from dplinear.curator.grid import Grid
+from dplinear.curator.sources import exact_pass
+from dplinear.ledger import Ledger, Request
+from dplinear.ledger.tally import count
+from dplinear.mechanisms import MECHANISMS
+from dplinear.mechanisms.contract import (
+    Account,
+    Measurement,
+    Mechanism,
+    Prepared,
+    Shape,
+    Statistic,
+)
+from dplinear.noise import simulation
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.base import Profile
+from dplinear.schema import Schema
+
+RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+_CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+_READING = {"threads", "engine", "progress"}
+_NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
+
+
+def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and all have names
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    schema: Schema,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    mechanism: str = "analyze_gauss",
+    calibration: str = "exact",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,  # noqa: ANN401 - of the mechanism, or of the reading
+) -> MomentsRelease:
+    """Release the second moments of a table, once; every regression on them is then free.
+
+    Requires: a table and its public schema; `epsilon` and `delta`, or a `guarantee` of another kind
+    that the mechanism supports; which tables are `neighbours`. `mechanism` is one of
+    "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart". Further options go to the
+    mechanism (`rows`, `degrees`, `least_eigenvalue_share`, …) or to the reading (`threads`,
+    `engine`, `progress`).
+    Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
+    columns and types are checked before anything is spent; nothing is read before it is spent.
+    """
+    where = "release_moments"
+    chosen = MECHANISMS[choice(mechanism, "mechanism", where, MECHANISMS)]
+    relation = Neighbours.parse(neighbours, where, RELATIONS)
+    asked = read_guarantee(where, epsilon, delta, guarantee)
+    choice(calibration, "calibration", where, CALIBRATIONS)
+    own = _own_options(chosen, options, where)
+    built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
+    passing = _Passing(where, schema, ledger, dataset, request)
+    measured, certificate, rows = passing.through(built, data, options, own)
+    return MomentsRelease(schema, measured.values, measured.law, certificate, rows)
+
+
+def release_sketch(  # noqa: PLR0913 - as above
+    data: Any,  # noqa: ANN401
+    schema: Schema,
+    *,
+    rows: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    calibration: str = "exact",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,  # noqa: ANN401
+) -> SketchRelease:
+    """Release a Gaussian sketch of a table: `rows` rows, by default twice the number of features.
+
+    Requires and promises what `release_moments` does, for the mechanism "sketch".
+    """
+    where = "release_sketch"
+    chosen = MECHANISMS["sketch"]
+    relation = Neighbours.parse(neighbours, where, RELATIONS)
+    asked = read_guarantee(where, epsilon, delta, guarantee)
+    choice(calibration, "calibration", where, CALIBRATIONS)
+    own = _own_options(chosen, options, where) | {"rows": rows, "release": "sketch"}
+    built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
+    passing = _Passing(where, schema, ledger, dataset, request)
+    measured, certificate, table_rows = passing.through(built, data, options, own)
+    law = measured.law
+    assert isinstance(law, SketchLaw)  # noqa: S101 - the sketch's own law
+    return SketchRelease(schema, measured.values, law, certificate, table_rows)
+
+
+def read_guarantee(
+    where: str, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
+) -> Guarantee:
+    """Return the guarantee that was asked for, in whichever way."""
+    if guarantee is not None:
+        if epsilon is not None or delta is not None:
+            rule = "left out where epsilon or delta is given"
+            raise rejection("guarantee", where, rule, guarantee)
+        if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
+            raise mistyped("guarantee", where, "a guarantee such as ZCDP(rho)", guarantee)
+        return guarantee
+    if epsilon is None:
+        hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
+        raise mistyped("epsilon", where, "given: there is no default privacy", epsilon, hint)
+    return PureDP(epsilon) if delta is None or delta == 0 else ApproxDP(epsilon, delta)
+
+
+def _own_options(
+    mechanism: type[Mechanism], options: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """Return the options that belong to the mechanism; refuse those that belong to nobody."""
+    names = {field.name for field in fields(mechanism)}
+    names -= {"guarantee", "neighbours", "calibration"}
+    unknown = sorted(set(options) - names - _READING)
+    if unknown:
+        rule = "one of " + ", ".join(sorted(names | _READING))
+        raise rejection("options", where, rule, ", ".join(unknown))
+    return {name: value for name, value in options.items() if name in names}
+
+
+def _check_text(text: object, parameter: str, where: str) -> None:
+    if text is None:
+        return
+    if not (isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()):
+        raise mistyped(parameter, where, "a text of 1 to 200 printable characters", text)
+
+
+class _Passing:
+    """One passage through the gate."""
+
+    def __init__(
+        self,
+        where: str,
+        schema: Schema,
+        ledger: Ledger | None,
+        dataset: str | None,
+        request: str | None,
+    ) -> None:
+        if not isinstance(schema, Schema):
+            raise mistyped("schema", where, "a Schema", schema)
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise mistyped("ledger", where, "an object with a method `spend`", ledger)
+        _check_text(dataset, "dataset", where)
+        _check_text(request, "request", where)
+        self.schema, self.ledger, self.dataset = schema, ledger, dataset
+        self.entropy = simulation.entropy_for_release()
+        self.request = request or f"{self.entropy.bits(128):032x}"
+
+    def through(
+        self,
+        mechanism: Mechanism,
+        data: Any,  # noqa: ANN401
+        options: Mapping[str, Any],
+        own: Mapping[str, Any],
+    ) -> tuple[Measurement, Certificate, int | None]:
+        """Calibrate, check the table, spend, read, measure."""
+        grid = Grid.of(self.schema)
+        prepared = mechanism.prepare(Shape(self.schema.dimension, grid.cells, grid.exponent))
+        reading = {name: value for name, value in options.items() if name in _READING}
+        read = exact_pass(data, self.schema, **reading)
+        self.spend(mechanism, prepared.account, own)
+        return self.measured(mechanism, prepared, read())
+
+    def spend(self, mechanism: Mechanism, account: Account, own: Mapping[str, Any]) -> None:
+        """Tell whoever counts, before a row is read."""
+        spent = Request(
+            request=self.request,
+            dataset=self.dataset,
+            guarantee=account.holds,
+            neighbours=mechanism.neighbours,
+            mechanism=mechanism.name,
+            parameters={"calibration": mechanism.calibration, **own},
+        )
+        if self.ledger is not None:
+            self.ledger.spend(spent)
+        count(spent)
+
+    def measured(
+        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments
+    ) -> tuple[Measurement, Certificate, int | None]:
+        """Return the measurement, its certificate, and the number of rows if that is public."""
+        public = mechanism.neighbours is Neighbours.REPLACE
+        # A reproduction may use the count of rows where the paper does; its certificate says so.
+        known = public or mechanism.calibration == "paper"
+        statistic = Statistic(
+            prepared.shape, moments.integers, rows=moments.count if known else None
+        )
+        measured = prepared.measure(statistic, self.entropy)
+        account = measured.account
+        certificate = Certificate(
+            mechanism=mechanism.name,
+            parameters=measured.parameters,
+            neighbours=mechanism.neighbours,
+            asked=account.asked,
+            holds=account.holds,
+            curve=_curve(account.profile),
+            numerics=mechanism.numerics,
+            calibration=mechanism.calibration,
+            simulated=self.entropy.simulated,
+            request=self.request,
+            dataset=self.dataset,
+            notes=account.notes + ((_NOBODY_COUNTS,) if self.ledger is None else ()),
+        )
+        return measured, certificate, moments.count if public else None
+
+
+def _curve(profile: Profile | None) -> tuple[tuple[float, float], ...]:
+    """Return points (ε, δ) of a profile, where δ is neither 0 nor 1."""
+    if profile is None:
+        return ()
+    deltas = profile.curve(np.array(_CURVE))
+    points = zip(_CURVE, deltas.tolist(), strict=True)
+    return tuple((epsilon, delta) for epsilon, delta in points if 0 < delta < 1)

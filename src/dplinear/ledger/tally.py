@@ -1,0 +1,54 @@
+"""Counting what a piece of code spends, however many releases it makes: `with tally() as spent`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from dplinear.ledger.request import Request
+from dplinear.privacy import compose
+from dplinear.privacy.guarantees import Guarantee
+
+_OPEN: ContextVar[tuple["Tally", ...]] = ContextVar("dplinear tallies", default=())
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The spends made in a block of code, in order. It counts; it cannot refuse."""
+
+    requests: list[Request] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def total(self) -> Guarantee | None:
+        """Return what all spends so far promise together, if they were all of one table.
+
+        Valid when the releases were settled beforehand; None if there are none, or if one of them
+        has no proved guarantee.
+        """
+        parts = [request.guarantee for request in self.requests]
+        proved = [part for part in parts if part is not None]
+        return compose.guarantees(proved) if proved and len(proved) == len(parts) else None
+
+    def __str__(self) -> str:
+        total = self.total()
+        promise = "no guarantee" if total is None else f"{total} together"
+        return f"{len(self)} release{'' if len(self) == 1 else 's'}: {promise}"
+
+
+@contextmanager
+def tally() -> Iterator[Tally]:
+    """Count the releases made within this block, by this thread."""
+    counted = Tally()
+    token = _OPEN.set((*_OPEN.get(), counted))
+    try:
+        yield counted
+    finally:
+        _OPEN.reset(token)
+
+
+def count(request: Request) -> None:
+    """Tell every open tally of a spend."""
+    for counted in _OPEN.get():
+        counted.requests.append(request)

@@ -1,0 +1,185 @@
+"""Certificates: what they say cannot be changed, and what is not a certificate is not read."""
+
+import copy
+import dataclasses
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dplinear.analyst.certificate import Certificate
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+
+GUARANTEES = (PureDP(0.1), ApproxDP(1.0, 1e-6), ZCDP(0.3), GDP(2.5), MIDP(0.7))
+
+
+def certificate(**changes: Any) -> Certificate:
+    facts: dict[str, Any] = {
+        "mechanism": "additive Wishart",
+        "parameters": {"degrees": 883, "scale": 0.1, "variant": "mean removed", "note": None},
+        "neighbours": Neighbours.ADD_REMOVE,
+        "asked": ApproxDP(1.0, 1e-6),
+        "holds": GDP(0.2),
+        "curve": ((0.0, 0.08), (0.5, 1e-3), (1.0, 1e-6)),
+        "numerics": "idealised",
+        "calibration": "exact",
+        "simulated": False,
+        "request": "0b5c",
+        "dataset": "visits-2026",
+        "notes": ("δ is rounded up.",),
+    }
+    return Certificate(**(facts | changes))
+
+
+@pytest.mark.parametrize("asked", GUARANTEES)
+@pytest.mark.parametrize("holds", [None, *GUARANTEES])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_round_trip(asked: Guarantee, holds: Guarantee | None, neighbours: Neighbours) -> None:
+    before = certificate(asked=asked, holds=holds, neighbours=neighbours)
+    after = Certificate.from_dict(before.to_dict())
+    assert after == before
+    assert hash(after) == hash(before)
+    assert type(after.neighbours) is Neighbours
+    assert after.curve == before.curve
+    assert after != certificate(asked=asked, holds=holds, neighbours=neighbours, request="other")
+
+
+def test_copies_and_pickles_are_equal() -> None:
+    before = certificate()
+    for after in (copy.copy(before), copy.deepcopy(before), pickle.loads(pickle.dumps(before))):  # noqa: S301
+        assert after == before
+        with pytest.raises(TypeError):
+            after.parameters["degrees"] = 1  # type: ignore[index]
+
+
+def test_nothing_on_it_can_be_changed() -> None:
+    parameters = {"degrees": 883}
+    frozen = certificate(parameters=parameters, curve=[[0, 1]], notes=["one"])
+    parameters["degrees"] = 1
+    assert frozen.parameters == {"degrees": 883}
+    assert frozen.curve == ((0.0, 1.0),)
+    assert frozen.notes == ("one",)
+    with pytest.raises(TypeError):
+        frozen.parameters["degrees"] = 1  # type: ignore[index]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        frozen.simulated = True  # type: ignore[misc]
+    written = frozen.to_dict()
+    written["parameters"]["degrees"] = 1
+    written["notes"].append("two")
+    assert frozen.parameters == {"degrees": 883}
+    assert frozen.notes == ("one",)
+
+
+def test_numbers_of_numpy_become_plain() -> None:
+    numbers = {"a": np.int64(3), "b": np.float64(0.1), "c": True, "d": np.float32(0.5)}
+    kept = certificate(parameters=numbers, curve=[(np.float64(1), np.float64(0.5))])
+    assert [type(value) for value in kept.parameters.values()] == [int, float, bool, float]
+    assert type(kept.curve[0][0]) is float
+
+
+WRONG: list[tuple[str, Any]] = [
+    ("mechanism", 3),
+    ("mechanism", "x" * 2_001),
+    ("mechanism", "bell \x07"),
+    ("mechanism", "\x1b[2J"),
+    ("mechanism", "half \ud800"),
+    ("parameters", [1]),
+    ("parameters", {1: 2}),
+    ("parameters", {"a": [1]}),
+    ("parameters", {"a": {}}),
+    ("parameters", {"a": float("nan")}),
+    ("parameters", {"a": float("inf")}),
+    ("parameters", {"a": 1j}),
+    ("parameters", {"a": Fraction(1, 3)}),
+    ("parameters", {str(i): i for i in range(1_001)}),
+    ("neighbours", "friends"),
+    ("neighbours", 1),
+    ("asked", None),
+    ("asked", "ε = 1"),
+    ("holds", 1.0),
+    ("curve", 1),
+    ("curve", [1]),
+    ("curve", [[1]]),
+    ("curve", [[1, 0.1, 2]]),
+    ("curve", [[-1e-9, 0.1]]),
+    ("curve", [[1, 1.1]]),
+    ("curve", [[1, -1e-9]]),
+    ("curve", [[float("nan"), 0.1]]),
+    ("curve", [[1, True]]),
+    ("curve", [["1", 0.1]]),
+    ("curve", [[1, 0.1]] * 1_001),
+    ("numerics", "fuzzy"),
+    ("calibration", None),
+    ("simulated", 0),
+    ("simulated", None),
+    ("request", None),
+    ("dataset", 7),
+    ("notes", "one"),
+    ("notes", [1]),
+    ("notes", ["two\nlines"]),
+    ("version", 1),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_wrong_facts_are_refused(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="parameter of Certificate must be"):
+        certificate(**{name: value})
+    if name not in {"asked", "holds"}:
+        with pytest.raises((ValueError, TypeError), match="parameter of Certificate must be"):
+            Certificate.from_dict(certificate().to_dict() | {name: value})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        1,
+        None,
+        [],
+        {},
+        certificate().to_dict() | {"more": 1},
+        {key: value for key, value in certificate().to_dict().items() if key != "notes"},
+        certificate().to_dict() | {"asked": None},
+        certificate().to_dict() | {"asked": {"kind": "PureDP"}},
+        certificate().to_dict() | {"asked": {"kind": "PureDP", "epsilon": -1}},
+        certificate().to_dict() | {"asked": {"kind": "PureDP", "epsilon": "1"}},
+        certificate().to_dict() | {"asked": {"kind": "PureDP", "epsilon": 1, "delta": 0}},
+        certificate().to_dict() | {"asked": {"kind": "Trust", "epsilon": 1}},
+        certificate().to_dict() | {"asked": {"kind": ["PureDP"], "epsilon": 1}},
+        certificate().to_dict() | {"holds": 3},
+        certificate().to_dict() | {"holds": {"kind": "ApproxDP", "epsilon": 1, "delta": 1}},
+    ],
+)
+def test_what_is_no_certificate_is_not_read(content: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="must be"):
+        Certificate.from_dict(content)
+
+
+def test_text_says_what_matters() -> None:
+    text = str(certificate(simulated=True))
+    assert text.startswith("additive Wishart: μ = 0.2 (add_remove neighbours)\nSIMULATED")
+    for words in ("asked for: ε = 1, δ = 1e-06", "δ(0.5) ≤ 0.001", "degrees = 883", "visits-2026"):
+        assert words in text
+    assert text.endswith("\nδ is rounded up.")
+    assert "SIMULATED" not in str(certificate())
+    assert "asked for" not in str(certificate(holds=ApproxDP(1.0, 1e-6)))
+    assert "no formal guarantee" in str(certificate(holds=None))
+
+
+def test_html_escapes_every_text() -> None:
+    evil = "<script>alert('&')</script>"
+    page = certificate(
+        mechanism=evil,
+        parameters={evil: evil},
+        request=evil,
+        dataset=evil,
+        notes=(evil,),
+        version=evil,
+        simulated=True,
+    )._repr_html_()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)") == 7
+    assert "SIMULATED" in page
