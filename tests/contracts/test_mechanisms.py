@@ -87,7 +87,9 @@ def test_accounts_hold_what_they_say(name: str, options: dict[str, Any], relatio
     table = random_statistic(shape_of(4), 50, seed=2)
     prepared = build(name, options, relation).prepare(table.shape)
     account = prepared.measure(table, simulation.entropy(2)).account
-    assert account.asked == ASKED
+    assert account.asked == prepared.account.asked == ASKED
+    if not prepared.needs_rows:
+        assert prepared.account == account
     assert all(isinstance(note, str) for note in account.notes)
     if prepared.needs_rows and relation == "add_remove":
         assert account.holds is None

@@ -20,7 +20,7 @@ from dplinear.mechanisms import (
     analyze_gauss,
 )
 from dplinear.noise import simulation
-from dplinear.privacy import ZCDP, ApproxDP, Neighbours
+from dplinear.privacy import ZCDP, ApproxDP, Neighbours, paper
 
 from .tables import FALSE_ALARM, draws, multiple, random_statistic, shape_of
 
@@ -186,9 +186,31 @@ def test_published_degrees_need_a_public_number_of_rows() -> None:
     assert "No formal guarantee" in measured.account.notes[0]
     with pytest.raises(ValueError, match="'degrees' parameter of InverseWishart must be given"):
         released(mechanism, UNIT[5])
+    huge = InverseWishart(guarantee=ApproxDP(1e3, 1e-6), calibration="paper", neighbours=REPLACE)
+    with pytest.raises(ValueError, match=r"of at most 41·ln\(4/δ\)"):
+        huge.prepare(UNIT[5])
     explicit = InverseWishart(guarantee=asked, calibration="paper", degrees=20)
     assert not explicit.prepare(UNIT[5]).needs_rows
     assert released(explicit, UNIT[5]).account.holds is not None
+
+
+@pytest.mark.parametrize("delta", [1e-10, 1e-6, 0.1])
+@pytest.mark.parametrize("degrees", [2, 40, 10**4, 10**8])
+@pytest.mark.parametrize("share", [1e-3, 0.03, 1.0])
+def test_published_ridges_are_kept_up_to_a_large_epsilon(
+    delta: float, degrees: int, share: float
+) -> None:
+    asked = ApproxDP(share * 41 * math.log(4 / delta), delta)
+    for relation in (ADD, REPLACE):
+        profile = paper.inverse_wishart(asked, degrees, 1.0, relation).profile
+        assert profile is not None
+        assert profile.delta(asked.epsilon) <= delta
+
+
+def test_the_published_ridge_is_not_kept_beyond() -> None:
+    profile = paper.inverse_wishart(ApproxDP(1e4, 1e-6), 10**6, 1.0, REPLACE).profile
+    assert profile is not None
+    assert profile.delta(1e4) > 0.5
 
 
 LAWS: list[tuple[str, dict[str, Any]]] = [
@@ -275,7 +297,8 @@ def test_a_nearly_singular_table_never_stops_a_draw() -> None:
     row = np.array([2**19, 2**18, -(2**18)], object)
     table = Statistic(shape, np.outer(row, row) * 10**14, 10**14)
     for name in ("sketch", "inverse_wishart"):
-        for options in ({}, {"least_eigenvalue_share": 0.1, "adjust": "rows"}):
+        variant: dict[str, Any] = {"least_eigenvalue_share": 0.1, "adjust": "rows"}
+        for options in ({}, variant):
             mechanism: Any = MECHANISMS[name](guarantee=ApproxDP(1e5, 1e-6), **options)
             measured = mechanism.prepare(shape).measure(table, simulation.entropy(2))
             assert np.isfinite(measured.values).all()

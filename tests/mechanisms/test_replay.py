@@ -171,7 +171,7 @@ def after_query(loss: Loss, query: Query) -> Loss:
         def density(gram: Matrix) -> float:
             least = max(float(np.linalg.eigvalsh(gram)[0]), 0.0)
             centre = np.floor(least / square * 2**20) - 1 - query.margin - 2**20
-            return -abs(units - centre) / float(query.scale)
+            return -abs(units - float(centre)) / float(query.scale)
 
         return density(one) - density(other) + loss(measurement, one, other)
 
@@ -203,12 +203,8 @@ def test_the_query_and_the_draw_keep_their_promise_together(
     count: int,
 ) -> None:
     asked = ApproxDP(1.5, 0.3)
-    mechanism: Any = kind(
-        guarantee=asked,
-        neighbours=Neighbours(relation),
-        least_eigenvalue_share=0.4,
-        **options,
-    )
+    options = {"least_eigenvalue_share": 0.4, **options}
+    mechanism: Any = kind(guarantee=asked, neighbours=Neighbours(relation), **options)
     prepared = mechanism.prepare(SHAPE)
     base = multiple(SHAPE, eigenvalue * SHAPE.sensitivity)
     extra = [statistic(SHAPE, [axis(SHAPE, which)]).integers for which in (0, 1)]
