@@ -17,11 +17,10 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from analyst.designs import Design  # noqa: E402 - the tests' designs are the benchmark's
-
-from dplinear.analyst.bootstrap import bootstrap  # noqa: E402
-from dplinear.analyst.inference import delta  # noqa: E402
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, WishartNoise  # noqa: E402
+from analyst.designs import Design
+from dplinear.analyst.bootstrap import bootstrap
+from dplinear.analyst.inference import delta
+from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, WishartNoise
 
 TABLES = 2_000
 BATCH = 250
@@ -131,7 +130,9 @@ def main() -> int:
         for epsilon in (0.5, 2.0)
     ]
     others += [
-        Job(label, Design(condition=k, law=law)) for label, law in LAWS.items() for k in (1.0, 100.0)
+        Job(label, Design(condition=k, law=law))
+        for label, law in LAWS.items()
+        for k in (1.0, 100.0)
     ]
     close = [
         Job("ball, R² = 0.5", Design(condition=k, rows=rows), method, 500)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
 from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.shrinkage import filtered
 from dplinear.analyst.solver import solve
 from dplinear.noise import simulation
 from dplinear.schema import Schema
@@ -422,3 +423,30 @@ def test_a_target_that_is_explained_well_needs_no_repair() -> None:
     assert fit.repair == "none"
     assert fit["x"] == pytest.approx(1.0)
     assert moments.regress("y", repair="scaled")["x"] < 0.95
+
+
+def simple(matrix: list[list[float]], sigma: float) -> MomentsRelease:
+    law = SymmetricGaussian(sigma**2, sigma**2 / 2)
+    schema = Schema({"x": (-1, 1), "z": (-1, 1), "y": (-1, 1)}, intercept=False)
+    return MomentsRelease(schema, np.array(matrix), law, certificate(), rows=1000)
+
+
+def test_auto_repairs_only_what_intervals_cannot_be_put_on() -> None:
+    clear = [[300.0, 10.0, 200.0], [10.0, 250.0, 50.0], [200.0, 50.0, 150.0]]
+    fit = simple(clear, 1.0).regress("y", intercept=False)
+    assert fit.repair == "none"
+    # A target that the features explain is no reason: only they are divided by.
+    exact = [[300.0, 0.0, 300.0], [0.0, 250.0, 0.0], [300.0, 0.0, 299.0]]
+    assert simple(exact, 1.0).regress("y", intercept=False).repair == "none"
+    hidden = [[300.0, 10.0, 200.0], [10.0, 2.0, 5.0], [200.0, 5.0, 150.0]]
+    assert simple(hidden, 1.0).regress("y", intercept=False).repair == "shrunk"
+    assert simple(hidden, 1.0).regress("y", ["x"], intercept=False).repair == "none"
+
+
+def test_shrunk_coefficients_are_those_of_the_filter() -> None:
+    hidden = [[300.0, 10.0, 200.0], [10.0, 2.0, 5.0], [200.0, 5.0, 150.0]]
+    fit = simple(hidden, 3.0).regress("y", intercept=False)
+    assert reported(fit)[-2:] == pytest.approx(filtered(np.array(hidden), 3.0, 2)[:, 0])
+    ridge = simple(hidden, 3.0).regress("y", intercept=False, ridge=1.0)
+    assert ridge.repair == "shrunk"
+    assert reported(ridge) != pytest.approx(reported(fit))

@@ -86,7 +86,6 @@ class MomentsRelease:
         repair: str = "auto",
         *,
         used: Sequence[int] | None = None,
-        decisive: Sequence[int] | None = None,
         where: str = "gram",
     ) -> Repaired:
         """Return the matrix to analyse, repaired on the features in use, and how that was done."""
@@ -97,7 +96,6 @@ class MomentsRelease:
             self.law,
             repair,
             used=used,
-            decisive=decisive,
             delta=delta,
             where=where,
         )

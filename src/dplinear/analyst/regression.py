@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dplinear.analyst.fit import Fit, Fits
+from dplinear.analyst.inference import swamped
 from dplinear.analyst.lasso import elastic_net
 from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
 from dplinear.analyst.problem import Problem
-from dplinear.analyst.repair import floored, marginal
+from dplinear.analyst.repair import OPTIONS, fallback, floored, marginal
 from dplinear.analyst.shrinkage import filtered, noise_scale
 from dplinear.analyst.solver import Solution, solve, without_first
-from dplinear.arguments import rejection
+from dplinear.arguments import choice, rejection
 
 if TYPE_CHECKING:
     from dplinear.analyst.laws import Law, Matrix
@@ -42,10 +43,10 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
     """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
     model = without_empty(model, moments.unbiased, moments.law)
-    decisive = model.base + model.features
-    estimate = moments.repaired(
-        repair, used=decisive + model.targets, decisive=decisive, where=WHERE
-    )
+    choice(repair, "repair", WHERE, OPTIONS)
+    used = model.base + model.features + model.targets
+    method = _chosen(moments, model) if repair == "auto" else repair
+    estimate = moments.repaired(method, used=used, where=WHERE)
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
     problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
     solutions = _solved(model, problems, estimate)
@@ -54,6 +55,12 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
         for problem, solution in zip(problems, solutions, strict=True)
     ]
     return fits[0] if isinstance(target, str) else Fits(tuple(fits))
+
+
+def _chosen(moments: MomentsRelease, model: Model) -> str:
+    """Return what "auto" stands for: no repair wherever intervals can be put on the answer."""
+    plain = problem_for(moments, model, model.targets[0], moments.unbiased)
+    return "none" if swamped(plain) is None else fallback(moments.law)
 
 
 def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matrix) -> Problem:

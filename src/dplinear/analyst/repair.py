@@ -111,9 +111,12 @@ def shrunk(block: Block) -> Matrix:
 def chosen(block: Block) -> str:
     """Return the repair that "auto" stands for: none unless noise swamps some direction."""
     least = float(np.linalg.eigvalsh(block.unbiased)[0])
-    if least > 2 * block.spread:
-        return "none"
-    return "released" if noise_scale(block.law) is None else "shrunk"
+    return "none" if least > 2 * block.spread else fallback(block.law)
+
+
+def fallback(law: Law) -> str:
+    """Return the repair of a swamped matrix: shrinkage, where the noise is the same everywhere."""
+    return "released" if noise_scale(law) is None else "shrunk"
 
 
 METHODS: dict[str, Callable[[Block], Matrix]] = {
@@ -143,22 +146,19 @@ def repaired(  # noqa: PLR0913 - a release, and how to treat it
     method: str = "auto",
     *,
     used: Sequence[int] | None = None,
-    decisive: Sequence[int] | None = None,
     delta: float = DELTA,
     where: str = "gram",
 ) -> Repaired:
     """Return the estimate of G from a released matrix.
 
-    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all);
-    `decisive`, those that "auto" looks at (the used ones): a regression's features, since a target
-    that they explain well makes the whole block nearly singular, and harms nothing.
+    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all).
     Promises: d x d; the used block is repaired by itself, so that features outside a regression
     cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
     """
     choice(method, "repair", where, OPTIONS)
     places = range(len(values)) if used is None else used
     if method == "auto":
-        method = chosen(block_of(values, law, places if decisive is None else decisive, delta))
+        method = chosen(block_of(values, law, places, delta))
     unbiased = law.unbiased(values)
     whole = np.array(unbiased)
     corner = np.ix_(places, places)
