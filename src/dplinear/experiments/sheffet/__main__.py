@@ -74,9 +74,9 @@ def lines(found: Study) -> Iterator[tuple[object, ...]]:
             curve = found.of(calibration, technique, redundant)
             quartiles = np.quantile(curve, [0.25, 0.5, 0.75], axis=-1).T
             for exponent, errors, three in zip(found.exponents, curve, quartiles, strict=True):
-                figures_of_one = [f"{value:.6g}" for value in (errors.mean(), *three)]
+                summary = [f"{value:.6g}" for value in (errors.mean(), *three)]
                 place = (calibration, technique.name, redundant, 2**exponent, len(errors))
-                yield (*place, *figures_of_one)
+                yield (*place, *summary)
 
 
 def _crossovers(found: Study) -> Table:
