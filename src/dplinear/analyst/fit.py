@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dplinear.analyst.bootstrap import bootstrap
+from dplinear.analyst.inference import Intervals, delta, refusal
 from dplinear.analyst.names import unknown
 from dplinear.analyst.prediction import design
 from dplinear.analyst.results import NamedVector
 from dplinear.analyst.solver import without_first
+from dplinear.analyst.summary import METHODS, Summary, SummaryFacts, summary
+from dplinear.arguments import choice, rejection
 from dplinear.schema import INTERCEPT, Schema
 
 if TYPE_CHECKING:
+    from dplinear.analyst.certificate import Certificate
     from dplinear.analyst.laws import Matrix
     from dplinear.analyst.model import Model
     from dplinear.analyst.moments import MomentsRelease
@@ -23,6 +28,14 @@ if TYPE_CHECKING:
     from dplinear.analyst.solver import Solution
 
 _ROUNDING = 1e-9
+_SPARSE = (
+    "A lasso has no intervals here: which coefficients are zero was itself chosen from noisy "
+    "moments. For intervals, fit the chosen features again without l1."
+)
+_REPAIRED = (
+    "Intervals are for moments that were not repaired; this fit used repair={!r}. "
+    'With repair="auto" there are intervals wherever the noise allows them.'
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +62,8 @@ class Fit:
     l1: float
     repair: str
     positive_definite: bool
+    rows_public: bool
+    certificate: Certificate = field(repr=False)
     schema: Schema = field(repr=False)
     problem: Problem = field(repr=False)
     unrepaired: Problem = field(repr=False)
@@ -82,6 +97,8 @@ class Fit:
             l1=model.l1,
             repair=repair,
             positive_definite=solution.positive_definite,
+            rows_public=moments.rows is not None,
+            certificate=moments.certificate,
             schema=moments.schema,
             problem=problem,
             unrepaired=replace(problem, whole=moments.unbiased[np.ix_(used, used)]),
@@ -99,6 +116,55 @@ class Fit:
             return self.intercept
         rule = "one of its features, or the intercept"
         raise unknown(name, (*self.names, INTERCEPT), "name", "a fit", rule)
+
+    def intervals(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Intervals:
+        """Return standard errors and intervals that cover sampling and privacy noise alike.
+
+        `method` is "delta" (closed form) or "bootstrap" (parametric; options `draws`, `seed`).
+        Promises: `swamped` says in words why there are none, where there are none.
+        """
+        choice(method, "method", "intervals", METHODS)
+        if self.l1 > 0:
+            return self._without(level, method, _SPARSE)
+        if method == "bootstrap":
+            found = bootstrap(self.unrepaired, level, **options)
+        elif options:
+            raise rejection("options", "intervals", "left out for this method", list(options))
+        else:
+            found = delta(self.unrepaired, level)
+        if found.swamped is None and self.repair != "none":
+            return self._without(level, method, _REPAIRED.format(self.repair))
+        return replace(found, estimates=self._reported())
+
+    def summary(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Summary:
+        """Return the table of coefficients with their intervals, for a terminal or a notebook."""
+        notes = []
+        if self.empty:
+            notes.append(f"Left out, as next to no row is there: {', '.join(self.empty)}.")
+        if self.certificate.simulated:
+            notes.append("SIMULATED: the noise was seeded, and protects nobody.")
+        held_by = f"{self.certificate.neighbours} neighbours"
+        promise = self.certificate.holds
+        facts = SummaryFacts(
+            target=self.target,
+            intervals=self.intervals(level, method=method, **options),
+            guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
+            rows=self.count,
+            rows_public=self.rows_public,
+            r_squared=self.r_squared,
+            notes=tuple(notes),
+        )
+        return summary(facts)
+
+    def _reported(self) -> Matrix:
+        """Return the coefficients in the order of the problem's names."""
+        return np.array([self[name] for name in self.problem.names])
+
+    def _without(self, level: float, method: str, words: str) -> Intervals:
+        return replace(refusal(self.unrepaired, level, method, words), estimates=self._reported())
+
+    def _repr_html_(self) -> str:
+        return self.summary().html
 
     def predict(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
         """Return the predicted target, row by row.
