@@ -275,6 +275,20 @@ def test_a_masked_cell_is_missing() -> None:
     np.testing.assert_array_equal(first.predict(hidden), first.predict(spoilt))
 
 
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_text_is_read_as_the_numbers_it_writes(spoilt: bool) -> None:
+    X, y = table(60)
+    text, aims = X.astype(str), y.astype(str)
+    written = np.char.encode(text)
+    if spoilt:
+        X[3, 1], text[3, 1], written[3, 1] = np.nan, "\xff", b"\xff"
+    pairs = [(X, y), (text, y), (written, y), (text, aims), (written, aims), (X, aims)]
+    with simulation.door(0):
+        models = [face(PrivateRidge).fit(*pair) for pair in pairs]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.moments_.values, models[0].moments_.values)
+
+
 def test_other_guarantees_take_the_place_of_epsilon_and_delta() -> None:
     model = face(PrivateRidge, epsilon=None, delta=None, guarantee=ZCDP(0.5)).fit(*table())
     assert model.certificate_.holds == ZCDP(0.5)
