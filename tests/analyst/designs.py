@@ -60,7 +60,8 @@ class Design:
     def truth(self) -> Matrix:
         """The population's coefficients, the intercept first."""
         slopes = np.linalg.solve(self.covariance[:-1, :-1], self.covariance[:-1, -1])
-        return np.append(MEAN * (1 - slopes.sum()), slopes) if self.intercept else slopes
+        level = [MEAN * (1 - slopes.sum())] if self.intercept else []
+        return np.asarray([*level, *slopes], np.float64)
 
     @cached_property
     def noise(self) -> Law:

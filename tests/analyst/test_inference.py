@@ -61,7 +61,8 @@ def textbook(table: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     solution, squares, *_ = np.linalg.lstsq(features, target, rcond=None)
     spread = np.diag(np.linalg.inv(features.T @ features)) * squares[0] / freedom
     errors = np.sqrt(spread)
-    return solution, errors, errors * stats.t.ppf(0.975, freedom)
+    reach = errors * stats.t.ppf(0.975, freedom)
+    return np.asarray(solution, np.float64), np.asarray(errors, np.float64), np.asarray(reach)
 
 
 def test_without_noise_the_intervals_are_those_of_least_squares() -> None:

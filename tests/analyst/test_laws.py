@@ -136,7 +136,7 @@ def test_a_law_is_plain_json_and_back(law: Law) -> None:
 
 @pytest.mark.parametrize("content", [None, {}, {"kind": "cauchy"}, {"kind": "sketch", "rows": 3}])
 def test_an_unknown_law_is_refused(content: object) -> None:
-    with pytest.raises(ValueError, match="Law.from_dict must be"):
+    with pytest.raises(ValueError, match=r"Law\.from_dict must be"):
         Law.from_dict(content)
 
 
