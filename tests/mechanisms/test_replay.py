@@ -166,7 +166,7 @@ def after_query(loss: Loss, query: Query) -> Loss:
 
     def together(measurement: Measurement, one: Matrix, other: Matrix) -> float:
         square = float(SHAPE.bound**2)
-        units = round(measurement.parameters["lambda_lower"] / square * 2**20)
+        units = round(float(measurement.parameters["lambda_lower"]) / square * 2**20)
 
         def density(gram: Matrix) -> float:
             least = max(float(np.linalg.eigvalsh(gram)[0]), 0.0)
