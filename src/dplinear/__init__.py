@@ -11,13 +11,30 @@ __version__ = "0.1.0.dev0"
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
 _EXPORTS = {
+    "PrivateLasso": "dplinear.estimators",
+    "PrivateLinearRegression": "dplinear.estimators",
+    "PrivatePCA": "dplinear.estimators",
+    "PrivateRidge": "dplinear.estimators",
+    "ReleaseError": "dplinear.analyst.files",
     "Schema": "dplinear.schema",
     "load": "dplinear.analyst.files",
     "release_moments": "dplinear.curator",
     "release_sketch": "dplinear.curator",
     "tally": "dplinear.ledger",
 }
-__all__ = ["Schema", "__version__", "load", "release_moments", "release_sketch", "tally"]
+__all__ = [
+    "PrivateLasso",
+    "PrivateLinearRegression",
+    "PrivatePCA",
+    "PrivateRidge",
+    "ReleaseError",
+    "Schema",
+    "__version__",
+    "load",
+    "release_moments",
+    "release_sketch",
+    "tally",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
