@@ -48,6 +48,7 @@ bench: setup
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/gram.py
+	$(BIN)/python benchmarks/repairs.py
 
 demo: setup
 	@$(BIN)/python -m dplinear

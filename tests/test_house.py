@@ -1,5 +1,6 @@
 """What the house promises of itself: pins, dependencies, imports, and the demo."""
 
+import os
 import re
 import subprocess
 import sys
@@ -38,21 +39,27 @@ def test_requirements_are_pinned_by_hash_and_name_no_index() -> None:
 def test_importing_the_library_loads_no_extra() -> None:
     heavy = ("dp_accounting", "sklearn", "pandas", "polars", "dask", "pyspark", "opendp", "mpmath")
     code = (
-        "import sys, dplinear.privacy, dplinear.noise.discrete;"
+        "import sys, dplinear, dplinear.privacy, dplinear.noise.discrete, dplinear.analyst.files;"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_the_demo_prints_the_calibration_table() -> None:
+def test_the_demo_releases_once_and_answers_many_questions() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "dplinear"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "dplinear"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "100"},
     )
     for figure in ("42,605", "883", "274.4", "25.67"):
         assert figure in done.stdout
-    assert done.stdout.count(" yes ") == 4
-    assert " NO " not in done.stdout
+    assert "analyze_gauss: ε = 1, δ = 1e-06 (add_remove neighbours)" in done.stdout
+    assert "Linear model of charges" in done.stdout
+    assert "bmi ~ age + children" in done.stdout
+    assert not done.stderr
 
 
 def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

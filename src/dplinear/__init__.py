@@ -10,8 +10,31 @@ from typing import Any
 __version__ = "0.1.0.dev0"
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
-_EXPORTS = {"Schema": "dplinear.schema"}
-__all__ = ["Schema", "__version__"]
+_EXPORTS = {
+    "PrivateLasso": "dplinear.estimators",
+    "PrivateLinearRegression": "dplinear.estimators",
+    "PrivatePCA": "dplinear.estimators",
+    "PrivateRidge": "dplinear.estimators",
+    "ReleaseError": "dplinear.analyst.files",
+    "Schema": "dplinear.schema",
+    "load": "dplinear.analyst.files",
+    "release_moments": "dplinear.curator",
+    "release_sketch": "dplinear.curator",
+    "tally": "dplinear.ledger",
+}
+__all__ = [
+    "PrivateLasso",
+    "PrivateLinearRegression",
+    "PrivatePCA",
+    "PrivateRidge",
+    "ReleaseError",
+    "Schema",
+    "__version__",
+    "load",
+    "release_moments",
+    "release_sketch",
+    "tally",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for

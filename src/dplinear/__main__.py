@@ -1,64 +1,78 @@
-"""`python -m dplinear`: one exact pass over the bundled table, and what it takes to release it."""
+"""`python -m dplinear`: release the moments of the bundled table once, and ask them many things."""
 
-import math
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import pyarrow as pa
-from pyarrow import csv
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.curator import Schema, SecondMoments, second_moments
-from dplinear.noise import simulation
+import dplinear as dpl
+from dplinear.analyst.laws import SymmetricGaussian
+from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.summary import number
+from dplinear.curator import second_moments
 from dplinear.privacy import ApproxDP, calibrate, paper
 
 DELTA = 1e-6
-SCHEMA = Schema(
+SCHEMA = dpl.Schema(
     {
         "age": (0, 100),
         "bmi": (10, 60),
-        "smoker": ["no", "yes"],
+        "smoker": {"type": "category", "levels": ["no", "yes"], "other": "no"},
         "children": (0, 8),
         "charges": (0, 60_000),
     }
 )
+QUESTIONS = (
+    ("charges", ["age", "bmi", "smoker"]),
+    ("charges", ["smoker"]),
+    ("bmi", ["age", "children"]),
+    ("smoker", ["age"]),
+)
 
 
-def sources(path: Path) -> Iterator[tuple[str, SecondMoments]]:
-    """Yield the matrix of the same rows, read in several ways."""
-    table = csv.read_csv(path)
-    order = simulation.generator(1).permutation(len(table))
-    middle = len(table) // 3
-    yield "the CSV file", second_moments(path, SCHEMA)
-    yield "an Arrow table, one thread", second_moments(table, SCHEMA, threads=1)
-    yield "its rows shuffled", second_moments(table.take(pa.array(order)), SCHEMA)
-    first, second = table.slice(0, middle), table.slice(middle)
-    yield "two parts, added", second_moments(second, SCHEMA) + second_moments(first, SCHEMA)
-
-
-def passes(console: Console) -> None:
-    """Print that every way of reading the bundled table gives the same bits."""
-    table = Table(title="One exact pass over a bundled, made-up table")
-    for name in ("read as", "rows", "features", "same bits"):
-        table.add_column(name, justify="left" if name == "read as" else "right")
+def release(console: Console) -> tuple[MomentsRelease, MomentsRelease]:
+    """Release the bundled table, save and load it; return that, and the same without noise."""
     with as_file(files("dplinear") / "data" / "visits.csv") as path:
-        matrices = list(sources(path))
-    whole = matrices[0][1]
-    for name, moments in matrices:
-        same = "yes" if moments == whole else "NO"
-        table.add_row(name, f"{moments.count:,}", str(len(moments.names)), same)
+        moments = dpl.release_moments(path, SCHEMA, epsilon=1.0, delta=DELTA)
+        exact = second_moments(path, SCHEMA)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "visits.moments.json"
+        moments.save(file)
+        size = file.stat().st_size
+        moments = dpl.load(file, kind="moments")
+    console.rule("[b]One release of a bundled, made-up table")
+    console.print(moments.describe(), highlight=False)
+    console.print(f"Saved and loaded again: {size:,} bytes of JSON.\n")
+    silent = SymmetricGaussian(1e-24, 1e-24)
+    return moments, MomentsRelease(SCHEMA, exact.cells(), silent, moments.certificate, exact.count)
+
+
+def answers(console: Console, moments: MomentsRelease, exact: MomentsRelease) -> None:
+    """Print a regression with its intervals, then others beside the answers without privacy."""
+    console.rule("[b]Any regression on it is free")
+    console.print(moments.regress(*QUESTIONS[0]).summary(), highlight=False)
+    table = Table(title="Other questions, no more budget (the rows are made up, so we may look)")
+    table.add_column("model", no_wrap=True)
+    table.add_column("coefficient")
+    for name in ("private", "95% interval", "without privacy"):
+        table.add_column(name, justify="right")
+    for target, features in QUESTIONS[1:]:
+        goal = "smoker=yes" if target == "smoker" else target
+        fit, truth = moments.regress(goal, features), exact.regress(goal, features)
+        found = fit.intervals()
+        for place, name in enumerate(found.names[1:], start=1):
+            error = float(found.standard_errors[place])
+            low, high = (number(float(end[place]), error) for end in (found.low, found.high))
+            shown = f"{low} to {high}" if error > 0 else "swamped by noise"
+            label = f"{goal} ~ {' + '.join(features)}" if place == 1 else ""
+            estimates = (number(model[name], error) for model in (fit, truth))
+            table.add_row(label, name, next(estimates), shown, next(estimates))
+        table.add_section()
     console.print(table)
-    grid, entries = whole.grid, len(whole.names) ** 2
-    variance = calibrate.grid_gaussian(ApproxDP(1.0, DELTA), grid.sensitivity, entries)
-    sigma = math.sqrt(variance) / grid.cells**2
-    console.print(
-        f"One row moves this integer matrix by at most {grid.sensitivity:,} units, exactly. "
-        f"Hiding a row at ε = 1, δ = {DELTA:g} takes integer noise of σ = {sigma:.1f} on its "
-        f"diagonal, whose first entry is {whole.count:,}.\n"
-    )
 
 
 class Row(NamedTuple):
@@ -91,7 +105,7 @@ def _figure(value: float) -> str:
 def rows(epsilon: float) -> Iterator[Row]:
     """Yield the calibrations at one ε."""
     wanted = ApproxDP(epsilon, DELTA)
-    off_diagonal = calibrate.gaussian(wanted, 1.0) / math.sqrt(2)
+    off_diagonal = calibrate.gaussian(wanted, 1.0) / 2**0.5
     published = paper.analyze_gauss(wanted, 1.0)
     yield Row("Analyze Gauss", "off-diag. σ", epsilon, published, off_diagonal)
     ridge = calibrate.sketch(wanted, 80, 1.0)
@@ -106,6 +120,7 @@ def rows(epsilon: float) -> Iterator[Row]:
 
 def calibrations(console: Console) -> None:
     """Print how much noise a guarantee takes, ours against the papers' constants."""
+    console.rule("[b]Why the noise is so small")
     table = Table(title=f"Noise for rows of norm 1; δ = {DELTA:g}, one row more or less")
     table.add_column("mechanism", no_wrap=True)
     table.add_column("noise")
@@ -123,9 +138,10 @@ def calibrations(console: Console) -> None:
 
 
 def main() -> None:
-    """Print both."""
+    """Print it all."""
     console = Console()
-    passes(console)
+    moments, exact = release(console)
+    answers(console, moments, exact)
     calibrations(console)
 
 

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.analyst.laws import SymmetricGaussian
+from dplinear.analyst.moments import MomentsRelease
 from dplinear.schema import Schema
 from services import library
 
-from .tables import EVERYTHING, exact, people, raw
+from .tables import EVERYTHING, certificate, exact, people, raw
 
 TABLE = people()
 MOMENTS = exact(EVERYTHING, TABLE)
@@ -91,3 +93,17 @@ def test_without_an_intercept_there_is_no_covariance() -> None:
     for ask in (lambda: moments.pca(1), moments.mean, moments.covariance, moments.correlation):
         with pytest.raises(ValueError, match="only moments about zero"):
             ask()
+
+
+def test_noise_gives_no_negative_variance() -> None:
+    values = np.array([[100.0, 0, 0, 0], [0, 5.0, 9, 0], [0, 9, 5.0, 0], [0, 0, 0, 2.0]])
+    law = SymmetricGaussian(0.5, 0.25)
+    schema = Schema(dict.fromkeys("abc", (-1, 1)))
+    moments = MomentsRelease(schema, values, law, certificate())
+    found = moments.pca(3, repair="none")
+    assert found.explained_variance == pytest.approx(np.array([14, 2, 0]) / 99)
+    assert found.explained_variance_ratio.sum() == pytest.approx(1.0)
+    # What scaling leaves negative is clipped, so that no correlation is beyond 1.
+    assert moments.repaired("scaled").positive_definite is False
+    assert np.abs(moments.correlation().values).max() <= 1 + 1e-12
+    assert moments.correlation(repair="none")["a", "b"] == pytest.approx(1.8)

@@ -12,12 +12,23 @@ from hypothesis import strategies as st
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
 from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.shrinkage import filtered
 from dplinear.analyst.solver import solve
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from services import library
 
-from .tables import COLUMNS, DERIVED, EVERYTHING, certificate, exact, least_squares, people, raw
+from .tables import (
+    COLUMNS,
+    DERIVED,
+    EVERYTHING,
+    SILENT,
+    certificate,
+    exact,
+    least_squares,
+    people,
+    raw,
+)
 
 TABLE = people()
 MOMENTS = exact(EVERYTHING, TABLE)
@@ -227,6 +238,10 @@ def test_a_perfect_fit_has_no_residual() -> None:
     assert reported(fit) == pytest.approx([1.0, 2.0])
     assert fit.r_squared == pytest.approx(1.0)
     assert fit.residual_variance == pytest.approx(0.0, abs=1e-9)
+    # A residual below zero by no more than rounding is none.
+    values = np.array([[4.0, 0, 0], [0, 4.0, 4.0], [0, 4.0, 4.0 - 1e-12]])
+    moments = MomentsRelease(Schema(x=(-1, 1), y=(-1, 1)), values, SILENT, certificate())
+    assert moments.regress("y", repair="none").r_squared == 1.0
 
 
 def test_quality_is_left_out_where_noise_makes_it_meaningless() -> None:
@@ -257,7 +272,7 @@ def test_noise_that_swamps_the_table_never_raises(repair: str, law: Any) -> None
         fit = noisy.regress("charges", ridge=ridge, repair=repair)
         assert np.isfinite(reported(fit)).all()
         assert repr(fit)
-        assert fit.repair in {"none", "released", "scaled", "clipped", "floor"}
+        assert fit.repair in {"none", "released", "scaled", "clipped", "floor", "shrunk"}
 
 
 def test_an_indefinite_matrix_is_solved_as_it_is() -> None:
@@ -285,6 +300,10 @@ def test_dependent_features_share_their_effect() -> None:
     assert found.coefficients[:, 0] == pytest.approx([0.25, 0.125])
     zero = solve(np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([[2.0], [0.0]]))
     assert zero.coefficients[:, 0] == pytest.approx([0.5, 0.0])
+    rounded = np.array([[1.0, 1 - 2**-53], [1 - 2**-53, 1.0]])  # has a Cholesky factor, barely
+    nearly = solve(rounded, np.array([[1.0], [1.1]]))
+    assert not nearly.positive_definite
+    assert nearly.coefficients[:, 0] == pytest.approx([0.525, 0.525])
     assert solve(np.zeros((2, 2)), np.ones((2, 1))).coefficients.tolist() == [[0.0], [0.0]]
 
 
@@ -325,7 +344,109 @@ def test_the_problem_describes_what_was_solved() -> None:
     assert problem.count == pytest.approx(400)
 
 
+def test_a_repaired_fit_keeps_the_unbiased_problem() -> None:
+    law = SymmetricGaussian(1e4, 5e3)
+    noisy = replace(MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(3)), law=law)
+    fit = noisy.regress("charges", ["age", "bmi", "visit"], repair="clipped")
+    places = [EVERYTHING.names.index(name) for name in (*fit.problem.names, "charges")]
+    assert (fit.unrepaired.whole == noisy.values[np.ix_(places, places)]).all()
+    assert not (fit.problem.whole == fit.unrepaired.whole).all()
+    assert fit.unrepaired.names == fit.problem.names
+
+
 def test_a_fit_prints_its_coefficients() -> None:
     text = repr(MOMENTS.regress("charges", ["age", "smoker"]))
     assert text.startswith("Fit of charges, about 400 rows, R² about 0.")
     assert "smoker=yes" in text
+
+
+def test_levels_that_no_row_holds_spoil_nothing() -> None:
+    columns = COLUMNS | {"smoker": ["no", "yes"]}  # has a level "smoker=other", which is empty
+    moments = exact(Schema(columns), TABLE)
+    law = SymmetricGaussian(16.0, 8.0)
+    noisy = replace(moments, values=law.draw(moments.values, simulation.generator(8)), law=law)
+    for some in (moments, noisy):
+        fit = some.regress("charges", ["age", "smoker", "bmi"])
+        assert fit.names == ("age", "smoker=yes", "smoker=other", "bmi")
+        assert fit.empty == ("smoker=other",)
+        assert fit["smoker=other"] == 0.0
+        assert fit.problem.names == ("intercept", "age", "smoker=yes", "bmi")
+        assert repr(fit).endswith("too few rows to tell from none: smoker=other")
+        without = some.regress("charges", ["age", "smoker=yes", "bmi"])
+        assert without.empty == ()
+        assert fit["age"] == pytest.approx(without["age"])
+        assert fit["smoker=yes"] == pytest.approx(without["smoker=yes"])
+        assert fit.r_squared == pytest.approx(without.r_squared)
+        row = {"age": [40.0], "smoker": ["cigars"], "bmi": [30.0]}
+        assert fit.predict(row) == pytest.approx(fit.predict([[40.0, 0, 1, 30.0]]))
+    alone = moments.regress("charges", ["smoker=other"])
+    assert alone.empty == ()
+    assert alone["smoker=other"] == 0.0
+
+
+def test_a_level_that_stands_out_from_the_noise_is_kept() -> None:
+    values = np.diag([100.0, 50.0, 12.1, 40.0])
+    schema = Schema({"c": {"type": "category", "levels": ["p", "q"]}, "y": (-1, 1)})
+    assert schema.names == ("intercept", "c=q", "c=other", "y")
+    for deviation, empty in ((4.0, ()), (4.1, ("c=other",))):
+        law = SymmetricGaussian(deviation**2, deviation**2 / 2)
+        fit = MomentsRelease(schema, values, law, certificate()).regress("y")
+        assert fit.empty == empty
+
+
+def test_a_problem_has_the_law_of_its_block() -> None:
+    law = InverseWishartLaw(60, 10.0)
+    drawn = law.draw(MOMENTS.values, simulation.generator(3))
+    problem = replace(MOMENTS, values=drawn, law=law).regress("stay", ["age", "bmi"]).problem
+    assert problem.whole.shape == (4, 4)
+    assert problem.law == InverseWishartLaw(60 - 9, 10.0)
+
+
+def test_levels_are_kept_where_the_noise_has_no_variance_to_judge_by() -> None:
+    law = InverseWishartLaw(15.5, 1e3)
+    drawn = law.draw(MOMENTS.values, simulation.generator(3))
+    assert replace(MOMENTS, values=drawn, law=law).regress("charges").empty == ()
+
+
+def test_only_indicators_are_taken_for_empty() -> None:
+    values = np.diag([100.0, 50.0, 1.0, 40.0])
+    law = SymmetricGaussian(4.0, 2.0)
+    schema = Schema({"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
+    assert MomentsRelease(schema, values, law, certificate()).regress("y").empty == ()
+
+
+def test_a_target_that_is_explained_well_needs_no_repair() -> None:
+    values = np.array([[100.0, 0, 0], [0, 60.0, 60.0], [0, 60.0, 59.0]])
+    law = SymmetricGaussian(4.0, 2.0)
+    moments = MomentsRelease(Schema(x=(-1, 1), y=(-1, 1)), values, law, certificate())
+    fit = moments.regress("y")
+    assert fit.repair == "none"
+    assert fit["x"] == pytest.approx(1.0)
+    assert moments.regress("y", repair="scaled")["x"] < 0.95
+
+
+def simple(matrix: list[list[float]], sigma: float) -> MomentsRelease:
+    law = SymmetricGaussian(sigma**2, sigma**2 / 2)
+    schema = Schema({"x": (-1, 1), "z": (-1, 1), "y": (-1, 1)}, intercept=False)
+    return MomentsRelease(schema, np.array(matrix), law, certificate(), rows=1000)
+
+
+def test_auto_repairs_only_what_intervals_cannot_be_put_on() -> None:
+    clear = [[300.0, 10.0, 200.0], [10.0, 250.0, 50.0], [200.0, 50.0, 150.0]]
+    fit = simple(clear, 1.0).regress("y", intercept=False)
+    assert fit.repair == "none"
+    # A target that the features explain is no reason: only they are divided by.
+    exact = [[300.0, 0.0, 300.0], [0.0, 250.0, 0.0], [300.0, 0.0, 299.0]]
+    assert simple(exact, 1.0).regress("y", intercept=False).repair == "none"
+    hidden = [[300.0, 10.0, 200.0], [10.0, 2.0, 5.0], [200.0, 5.0, 150.0]]
+    assert simple(hidden, 1.0).regress("y", intercept=False).repair == "shrunk"
+    assert simple(hidden, 1.0).regress("y", ["x"], intercept=False).repair == "none"
+
+
+def test_shrunk_coefficients_are_those_of_the_filter() -> None:
+    hidden = [[300.0, 10.0, 200.0], [10.0, 2.0, 5.0], [200.0, 5.0, 150.0]]
+    fit = simple(hidden, 3.0).regress("y", intercept=False)
+    assert reported(fit)[-2:] == pytest.approx(filtered(np.array(hidden), 3.0, 2)[:, 0])
+    ridge = simple(hidden, 3.0).regress("y", intercept=False, ridge=1.0)
+    assert ridge.repair == "shrunk"
+    assert reported(ridge) != pytest.approx(reported(fit))

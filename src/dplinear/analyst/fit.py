@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dplinear.analyst.bootstrap import bootstrap
+from dplinear.analyst.inference import Intervals, delta, refusal
 from dplinear.analyst.names import unknown
 from dplinear.analyst.prediction import design
 from dplinear.analyst.results import NamedVector
 from dplinear.analyst.solver import without_first
+from dplinear.analyst.summary import METHODS, Summary, SummaryFacts, summary
+from dplinear.arguments import choice, rejection
 from dplinear.schema import INTERCEPT, Schema
 
 if TYPE_CHECKING:
+    from dplinear.analyst.certificate import Certificate
     from dplinear.analyst.laws import Matrix
+    from dplinear.analyst.model import Model
     from dplinear.analyst.moments import MomentsRelease
     from dplinear.analyst.problem import Problem
     from dplinear.analyst.solver import Solution
 
 _ROUNDING = 1e-9
+_SPARSE = (
+    "A lasso has no intervals here: which coefficients are zero was itself chosen from noisy "
+    "moments. For intervals, fit the chosen features again without l1."
+)
+_REPAIRED = (
+    "Intervals are for moments that were not repaired; this fit used repair={!r}. "
+    'With repair="auto" there are intervals wherever the noise allows them.'
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,8 +45,10 @@ class Fit:
     `coefficients` has a number for each feature; `intercept` is 0 where the model has none. `count`
     is the number of rows, known or estimated (None: neither). `r_squared` and `residual_variance`
     are estimates from the unbiased moments, None where noise makes them meaningless; R² is around
-    the mean, as scikit-learn scores. `repair` is what was done to the noisy matrix, and
-    `positive_definite` whether the matrix solved was so in the end.
+    the mean, as scikit-learn scores. `empty` are levels that too few rows hold to tell them from
+    none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
+    noisy matrix, and `positive_definite` whether the matrix solved was so in the end. `problem` is
+    what was solved, `unrepaired` the same on the unbiased moments, which intervals need.
     """
 
     target: str
@@ -41,41 +57,51 @@ class Fit:
     r_squared: float | None
     residual_variance: float | None
     count: float | None
+    empty: tuple[str, ...]
     ridge: float
     l1: float
     repair: str
     positive_definite: bool
+    rows_public: bool
+    certificate: Certificate = field(repr=False)
     schema: Schema = field(repr=False)
     problem: Problem = field(repr=False)
+    unrepaired: Problem = field(repr=False)
 
     @staticmethod
-    def build(  # noqa: PLR0913 - what went in, and what came out
+    def build(
         moments: MomentsRelease,
+        model: Model,
         problem: Problem,
         solution: Solution,
         repair: str,
-        *,
-        intercept: bool,
-        ridge: float,
-        l1: float,
     ) -> Fit:
         """Turn a solution of the working problem into a model in the columns' own units."""
         reported = problem.offset + problem.readout @ solution.coefficients
-        first = 1 if intercept else 0
-        r_squared, variance = _quality(moments, problem, solution.coefficients)
+        first = 1 if model.intercept else 0
+        values = dict(zip(model.features, reported[first:].tolist(), strict=True))
+        coefficients = np.array([values.get(place, 0.0) for place in model.named])
+        coefficients.flags.writeable = False
+        names = moments.schema.names
+        used = model.used(names.index(problem.target))
+        r_squared, variance = _quality(moments, model, problem, solution.coefficients)
         return Fit(
             target=problem.target,
-            coefficients=NamedVector(problem.names[first:], _frozen(reported[first:])),
+            coefficients=NamedVector(tuple(names[i] for i in model.named), coefficients),
             intercept=float(reported[0]) if first else 0.0,
             r_squared=r_squared,
             residual_variance=variance,
             count=moments.count,
-            ridge=ridge,
-            l1=l1,
+            empty=tuple(names[i] for i in model.named if i not in model.features),
+            ridge=model.ridge,
+            l1=model.l1,
             repair=repair,
             positive_definite=solution.positive_definite,
+            rows_public=moments.rows is not None,
+            certificate=moments.certificate,
             schema=moments.schema,
             problem=problem,
+            unrepaired=replace(problem, whole=moments.unbiased[np.ix_(used, used)]),
         )
 
     @property
@@ -90,6 +116,55 @@ class Fit:
             return self.intercept
         rule = "one of its features, or the intercept"
         raise unknown(name, (*self.names, INTERCEPT), "name", "a fit", rule)
+
+    def intervals(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Intervals:
+        """Return standard errors and intervals that cover sampling and privacy noise alike.
+
+        `method` is "delta" (closed form) or "bootstrap" (parametric; options `draws`, `seed`).
+        Promises: `swamped` says in words why there are none, where there are none.
+        """
+        choice(method, "method", "intervals", METHODS)
+        if self.l1 > 0:
+            return self._without(level, method, _SPARSE)
+        if method == "bootstrap":
+            found = bootstrap(self.unrepaired, level, **options)
+        elif options:
+            raise rejection("options", "intervals", "left out for this method", list(options))
+        else:
+            found = delta(self.unrepaired, level)
+        if found.swamped is None and self.repair != "none":
+            return self._without(level, method, _REPAIRED.format(self.repair))
+        return replace(found, estimates=self._reported())
+
+    def summary(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Summary:
+        """Return the table of coefficients with their intervals, for a terminal or a notebook."""
+        notes = []
+        if self.empty:
+            notes.append(f"Left out, as next to no row is there: {', '.join(self.empty)}.")
+        if self.certificate.simulated:
+            notes.append("SIMULATED: the noise was seeded, and protects nobody.")
+        held_by = f"{self.certificate.neighbours} neighbours"
+        promise = self.certificate.holds
+        facts = SummaryFacts(
+            target=self.target,
+            intervals=self.intervals(level, method=method, **options),
+            guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
+            rows=self.count,
+            rows_public=self.rows_public,
+            r_squared=self.r_squared,
+            notes=tuple(notes),
+        )
+        return summary(facts)
+
+    def _reported(self) -> Matrix:
+        """Return the coefficients in the order of the problem's names."""
+        return np.array([self[name] for name in self.problem.names])
+
+    def _without(self, level: float, method: str, words: str) -> Intervals:
+        return replace(refusal(self.unrepaired, level, method, words), estimates=self._reported())
+
+    def _repr_html_(self) -> str:
+        return self.summary().html
 
     def predict(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
         """Return the predicted target, row by row.
@@ -115,7 +190,10 @@ class Fit:
         shown = NamedVector(
             (INTERCEPT, *self.names), np.append(self.intercept, self.coefficients.values)
         )
-        return f"Fit of {self.target}{rows}{fitted}\n{shown!r}"
+        lines = [f"Fit of {self.target}{rows}{fitted}", repr(shown)]
+        if self.empty:
+            lines.append(f"too few rows to tell from none: {', '.join(self.empty)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,24 +253,20 @@ class Fits(Mapping[str, Fit]):
         return "\n\n".join(repr(fit) for fit in self.fits)
 
 
-def _frozen(values: Matrix) -> Matrix:
-    values = values.copy()
-    values.flags.writeable = False
-    return values
-
-
 def _quality(
-    moments: MomentsRelease, problem: Problem, b: Matrix
+    moments: MomentsRelease, model: Model, problem: Problem, b: Matrix
 ) -> tuple[float | None, float | None]:
     """Return estimates of R² and of the residual variance, from the unbiased moments."""
     line = np.append(-b, 1.0) @ problem.transform
     place = moments.schema.names.index(problem.target)
     width = float(moments.schema.features[place].half_width)
     whole = moments.unbiased
-    left = width**2 * float(line @ whole @ line)
+    used = model.used(place)
+    left = width**2 * float(line @ whole[np.ix_(used, used)] @ line)
     total = width**2 * float(whole[place, place])
     if moments.schema.has_intercept:
-        total = width**2 * float(without_first(whole)[place - 1, place - 1])
+        corner = np.ix_([0, place], [0, place])
+        total = width**2 * float(without_first(whole[corner])[0, 0])
     if total <= 0 or left < -_ROUNDING * total:
         return None, None
     left = max(left, 0.0)

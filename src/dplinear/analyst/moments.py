@@ -15,8 +15,9 @@ from dplinear.analyst import names as naming
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.model import scales
 from dplinear.analyst.pca import PrincipalComponents, principal_components
-from dplinear.analyst.regression import regress, scales
+from dplinear.analyst.regression import regress
 from dplinear.analyst.repair import DELTA, Repaired, floored, repaired
 from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.analyst.solver import without_first
@@ -85,7 +86,6 @@ class MomentsRelease:
         repair: str = "auto",
         *,
         used: Sequence[int] | None = None,
-        decisive: Sequence[int] | None = None,
         where: str = "gram",
     ) -> Repaired:
         """Return the matrix to analyse, repaired on the features in use, and how that was done."""
@@ -96,7 +96,6 @@ class MomentsRelease:
             self.law,
             repair,
             used=used,
-            decisive=decisive,
             delta=delta,
             where=where,
         )
@@ -229,7 +228,7 @@ class MomentsRelease:
         return self.describe()
 
     def _labels(self, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.names[place] for place in places)
+        return tuple(self.schema.features[place].name for place in places)
 
     def _own(self, features: Any, where: str) -> list[int]:  # noqa: ANN401 - checked by `places`
         """Return the places of the features asked for, once it is sure that they have a mean."""

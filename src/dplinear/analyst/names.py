@@ -37,7 +37,7 @@ def places(schema: Schema, names: object, parameter: str, where: str) -> list[in
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         raise mistyped(parameter, where, FEATURES, names)
     meant = [place for name in listed for place in _meant(schema, name, parameter, where)]
-    twice = sorted({schema.names[place] for place in meant if meant.count(place) > 1})
+    twice = sorted({schema.features[place].name for place in meant if meant.count(place) > 1})
     if twice:
         raise rejection(parameter, where, "free of features named twice", ", ".join(twice))
     if not meant:

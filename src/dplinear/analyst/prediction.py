@@ -46,7 +46,8 @@ def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
     Promises: those features, with the same bounds and maps; no clipping of whole rows, which would
     make a prediction depend on columns outside the model.
     """
-    features = [schema.features[schema.names.index(name)] for name in names]
+    known = {feature.name: feature for feature in schema.features}
+    features = [known[name] for name in names]
     columns = {factor.column for feature in features for factor in feature.factors}
     groups = {feature.group for feature in features}
     content = schema.to_dict()

@@ -7,47 +7,27 @@ intercept unpenalised: `ridge` is scikit-learn's alpha for Ridge, `l1` its alpha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dplinear.analyst import names as naming
 from dplinear.analyst.fit import Fit, Fits
+from dplinear.analyst.inference import swamped
 from dplinear.analyst.lasso import elastic_net
+from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
 from dplinear.analyst.problem import Problem
-from dplinear.analyst.repair import floored
+from dplinear.analyst.repair import OPTIONS, fallback, floored, marginal
+from dplinear.analyst.shrinkage import filtered, noise_scale
 from dplinear.analyst.solver import Solution, solve, without_first
-from dplinear.arguments import mistyped, real, rejection
-from dplinear.schema import INTERCEPT, Schema
+from dplinear.arguments import choice, rejection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dplinear.analyst.laws import Matrix
+    from dplinear.analyst.laws import Law, Matrix
     from dplinear.analyst.moments import MomentsRelease
     from dplinear.analyst.repair import Repaired
 
-WHERE = "regress"
 _INDEFINITE = -1e-12
-
-
-@dataclass(frozen=True)
-class Model:
-    """Which features explain which targets, by their places in the schema."""
-
-    schema: Schema
-    features: tuple[int, ...]
-    targets: tuple[int, ...]
-    intercept: bool
-    ridge: float
-    l1: float
-
-    @property
-    def base(self) -> tuple[int, ...]:
-        """The place of the constant, where the model needs it."""
-        shifted = any(self.schema.features[i].centre for i in self.features + self.targets)
-        return (0,) if self.intercept or shifted else ()
 
 
 def regress(  # noqa: PLR0913 - the model is what the caller says it is
@@ -62,110 +42,95 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
 ) -> Fit | Fits:
     """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
-    decisive = model.base + model.features
-    estimate = moments.repaired(
-        repair, used=decisive + model.targets, decisive=decisive, where=WHERE
-    )
+    model = without_empty(model, moments.unbiased, moments.law)
+    choice(repair, "repair", WHERE, OPTIONS)
+    used = model.base + model.features + model.targets
+    method = _chosen(moments, model) if repair == "auto" else repair
+    estimate = moments.repaired(method, used=used, where=WHERE)
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
     problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
-    solutions = _solved(model, problems)
+    solutions = _solved(model, problems, estimate)
     fits = [
-        Fit.build(
-            moments,
-            problem,
-            solution,
-            estimate.method,
-            intercept=model.intercept,
-            ridge=model.ridge,
-            l1=model.l1,
-        )
+        Fit.build(moments, model, problem, solution, estimate.method)
         for problem, solution in zip(problems, solutions, strict=True)
     ]
     return fits[0] if isinstance(target, str) else Fits(tuple(fits))
 
 
-def read_model(  # noqa: PLR0913 - likewise
-    schema: Schema, target: object, features: object, *, ridge: float, l1: float, intercept: bool
-) -> Model:
-    """Return the model that the arguments describe, or raise."""
-    goals = (
-        [naming.single(schema, target, WHERE)]
-        if isinstance(target, str)
-        else naming.targets(schema, target, WHERE)
-    )
-    if not isinstance(intercept, bool):
-        raise mistyped("intercept", WHERE, "True or False", intercept)
-    if intercept and not schema.has_intercept:
-        hint = "the moments were released without a column of ones; pass intercept=False."
-        raise rejection("intercept", WHERE, "False for this schema", intercept, hint)
-    if features is None:
-        groups = {schema.features[goal].group for goal in goals}
-        own = naming.own_features(schema)
-        chosen = [place for place in own if schema.features[place].group not in groups]
-        if not chosen:
-            rule = "a target that leaves features to explain it"
-            raise rejection("target", WHERE, rule, target)
-    else:
-        chosen = naming.places(schema, features, "features", WHERE)
-    both = ", ".join(schema.names[place] for place in chosen if place in goals)
-    if both:
-        raise rejection("features", WHERE, "free of the target", both)
-    ridge = real(ridge, "ridge", WHERE, low=0)
-    l1 = real(l1, "l1", WHERE, low=0)
-    return Model(schema, tuple(chosen), tuple(goals), intercept, ridge, l1)
+def _chosen(moments: MomentsRelease, model: Model) -> str:
+    """Return what "auto" stands for: no repair wherever intervals can be put on the answer."""
+    plain = problem_for(moments, model, model.targets[0], moments.unbiased)
+    return "none" if swamped(plain) is None else fallback(moments.law)
 
 
 def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matrix) -> Problem:
-    """Return the linear algebra of one target.
+    """Return the linear algebra of one target, on the block of the moments that it uses.
 
     With an intercept the working coordinates are the cells t themselves, x = centre + width·t.
     Without one they are x/width = t + (centre/width)·1, so that the line passes through the origin
     of the columns' own units. A penalty α·b² on a coefficient is (α/width²)·β² on its cell's.
     """
-    schema = model.schema
-    places = (*((0,) if model.intercept else ()), *model.features, target)
-    centre, width = scales(schema, places)
-    transform = np.eye(schema.dimension)[list(places)]
-    size = len(places) - 1
+    used = model.used(target)
+    places = used if model.intercept else used[len(model.base) :]
+    centre, width = scales(model.schema, places)
+    transform = np.eye(len(used))[-len(places) :]
     readout = np.diag(width[-1] / width[:-1])
-    offset = np.zeros(size)
+    offset = np.zeros(len(places) - 1)
     if model.intercept:
         readout[0] -= width[-1] * centre[:-1] / width[:-1]
         offset[0] = centre[-1]
-    elif centre.any():
+    elif model.base:
         transform[:, 0] += centre / width
     penalty = model.ridge / width[:-1] ** 2
     if model.intercept:
         penalty[0] = 0.0
-    labels = tuple(schema.names[place] for place in places[:-1])
+    names = [model.schema.features[place].name for place in places]
     return Problem(
-        whole=whole,
-        law=moments.law,
+        whole=whole[np.ix_(used, used)],
+        law=marginal(moments.law, len(whole) - len(used)),
         transform=transform,
         penalty=penalty,
         readout=readout,
         offset=offset,
-        names=(INTERCEPT, *labels[1:]) if model.intercept else labels,
-        target=schema.names[target],
+        names=tuple(names[:-1]),
+        target=names[-1],
         count=moments.weight,
     )
 
 
-def scales(schema: Schema, places: Sequence[int]) -> tuple[Matrix, Matrix]:
-    """Return the centres and half-widths of features, as floats."""
-    chosen = [schema.features[place] for place in places]
-    centre = np.array([float(feature.centre) for feature in chosen])
-    return centre, np.array([float(feature.half_width) for feature in chosen])
-
-
-def _solved(model: Model, problems: list[Problem]) -> list[Solution]:
+def _solved(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:
     """Solve for all targets: the features' moments are the same, so they are factorised once."""
     if model.l1:
         return [_sparse(model, problem) for problem in problems]
-    grams = [problem.gram for problem in problems]
-    right = np.stack([gram[:-1, -1] for gram in grams], axis=1)
-    found = solve(grams[0][:-1, :-1] + np.diag(problems[0].penalty), right)
+    if estimate.method == "shrunk" and noise_scale(problems[0].law) and _isotropic(model):
+        return _shrunk(model, problems[0].law, estimate.unbiased)
+    right = np.stack([problem.gram[:-1, -1] for problem in problems], axis=1)
+    found = solve(problems[0].gram[:-1, :-1] + np.diag(problems[0].penalty), right)
     return [Solution(column, found.positive_definite) for column in found.coefficients.T]
+
+
+def _isotropic(model: Model) -> bool:
+    """Whether the working coordinates are cells, in which noise is even, without a penalty."""
+    return model.ridge == 0 and (model.intercept or not model.base)
+
+
+def _shrunk(model: Model, law: Law, unbiased: Matrix) -> list[Solution]:
+    """Weigh directions by what the noise leaves of them; the intercept is taken out first."""
+    sigma = noise_scale(law)
+    assert sigma is not None  # noqa: S101 - "shrunk" is for laws that have one
+    places = [*model.features, *model.targets]
+    moments = unbiased[np.ix_(places, places)]
+    if model.intercept:
+        with_ones = [0, *places]
+        moments = without_first(unbiased[np.ix_(with_ones, with_ones)])
+    slopes = filtered(moments, sigma, len(model.features))
+    if not model.intercept:
+        return [Solution(column, positive_definite=True) for column in slopes.T]
+    rows = max(float(unbiased[0, 0]), sigma)
+    sums = unbiased[0]
+    levels = (sums[list(model.targets)] - sums[list(model.features)] @ slopes) / rows
+    whole = np.vstack([levels, slopes])
+    return [Solution(column, positive_definite=True) for column in whole.T]
 
 
 def _sparse(model: Model, problem: Problem) -> Solution:
@@ -209,4 +174,4 @@ def _semidefinite(estimate: Repaired, model: Model, repair: str) -> Repaired:
         raise rejection("repair", WHERE, "one that leaves no negative eigenvalue", repair, hint)
     matrix = estimate.matrix.copy()
     matrix[corner] = floored(matrix[corner], 0.0)
-    return type(estimate)(matrix, "clipped", positive_definite=False)
+    return replace(estimate, matrix=matrix, method="clipped", positive_definite=False)

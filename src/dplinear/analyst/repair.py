@@ -1,7 +1,8 @@
 """From a noisy matrix to one that can be solved: what to do when noise made it indefinite.
 
 Sheffet 2015 (arXiv 1507.00056v1), section 6: techniques 1 and 4 for Gaussian noise, 3 and 6 for
-Wishart noise, and the alternatives of its footnote 6. All are free post-processing.
+Wishart noise, and the alternatives of its footnote 6; and shrinkage by the noise's known law. All
+are free post-processing. `benchmarks/repairs.py` measures them against each other.
 """
 
 import math
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dplinear.analyst.laws import InverseWishartLaw, Law, Matrix, SymmetricGaussian, WishartNoise
+from dplinear.analyst.shrinkage import cleaned_matrix, noise_scale
 from dplinear.arguments import choice
 
 DELTA = 1e-6
@@ -100,10 +102,21 @@ def floored(matrix: Matrix, floor: float) -> Matrix:
     return np.asarray((product + product.T) / 2)
 
 
+def shrunk(block: Block) -> Matrix:
+    """Return the matrix with its eigenvalues cleaned of noise, where the law allows that."""
+    sigma = noise_scale(block.law)
+    return block.positive if sigma is None else cleaned_matrix(block.unbiased, sigma)[0]
+
+
 def chosen(block: Block) -> str:
-    """Return the repair that "auto" stands for: none where the noise cannot have hidden a sign."""
+    """Return the repair that "auto" stands for: none unless noise swamps some direction."""
     least = float(np.linalg.eigvalsh(block.unbiased)[0])
-    return "none" if least > block.spread else "scaled"
+    return "none" if least > 2 * block.spread else fallback(block.law)
+
+
+def fallback(law: Law) -> str:
+    """Return the repair of a swamped matrix: shrinkage, where the noise is the same everywhere."""
+    return "released" if noise_scale(law) is None else "shrunk"
 
 
 METHODS: dict[str, Callable[[Block], Matrix]] = {
@@ -111,6 +124,7 @@ METHODS: dict[str, Callable[[Block], Matrix]] = {
     "released": released,
     "scaled": scaled,
     "clipped": clipped,
+    "shrunk": shrunk,
     "floor": lambda block: floored(block.unbiased, 1.0),
 }
 OPTIONS = ("auto", *METHODS)
@@ -123,6 +137,7 @@ class Repaired:
     matrix: Matrix
     method: str
     positive_definite: bool
+    unbiased: Matrix
 
 
 def repaired(  # noqa: PLR0913 - a release, and how to treat it
@@ -131,26 +146,24 @@ def repaired(  # noqa: PLR0913 - a release, and how to treat it
     method: str = "auto",
     *,
     used: Sequence[int] | None = None,
-    decisive: Sequence[int] | None = None,
     delta: float = DELTA,
     where: str = "gram",
 ) -> Repaired:
     """Return the estimate of G from a released matrix.
 
-    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all);
-    `decisive`, those that "auto" looks at (the used ones): a regression's features, since a target
-    that they explain well makes the whole block nearly singular, and harms nothing.
+    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all).
     Promises: d x d; the used block is repaired by itself, so that features outside a regression
     cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
     """
     choice(method, "repair", where, OPTIONS)
     places = range(len(values)) if used is None else used
     if method == "auto":
-        method = chosen(block_of(values, law, places if decisive is None else decisive, delta))
-    whole = np.array(law.unbiased(values))
+        method = chosen(block_of(values, law, places, delta))
+    unbiased = law.unbiased(values)
+    whole = np.array(unbiased)
     corner = np.ix_(places, places)
     whole[corner] = METHODS[method](block_of(values, law, places, delta))
-    return Repaired(whole, method, is_positive_definite(whole[corner]))
+    return Repaired(whole, method, is_positive_definite(whole[corner]), unbiased)
 
 
 def block_of(values: Matrix, law: Law, places: Sequence[int], delta: float = DELTA) -> Block:

@@ -5,6 +5,7 @@ read, once; measure; return. Whatever fails before the spend loses nothing.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -131,13 +132,13 @@ def _own_options(
     mechanism: type[Mechanism], options: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
     """Return the options that belong to the mechanism; refuse those that belong to nobody."""
-    fields = set(mechanism.__dataclass_fields__)
-    fields -= {"guarantee", "neighbours", "calibration"}
-    unknown = sorted(set(options) - fields - _READING)
+    names = {field.name for field in fields(mechanism)}
+    names -= {"guarantee", "neighbours", "calibration"}
+    unknown = sorted(set(options) - names - _READING)
     if unknown:
-        rule = "one of " + ", ".join(sorted(fields | _READING))
+        rule = "one of " + ", ".join(sorted(names | _READING))
         raise rejection("options", where, rule, ", ".join(unknown))
-    return {name: value for name, value in options.items() if name in fields}
+    return {name: value for name, value in options.items() if name in names}
 
 
 def _check_text(text: object, parameter: str, where: str) -> None:

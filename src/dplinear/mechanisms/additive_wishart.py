@@ -5,6 +5,7 @@ degrees of freedom; both are calibrated on the exact profile here (docs/theory.m
 Wishart").
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -36,7 +37,8 @@ class AdditiveWishart(Mechanism):
     """Positive-definite noise for a second-moment matrix.
 
     Requires: rows of norm at most B. `scale` is τ, by default the one with the least noise among
-    at most `most_degrees` degrees of freedom; a larger cap comes closer to Gaussian noise.
+    at most `most_degrees` degrees of freedom (by default 400·ε, or 10,000 if that is more); a
+    larger cap comes closer to Gaussian noise.
     Promises: `ApproxDP` as asked; the released matrix is positive definite. Numerics are idealised.
     Departs from the paper: exact degrees of freedom (883 for its 42,605 at ε=0.1, δ=1e-6, d=40) and
     a free scale; `calibration="paper"` has τ = B and the published degrees.
@@ -46,7 +48,7 @@ class AdditiveWishart(Mechanism):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     calibration: str = "exact"
     scale: float | None = None
-    most_degrees: int = calibrate.DEFAULT_MOST_DEGREES
+    most_degrees: int | None = None
     name: ClassVar[str] = "additive_wishart"
     numerics: ClassVar[str] = "idealised"
 
@@ -54,8 +56,9 @@ class AdditiveWishart(Mechanism):
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
         checks.calibration(self.calibration, _WHERE)
         checks.approximate(self.guarantee, _WHERE, "Wishart noise")
-        most = calibrate.MOST_DEGREES
-        arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
+        if self.most_degrees is not None:
+            most = calibrate.MOST_DEGREES
+            arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
         if self.scale is not None:
             arguments.positive(self.scale, "scale", _WHERE)
             if self.calibration == "paper":
@@ -67,11 +70,19 @@ class AdditiveWishart(Mechanism):
         d, bound = shape.dimension, checks.ceiling(shape.bound)
         if self.calibration == "paper":
             return self._published(shape, bound)
+        most = self._most_degrees() if self.most_degrees is None else self.most_degrees
         degrees, scale = calibrate.additive_wishart(
-            self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=self.most_degrees
+            self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=most
         )
         profile = self._profile(shape, degrees, scale)
         return PreparedWishart(shape, degrees, scale, checks.kept(self.guarantee, profile))
+
+    def _most_degrees(self) -> int:
+        # Far more degrees than ε bring the noise next to that of a Gaussian; below a few thousand
+        # they cost nothing.
+        guarantee = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        wanted = math.ceil(min(400 * guarantee.epsilon, calibrate.MOST_DEGREES))
+        return max(calibrate.DEFAULT_MOST_DEGREES, wanted)
 
     def _profile(self, shape: Shape, degrees: int, scale: float) -> profiles.AdditiveWishart:
         ratio = checks.ceiling((shape.bound / Fraction(scale)) ** 2)

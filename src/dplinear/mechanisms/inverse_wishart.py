@@ -3,6 +3,7 @@
 Sheffet 2015 (arXiv 1507.00056v1), Algorithm 3: M with M⁻¹ ~ Wishart((G + ψI)⁻¹, ν).
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,10 +75,10 @@ class InverseWishart(Mechanism):
         ready = plan.ready(degrees or shape.dimension)
         if degrees is not None:
             return PreparedInverse(shape, ready.account, plan, ready)
-        # The published constant keeps at least what it claims, whatever n turns out to be.
-        account = Account(asked, asked, None)
         if self.neighbours is Neighbours.ADD_REMOVE:
             account = Account(asked, None, None, (_UNPROVED,))
+        else:
+            account = Account(_kept_for_any_rows(asked), asked, None)
         return PreparedInverse(shape, account, plan, None)
 
     def _variant(self) -> Variant | None:
@@ -94,6 +95,18 @@ class InverseWishart(Mechanism):
                 self.degrees, "degrees", _WHERE, low=d + 2, high=most, hint=hint
             )
         return None if self.calibration == "paper" else max(2 * d, d + 4)
+
+
+def _kept_for_any_rows(asked: ApproxDP) -> ApproxDP:
+    """Return the guarantee, if the published constant keeps it whatever n turns out to be.
+
+    The proof is in docs/theory.md, "Releasing second moments"; for ε beyond that the theorem fails.
+    """
+    if asked.epsilon <= 41 * math.log(4 / asked.delta):
+        return asked
+    rule = "one with ε of at most 41·ln(4/δ), up to which the paper's theorem holds for every n"
+    hint = 'give the number of degrees, or use calibration="exact".'
+    raise arguments.rejection("guarantee", _WHERE, rule, asked, hint)
 
 
 @dataclass(frozen=True)

@@ -200,14 +200,17 @@ class LeastEigenvalue(Ready):
         return Setting(degrees, ridge, self.account, self._parameters(lower, fallback=fallback))
 
     def _most_degrees(self, floor: float) -> int:
-        """Return the most degrees of freedom that are private where H is nowhere below `floor`."""
+        """Return the most degrees of freedom that are private where H is nowhere below `floor`.
+
+        To a thousandth; a sound number in any case.
+        """
         low, high = self.degrees, self.variant.most
         if self.ridged.calibration == "paper":
             square = float(self.ridged.shape.bound**2)
             published = min(most_rows(self.rest, floor, square), high)
             return published if self._private(published, floor) else low
-        while high - low > max(0, low >> 20):
-            middle = min(2 * low, (low + high + 1) // 2)
+        while high - low > low >> 10:
+            middle = max(low + 1, math.isqrt(low * high))
             low, high = (middle, high) if self._private(middle, floor) else (low, middle - 1)
         return low
 

@@ -17,7 +17,7 @@ from dplinear import arguments
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.profiles.gaussian import Gaussian
-from dplinear.privacy.rounding import up
+from dplinear.privacy.rounding import ceiling, up
 
 
 def guarantees(parts: Sequence[Guarantee]) -> Guarantee:
@@ -162,7 +162,7 @@ class GDPFilter(Filter):
 
 def _sum(values: Iterable[float]) -> float:
     """Return the sum, exact until it is rounded up to a float."""
-    return up(float(sum(map(Fraction, values))), 1)
+    return ceiling(sum(map(Fraction, values), Fraction(0)))
 
 
 def _sum_of_squares(values: Iterable[float]) -> Fraction:

@@ -13,11 +13,15 @@ def up(value: float, ulps: int = 4) -> float:
 
 def multiple(value: float, times: int) -> float:
     """Return the least float that is not below `times`·`value`."""
-    exact = Fraction(value) * times
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return ceiling(Fraction(value) * times)
 
 
 def down(value: float, ulps: int = 4) -> float:
     """Return a float below `value` by `ulps` units in the last place (0 stays 0)."""
     return value - ulps * ULP * abs(value) if math.isfinite(value) else value
+
+
+def ceiling(exact: Fraction) -> float:
+    """Return the least float that is not below a fraction."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -1,0 +1,125 @@
+"""What all estimators share: their public arguments, the way through the gate, and cloning."""
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.moments import MomentsRelease
+from dplinear.arguments import mistyped
+from dplinear.curator.gate import read_guarantee, release_moments
+from dplinear.estimators.tables import Array, column_names, features_of, numbers
+from dplinear.ledger import Ledger
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.schema import Schema
+from dplinear.schema.columns import Numeric
+
+_FEWEST = 2
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator whose `fit` makes one release of second moments.
+
+    `moments_` is that release, `certificate_` what it promises. Subclasses take, in their own
+    constructors, the arguments named here.
+    """
+
+    epsilon: float | None
+    delta: float | None
+    guarantee: Guarantee | None
+    bounds: Any
+    row_norm: float | None
+    neighbours: str
+    mechanism: str
+    ledger: Ledger | None
+    dataset: str | None
+    moments_: MomentsRelease
+    n_features_in_: int
+
+    @property
+    def _where(self) -> str:
+        return type(self).__name__
+
+    def _check_guarantee(self) -> None:
+        """Raise over a wrong guarantee before any table is touched."""
+        read_guarantee(self._where, self.epsilon, self.delta, self.guarantee)
+
+    def _features(self, X: Any, *targets: Any) -> tuple[Array, list[str]]:  # noqa: ANN401
+        """Return the table of X and its columns' names, and remember what is public about it."""
+        table = features_of(X, self._where)
+        validate_data(self, X if hasattr(X, "shape") else table, *targets, skip_check_array=True)
+        given = getattr(self, "feature_names_in_", None)
+        return table, column_names(given, table.shape[1])
+
+    def _numbers(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return X as numbers, for a model that has been fitted."""
+        check_is_fitted(self)
+        table = features_of(X, self._where)
+        validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
+        declared = list(self.moments_.schema.declared.values())[: self.n_features_in_]
+        return numbers(table, [column for column in declared if isinstance(column, Numeric)])
+
+    def _release(self, table: Array, columns: dict[str, Any]) -> MomentsRelease:
+        """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
+        self.moments_ = release_moments(
+            table,
+            Schema(columns, row_norm=self.row_norm),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            guarantee=self.guarantee,
+            neighbours=self.neighbours,
+            mechanism=self.mechanism,
+            ledger=self.ledger,
+            dataset=self.dataset,
+        )
+        self.certificate_ = self.moments_.certificate
+        return self._usable(self.moments_)
+
+    def _usable(self, moments: MomentsRelease) -> MomentsRelease:
+        """Return moments that can be analysed even where noise hides that there are rows at all.
+
+        A search over many fits must not break off because of one draw of the noise.
+        """
+        known = moments.rows is not None and moments.schema.row_norm is None
+        total = moments.weight if known else float(moments.unbiased[0, 0])
+        if total >= _FEWEST:
+            return moments
+        warnings.warn(
+            f"{self._where}: the noise is larger than the table, so the model says nothing.\n\n"
+            "Hint: use more rows, fewer columns, tighter bounds or a larger epsilon.",
+            stacklevel=4,
+        )
+        schema = Schema({name: _ends(what) for name, what in moments.schema.declared.items()})
+        return replace(moments, schema=schema, rows=_FEWEST)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
+        tags = super().__sklearn_tags__()
+        # Cells that hold no number are missing, whatever they hold, since an error would tell.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn copies arguments in depth; a copy of a ledger would have a budget of its own.
+        bare = copy.copy(self)
+        bare.ledger = None
+        twin: Self = super(PrivateEstimator, bare).__sklearn_clone__()
+        twin.ledger = self.ledger
+        return twin
+
+
+def _ends(column: object) -> tuple[Any, Any]:
+    assert isinstance(column, Numeric)  # noqa: S101 - estimators declare nothing else
+    return column.low, column.high
+
+
+def check_flag(value: object, parameter: str, where: str) -> bool:
+    """Return a truth value, if it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise mistyped(parameter, where, "True or False", value)
+    return bool(value)

@@ -1,0 +1,108 @@
+"""Private principal components for scikit-learn, from released moments."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dplinear.analyst.laws import Matrix
+from dplinear.arguments import integer, rejection
+from dplinear.estimators.base import PrivateEstimator
+from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.tables import Array
+from dplinear.ledger import Ledger
+from dplinear.privacy.guarantees import Guarantee
+
+
+class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
+    """Principal components under differential privacy.
+
+    Requires: public `bounds` for the columns (a pair for all, or one for each); values outside are
+    clamped, missing ones are the middle. `n_components` is at most the number of columns, which it
+    is by default. The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with
+    both set to None, between tables that are `neighbours`. Options: docs/estimators.md.
+    Promises: what scikit-learn's PCA finds, but for the noise. After `fit`: `components_` (the
+    largest entry of each positive), `explained_variance_`, `explained_variance_ratio_`, `mean_`,
+    `n_components_`, `moments_`, `certificate_`.
+    """
+
+    components_: Matrix
+    mean_: Matrix
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        n_components: int | None = None,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        bounds: Any = None,  # noqa: ANN401
+        row_norm: float | None = None,
+        neighbours: str = "add_remove",
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        mechanism: str = "analyze_gauss",
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.row_norm = row_norm
+        self.neighbours = neighbours
+        self.ledger = ledger
+        self.dataset = dataset
+        self.mechanism = mechanism
+        self.guarantee = guarantee
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+        """Release the second moments of X, once, and find their principal components.
+
+        Requires: `bounds`; without them this raises before it looks at X.
+        Promises: the guarantee, whatever the cells hold; each call spends it again.
+        """
+        bounds = read_bounds(self.bounds, "bounds", self._where)
+        if self.n_components is not None:
+            integer(self.n_components, "n_components", self._where, low=1)
+        self._check_guarantee()
+        features, names = self._features(X)
+        count = self._count(features)
+        moments = self._release(features, for_columns(bounds, names, "bounds", self._where))
+        found = moments.pca(count, names)
+        self.n_components_ = count
+        self.components_ = found.components
+        self.explained_variance_ = found.explained_variance
+        self.explained_variance_ratio_ = found.explained_variance_ratio
+        self.mean_ = np.array(found.mean.values)
+        return self
+
+    def _count(self, features: Array) -> int:
+        columns = int(features.shape[1])
+        count = columns if self.n_components is None else int(self.n_components)
+        if count > columns:
+            rule = f"at most {columns}, the number of columns"
+            raise rejection("n_components", self._where, rule, count)
+        return count
+
+    def transform(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the coordinates of rows along the components.
+
+        Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
+        """
+        with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
+            return np.asarray((self._numbers(X) - self.mean_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the rows that have these coordinates, in the columns' own units."""
+        check_is_fitted(self)
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_components_:
+            rule = f"a table of {self.n_components_} column(s), one for each component"
+            shown = f"{rows.ndim} dimension(s) {rows.shape[1:]}"
+            raise rejection("X", f"{self._where}.inverse_transform", rule, shown)
+        return np.asarray(rows @ self.components_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many names scikit-learn makes for what `transform` returns."""
+        return int(self.components_.shape[0])

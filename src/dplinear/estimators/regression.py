@@ -1,0 +1,167 @@
+"""Private linear models for scikit-learn: least squares, ridge and lasso on released moments."""
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from dplinear.analyst.fit import Fit, Fits
+from dplinear.analyst.laws import Matrix
+from dplinear.arguments import real
+from dplinear.estimators.base import PrivateEstimator, check_flag
+from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.tables import joined, target_names, targets_of
+from dplinear.ledger import Ledger
+from dplinear.privacy.guarantees import Guarantee
+
+
+class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
+    """A linear model of one target or several, fitted to one release of all columns' moments."""
+
+    target_bounds: Any
+    fit_intercept: bool
+    fit_result_: Fit | Fits
+    coef_: Matrix
+    intercept_: Matrix | float
+
+    def _penalties(self) -> tuple[float, float]:
+        """Return `ridge` and `l1`, as `MomentsRelease.regress` takes them."""
+        return 0.0, 0.0
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+        """Release the second moments of X and y, once, and fit the model to them.
+
+        Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
+        Promises: the guarantee, whatever the cells hold; each call spends it again.
+        """
+        bounds = read_bounds(self.bounds, "bounds", self._where)
+        target_bounds = read_bounds(self.target_bounds, "target_bounds", self._where)
+        intercept = check_flag(self.fit_intercept, "fit_intercept", self._where)
+        ridge, l1 = self._penalties()
+        self._check_guarantee()
+        features, names = self._features(X, y)
+        targets = targets_of(y, len(features), self._where)
+        goals = target_names(names, targets)
+        columns = for_columns(bounds, names, "bounds", self._where)
+        columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
+        moments = self._release(joined(features, targets), columns)
+        model = partial(moments.regress, features=names, ridge=ridge, l1=l1, intercept=intercept)
+        self._keep(model(goals[0]) if targets.ndim == 1 else model(goals))
+        return self
+
+    def _keep(self, result: Fit | Fits) -> None:
+        self.fit_result_ = result
+        if isinstance(result, Fits):
+            self.coef_, self.intercept_ = result.coefficients, result.intercepts
+        else:
+            self.coef_, self.intercept_ = np.array(result.coefficients.values), result.intercept
+
+    def predict(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the predicted targets.
+
+        Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
+        """
+        with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
+            return np.asarray(self._numbers(X) @ self.coef_.T + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on the small tables that scikit-learn tries
+        return tags
+
+
+class PrivateLinearRegression(_PrivateRegressor):
+    """Least squares under differential privacy.
+
+    Requires: public `bounds` for the columns of X (a pair for all, or one for each) and
+    `target_bounds` for y; values outside are clamped, missing ones are the middle. The guarantee is
+    `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
+    that are `neighbours`. Options: docs/estimators.md.
+    Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
+    `intercept_`, `fit_result_`, `moments_`, `certificate_`.
+    """
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        bounds: Any = None,  # noqa: ANN401
+        target_bounds: Any = None,  # noqa: ANN401
+        row_norm: float | None = None,
+        neighbours: str = "add_remove",
+        fit_intercept: bool = True,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        mechanism: str = "analyze_gauss",
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.row_norm = row_norm
+        self.neighbours = neighbours
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.mechanism = mechanism
+        self.guarantee = guarantee
+
+
+class _Penalised(_PrivateRegressor):
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        alpha: float = 1.0,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        bounds: Any = None,  # noqa: ANN401
+        target_bounds: Any = None,  # noqa: ANN401
+        row_norm: float | None = None,
+        neighbours: str = "add_remove",
+        fit_intercept: bool = True,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        mechanism: str = "analyze_gauss",
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.row_norm = row_norm
+        self.neighbours = neighbours
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.mechanism = mechanism
+        self.guarantee = guarantee
+
+    def _alpha(self) -> float:
+        return real(self.alpha, "alpha", self._where, low=0)
+
+
+class PrivateRidge(_Penalised):
+    """Least squares with a squared penalty, under differential privacy.
+
+    Minimises ‖y − Xb − b0‖² + alpha·‖b‖², as scikit-learn's Ridge does. All other arguments,
+    requirements and promises are those of `PrivateLinearRegression`.
+    """
+
+    def _penalties(self) -> tuple[float, float]:
+        return self._alpha(), 0.0
+
+
+class PrivateLasso(_Penalised):
+    """Least squares with an absolute penalty, under differential privacy.
+
+    Minimises ‖y − Xb − b0‖²/(2n) + alpha·‖b‖₁, as scikit-learn's Lasso does, n the number of rows
+    where that is public and otherwise its private estimate. All other arguments, requirements and
+    promises are those of `PrivateLinearRegression`.
+    """
+
+    def _penalties(self) -> tuple[float, float]:
+        return 0.0, self._alpha()

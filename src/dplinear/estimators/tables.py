@@ -1,0 +1,118 @@
+"""X and y as one table for the gate, and X as numbers for predictions.
+
+Promises, for every function here: what raises depends on public facts only (the kind of container,
+its dtype, its columns, whether X and y are equally long), and no message quotes a cell or a count
+of rows. scikit-learn's own array checks do both, so they are not used.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from dplinear.analyst.laws import Matrix
+from dplinear.arguments import mistyped, rejection
+from dplinear.schema import INTERCEPT
+from dplinear.schema.cells import numbers_of
+from dplinear.schema.columns import Numeric
+
+Array = npt.NDArray[Any]
+
+_NUMBERS = "biuf"
+_READABLE = "biufOSU"
+
+
+def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-learn users pass
+    """Return X as an array of two dimensions, its cells as they are."""
+    table = _array(X, "X", where)
+    if table.ndim != 2:
+        hint = (
+            "Reshape your data: X.reshape(-1, 1) is a table of one column, X.reshape(1, -1) of one "
+            "row. Lists need rows of one length."
+        )
+        rule = "a table of two dimensions"
+        raise rejection("X", where, rule, f"{table.ndim} dimension(s)", hint)
+    if not table.shape[1]:
+        raise rejection("X", where, "a table with at least one column", "0 feature(s)")
+    return table
+
+
+def targets_of(y: Any, rows: int, where: str) -> Array:  # noqa: ANN401
+    """Return y as an array of one or two dimensions, as long as X.
+
+    That X and y differ in length is a slip of the program that cut them, not a fact about anybody
+    in them, so it may raise; the lengths themselves stay unsaid.
+    """
+    targets = _array(y, "y", where)
+    if targets.ndim not in {1, 2}:
+        rule = "of one dimension, or of two with a column for each target"
+        raise rejection("y", where, rule, f"{targets.ndim} dimension(s)")
+    if targets.ndim == 2 and not targets.shape[1]:
+        raise rejection("y", where, "of at least one column", "none")
+    if len(targets) != rows:
+        raise rejection("y", where, "as long as X", "another number of rows")
+    return targets
+
+
+def joined(features: Array, targets: Array) -> Array:
+    """Return one table: the features, then the targets, masks kept."""
+    parts = [features, targets]
+    if any(part.dtype.kind not in _NUMBERS for part in parts):
+        parts = [part.astype(object) for part in parts]
+    masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+    stack = np.ma.column_stack if masked else np.column_stack
+    return np.asanyarray(stack(parts))
+
+
+def numbers(table: Array, columns: Iterable[Numeric]) -> Matrix:
+    """Return the cells as numbers, read as `fit` reads them, but never clamped.
+
+    Promises: a cell without a number becomes the middle of its column's bounds, as in `fit`.
+    """
+    read = np.empty(table.shape)
+    with np.errstate(all="ignore"):
+        for place, column in enumerate(columns):
+            cells = numbers_of(column, table[:, place])
+            read[:, place] = np.where(np.isnan(cells), float(column.missing), cells)
+    return read
+
+
+def column_names(given: Sequence[Any] | None, count: int) -> list[str]:
+    """Return the frame's own names where a schema can have them all, otherwise x0, x1, …."""
+    names = [] if given is None else [str(name) for name in given]
+    fit = [name for name in names if name.strip() and name.isprintable() and name != INTERCEPT]
+    if len(set(fit)) == count:
+        return names
+    return [f"x{place}" for place in range(count)]
+
+
+def target_names(features: Sequence[str], targets: Array) -> list[str]:
+    """Return y, or y0, y1, …, none of them the name of a feature."""
+    names = ["y"] if targets.ndim == 1 else [f"y{place}" for place in range(targets.shape[1])]
+    while set(names) & set(features):
+        names = [f"target {name}" for name in names]
+    return names
+
+
+def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
+    """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
+    if sparse.issparse(values):
+        rule = "dense: sparse input is not supported"
+        raise mistyped(parameter, where, rule, type(values), "pass values.toarray().")
+    if isinstance(values, np.ndarray):
+        return _readable(values, parameter, where)
+    # A list's dtype would be chosen by its cells: one complex number makes all of them complex.
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    if array.dtype.kind not in _READABLE and array.dtype.kind != "c":
+        array = array.astype(object)  # a frame's dtypes, too, may follow its cells
+    return _readable(array, parameter, where)
+
+
+def _readable(array: Array, parameter: str, where: str) -> Array:
+    if array.dtype.kind in _READABLE:
+        return array if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
+    rule = "of real numbers, of text or of objects"
+    hint = "Complex data not supported." if array.dtype.kind == "c" else ""
+    raise rejection(parameter, where, rule, f"dtype {array.dtype}", hint)

@@ -1,0 +1,196 @@
+"""The gate: what is checked, in which order, and what is written on the certificate."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dplinear.analyst.laws import SketchLaw
+from dplinear.curator import Schema, release_moments, release_sketch
+from dplinear.ledger import Request, tally
+from dplinear.mechanisms import MECHANISMS
+from dplinear.noise import simulation
+from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
+
+SCHEMA = Schema(x=(-1, 1), y=(0, 10))
+ROWS = np.column_stack([np.linspace(-1, 1, 500), np.linspace(0, 10, 500) ** 2 / 10])
+TABLE = pa.table({"x": ROWS[:, 0], "y": ROWS[:, 1]})
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+
+
+class Book:
+    """A ledger that remembers what it was told, and may refuse."""
+
+    def __init__(self, *, refuse: bool = False) -> None:
+        self.requests: list[Request] = []
+        self.refuse = refuse
+
+    def spend(self, request: Request) -> None:
+        if self.refuse:
+            raise PermissionError("the budget is spent")
+        self.requests.append(request)
+
+
+class Watched:
+    """A table that knows whether its rows were asked for."""
+
+    def __init__(self) -> None:
+        self.read = False
+
+    def __arrow_c_stream__(self, requested: object = None) -> object:
+        def batches() -> Any:
+            self.read = True
+            yield from TABLE.to_batches()
+
+        reader = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
+        return reader.__arrow_c_stream__(requested)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+def test_every_mechanism_passes_and_says_what_it_promises(mechanism: str, neighbours: str) -> None:
+    book = Book()
+    release = release_moments(
+        TABLE,
+        SCHEMA,
+        **BUDGET,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        ledger=book,
+        dataset="lines",
+        request="first",
+    )
+    certificate = release.certificate
+    assert release.values.shape == (3, 3)
+    assert (release.values == release.values.T).all()
+    assert release.rows == (500 if neighbours == "replace" else None)
+    assert certificate.mechanism == mechanism
+    assert certificate.asked == certificate.holds == ApproxDP(1.0, 1e-6)
+    assert certificate.neighbours is Neighbours(neighbours)
+    assert certificate.numerics == ("exact" if mechanism == "analyze_gauss" else "idealised")
+    assert not certificate.simulated
+    assert (certificate.request, certificate.dataset) == ("first", "lines")
+    assert dict(certificate.curve)[1.0] <= 1e-6
+    assert not any("nobody counts" in note for note in certificate.notes)
+    (spent,) = book.requests
+    assert spent.guarantee == certificate.holds
+    assert (spent.request, spent.dataset, spent.mechanism) == ("first", "lines", mechanism)
+
+
+def test_a_refused_spend_reads_nothing() -> None:
+    watched = Watched()
+    with pytest.raises(PermissionError, match="the budget is spent"):
+        release_moments(watched, SCHEMA, **BUDGET, ledger=Book(refuse=True))
+    assert not watched.read
+    release_moments(watched, SCHEMA, **BUDGET, ledger=Book())
+    assert watched.read
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "sentence"),
+    [
+        (TABLE, {}, "epsilon' parameter of release_moments must be given"),
+        (TABLE, {"epsilon": 1.0}, "never pure: ask for ApproxDP"),
+        (TABLE, {"guarantee": PureDP(1.0)}, "never pure"),
+        (TABLE, {"guarantee": GDP(1.0)}, "not μ-GDP"),
+        (TABLE, {"guarantee": 1.0}, "a guarantee such as ZCDP"),
+        (TABLE, {"guarantee": ZCDP(1.0), "epsilon": 1.0}, "left out where epsilon or delta"),
+        (TABLE, {"epsilon": -1.0, "delta": 1e-6}, "epsilon' parameter of ApproxDP"),
+        (TABLE, {"epsilon": 1.0, "delta": 2}, "delta' parameter of ApproxDP"),
+        (TABLE, BUDGET | {"neighbours": "element"}, "neighbours"),
+        (TABLE, BUDGET | {"mechanism": "magic"}, "mechanism"),
+        (TABLE, BUDGET | {"calibration": "loose"}, "calibration"),
+        (TABLE, BUDGET | {"rows": 5}, "options' parameter of release_moments must be one of"),
+        (TABLE, BUDGET | {"dataset": ""}, "dataset"),
+        (TABLE, BUDGET | {"request": 7}, "request"),
+        (TABLE, BUDGET | {"threads": 0}, "threads"),
+        (TABLE.drop_columns(["y"]), BUDGET, "y"),
+        (object(), BUDGET, "data"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_spent(
+    data: Any, arguments: dict[str, Any], sentence: str
+) -> None:
+    book = Book()
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        release_moments(data, SCHEMA, ledger=book, **arguments)
+    assert not book.requests
+
+
+def test_schemas_and_ledgers_must_be_what_they_say() -> None:
+    with pytest.raises(TypeError, match="a Schema"):
+        release_moments(TABLE, {"x": (0, 1)}, **BUDGET)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="method `spend`"):
+        release_moments(TABLE, SCHEMA, **BUDGET, ledger="budget")  # type: ignore[arg-type]
+
+
+def test_without_a_ledger_the_certificate_says_that_nobody_counts() -> None:
+    with tally() as spent:
+        release = release_moments(TABLE, SCHEMA, **BUDGET)
+    assert any("nobody counts" in note for note in release.certificate.notes)
+    assert len(spent) == 1
+    assert spent.total() == ApproxDP(1.0, 1e-6)
+
+
+def test_seeded_noise_repeats_itself_and_taints_the_certificate() -> None:
+    with simulation.door(3):
+        first = release_moments(TABLE, SCHEMA, **BUDGET)
+        second = release_moments(TABLE, SCHEMA, **BUDGET)
+    assert (first.values == second.values).all()
+    assert first.certificate == second.certificate
+    assert first.certificate.simulated
+    assert "SIMULATED" in str(first.certificate)
+    assert (release_moments(TABLE, SCHEMA, **BUDGET).values != first.values).any()
+
+
+@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+def test_an_empty_table_is_a_table(mechanism: str) -> None:
+    for rows in (TABLE.slice(0, 0), TABLE.slice(0, 1)):
+        release = release_moments(rows, SCHEMA, **BUDGET, mechanism=mechanism)
+        assert np.isfinite(release.values).all()
+        assert release.regress("y").target == "y"
+
+
+@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+def test_published_constants_come_with_what_they_really_promise(mechanism: str) -> None:
+    budget: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6}
+    release = release_moments(
+        TABLE, SCHEMA, **budget, mechanism=mechanism, calibration="paper", neighbours="replace"
+    )
+    held = release.certificate.holds
+    assert isinstance(held, ApproxDP)
+    assert held.delta == 1e-6
+    assert held.epsilon != 0.5
+    assert release.certificate.asked == ApproxDP(0.5, 1e-6)
+    assert release.certificate.calibration == "paper"
+
+
+def test_the_paper_lets_the_private_number_of_rows_into_the_noise() -> None:
+    with tally() as spent:
+        release = release_moments(
+            TABLE, SCHEMA, **BUDGET, mechanism="inverse_wishart", calibration="paper"
+        )
+    assert release.certificate.holds is None
+    assert "no formal guarantee" in str(release.certificate)
+    assert spent.requests[0].guarantee is None
+
+
+def test_a_sketch_is_least_squares_on_its_own_rows() -> None:
+    release = release_sketch(TABLE, SCHEMA, epsilon=2.0, delta=1e-6, rows=50)
+    assert release.values.shape == (50, 3)
+    fit = release.regress("y", ["x"])
+    solved = np.linalg.lstsq(release.values[:, :2], release.values[:, 2], rcond=None)[0]
+    # The cells of y are (y − 5)/5.
+    assert fit.intercept == pytest.approx(5 + 5 * solved[0])
+    assert fit["x"] == pytest.approx(5 * solved[1])
+
+
+def test_part_of_the_budget_may_go_to_the_least_eigenvalue() -> None:
+    many = pa.concat_tables([TABLE] * 2000)
+    plain = release_moments(many, SCHEMA, **BUDGET, mechanism="sketch")
+    asked = release_moments(many, SCHEMA, **BUDGET, mechanism="sketch", least_eigenvalue_share=0.1)
+    assert isinstance(asked.law, SketchLaw)
+    assert isinstance(plain.law, SketchLaw)
+    assert asked.law.ridge < plain.law.ridge
+    assert asked.certificate.holds == ApproxDP(1.0, 1e-6)

@@ -1,0 +1,306 @@
+"""What fit may look at, and when; what errors may say; who is told of a spend."""
+
+import pickle
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from dplinear.curator.gram import Accumulator
+from dplinear.estimators import PrivateLasso, PrivateLinearRegression, PrivatePCA, PrivateRidge
+from dplinear.ledger import Request, tally
+from dplinear.noise import simulation
+from dplinear.privacy.guarantees import ZCDP, ApproxDP
+
+from .faces import ALL, REGRESSORS, face, table
+
+
+class TouchedError(Exception):
+    pass
+
+
+class Untouchable:
+    """A table that raises whatever is done with it."""
+
+    def __getattribute__(self, name: str) -> NoReturn:
+        raise TouchedError(name)
+
+    def _touch(self, *_: object) -> NoReturn:
+        raise TouchedError
+
+    __len__ = __iter__ = __getitem__ = __array__ = __str__ = __repr__ = __bool__ = _touch
+
+
+class RefusedError(Exception):
+    pass
+
+
+class Purse:
+    """A ledger in memory, with room for so many spends."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.requests: list[Request] = []
+
+    def spend(self, request: Request) -> None:
+        if len(self.requests) == self.room:
+            raise RefusedError
+        self.requests.append(request)
+
+
+WRONG: list[tuple[Any, dict[str, Any]]] = [
+    (kind, {"bounds": bounds})
+    for kind in ALL
+    for bounds in (None, 3, "wide", (), (1, 1), (2, 1), (0, np.nan), (0, 1, 2), [(0, 1), 3])
+]
+WRONG += [(kind, {"target_bounds": None}) for kind in REGRESSORS]
+WRONG += [(kind, {"target_bounds": (5, -5)}) for kind in REGRESSORS]
+WRONG += [(kind, {"fit_intercept": "yes"}) for kind in REGRESSORS]
+WRONG += [(kind, {"epsilon": value}) for kind in ALL for value in (-1, None, "much")]
+WRONG += [(kind, {"delta": 2}) for kind in ALL]
+WRONG += [(kind, {"guarantee": ZCDP(0.1)}) for kind in ALL]
+WRONG += [(kind, {"alpha": value}) for kind in (PrivateRidge, PrivateLasso) for value in (-1, "a")]
+WRONG += [(PrivatePCA, {"n_components": value}) for value in (0, 1.5, "mle")]
+
+
+@pytest.mark.parametrize(("kind", "arguments"), WRONG)
+def test_wrong_arguments_raise_before_the_table_is_touched(kind: Any, arguments: Any) -> None:
+    estimator = face(kind, **arguments)
+    sentence = f"parameter of ({kind.__name__}|ApproxDP) must be"
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        estimator.fit(Untouchable(), Untouchable())
+
+
+def test_the_untouchable_table_is_touched_once_the_arguments_are_right() -> None:
+    for kind in ALL:
+        with pytest.raises(TouchedError):
+            face(kind).fit(Untouchable(), Untouchable())
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each block that the pass reads."""
+    seen: list[int] = []
+    update = Accumulator.update_array
+
+    def watched(self: Accumulator, block: Any) -> None:
+        seen.append(len(block))
+        update(self, block)
+
+    monkeypatch.setattr(Accumulator, "update_array", watched)
+    return seen
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mechanism": "magic"},
+        {"neighbours": "nobody"},
+        {"row_norm": -1},
+        {"ledger": "budget.db", "dataset": 3},
+        {"bounds": [(-1, 1)] * 2},
+    ],
+)
+def test_what_the_gate_refuses_is_neither_spent_nor_read(
+    kind: Any, arguments: Any, reads: list[int]
+) -> None:
+    with tally() as spent, pytest.raises((TypeError, ValueError), match="parameter of"):
+        face(kind, **arguments).fit(*table())
+    assert len(spent) == 0
+    assert reads == []
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_ledger_that_refuses_stops_the_pass(kind: Any, reads: list[int]) -> None:
+    purse = Purse(1)
+    estimator = face(kind, ledger=purse, dataset="visits")
+    estimator.fit(*table())
+    assert [request.dataset for request in purse.requests] == ["visits"]
+    assert sum(reads) == 400
+    reads.clear()
+    other = clone(estimator)
+    with tally() as spent, pytest.raises(RefusedError):
+        other.fit(*table())
+    assert reads == []
+    assert len(spent) == 0
+    assert not hasattr(other, "moments_")
+
+
+def test_every_clone_spends_from_the_same_ledger() -> None:
+    purse = Purse(100)
+    pipeline = make_pipeline(
+        PrivatePCA(2, bounds=(-1, 1), ledger=purse), face(PrivateRidge, epsilon=5, ledger=purse)
+    )
+    search = GridSearchCV(pipeline, {"privateridge__alpha": [0.1, 1.0]}, cv=3)
+    with tally() as spent:
+        search.fit(*table())
+    assert len(spent) == len(purse.requests) == 2 * (2 * 3 + 1)
+    assert clone(pipeline)[0].ledger is purse
+
+
+def test_a_search_costs_every_fit() -> None:
+    search = GridSearchCV(face(PrivateRidge), {"alpha": [0.1, 1.0, 10.0]}, cv=4)
+    with tally() as spent:
+        search.fit(*table())
+    assert len(spent) == 3 * 4 + 1
+    assert str(spent).startswith("13 releases")
+    total = spent.total()
+    assert isinstance(total, ApproxDP)
+    assert total.epsilon > search.best_estimator_.certificate_.holds.epsilon
+
+
+def observed(estimator: Any, X: Any, y: Any) -> tuple[Any, ...]:
+    """Return all that a fit shows besides numbers: shapes, types, names and messages."""
+    with warnings.catch_warnings(record=True) as caught, simulation.door(0):
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(X, y)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must be the same
+            return type(error), str(error)
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    shapes = {name: (type(value), np.shape(value)) for name, value in fitted.items()}
+    return shapes, sorted(str(warning.message) for warning in caught)
+
+
+CELLS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0]
+TIME = np.datetime64(1, "s")
+OBJECTS = [*CELLS, None, "12", "twelve", b"3", {"a": 1}, [1, 2], 3 + 4j, 10**400, TIME]
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("cell", CELLS)
+def test_neighbours_of_floats_look_the_same(kind: Any, cell: float) -> None:
+    X, y = table()
+    spoilt, target = X.copy(), y.copy()
+    spoilt[3], target[3] = cell, cell
+    wanted = observed(face(kind), X, y)
+    assert observed(face(kind), spoilt, target) == wanted
+    assert observed(face(kind), np.vstack([X, spoilt[3]]), np.append(y, cell)) == wanted
+    assert "coef_" in wanted[0] or "components_" in wanted[0]
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("cell", OBJECTS, ids=repr)
+@pytest.mark.parametrize("listed", [False, True])
+def test_neighbours_of_objects_and_lists_look_the_same(kind: Any, cell: Any, listed: bool) -> None:
+    X, y = (part.astype(object) for part in table(60))
+    spoilt, target = X.copy(), y.copy()
+    spoilt[3, 1] = target[3] = cell
+    tables = [(X, y), (spoilt, target)]
+    if listed:
+        tables = [(rows.tolist(), aims.tolist()) for rows, aims in tables]
+    wanted, found = (observed(face(kind), *pair) for pair in tables)
+    assert found == wanted
+    assert "coef_" in wanted[0] or "components_" in wanted[0]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_empty_and_constant_tables_are_fitted(kind: Any) -> None:
+    shapes = observed(face(kind), *table())[0]
+    for X, y in ((np.empty((0, 3)), np.empty(0)), (np.ones((50, 3)), np.ones(50))):
+        assert observed(face(kind), X, y)[0] == shapes
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize(
+    ("rows", "neighbours", "row_norm"),
+    [(0, "add_remove", None), (0, "add_remove", 1.5), (3, "replace", 1.5), (3, "replace", None)],
+)
+def test_noise_larger_than_the_table_is_said_and_gives_numbers(
+    kind: Any, rows: int, neighbours: str, row_norm: float | None
+) -> None:
+    X, y = table(rows)
+    said = []
+    for seed in range(4):
+        with warnings.catch_warnings(record=True) as caught, simulation.door(seed):
+            warnings.simplefilter("always")
+            model = face(kind, neighbours=neighbours, row_norm=row_norm).fit(X, y)
+        public = neighbours == "replace" and row_norm is None
+        hidden = not public and bool(model.moments_.unbiased[0, 0] < 2)
+        assert len(caught) == hidden
+        assert all(f"{kind.__name__}: the noise is larger" in str(one.message) for one in caught)
+        assert np.isfinite(model.coef_ if kind in REGRESSORS else model.components_).all()
+        said.append(hidden)
+    assert any(said) != public
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_errors_quote_no_cell_and_no_number_of_rows(kind: Any) -> None:
+    secret = 123.456
+    X, y = np.full((777, 3), secret), np.full(777, secret)
+    wrong: list[tuple[Any, Any]] = [
+        (X[:, 0], y),
+        (X[:, :, None], y),
+        (X[:, :0], y),
+        (X.astype(complex), y),
+        (X.astype("datetime64[s]"), y),
+        (sparse.csr_array(X), y),
+        ([[secret], [secret, 1.0]], [secret, secret]),
+    ]
+    if kind in REGRESSORS:
+        wrong += [(X, y[:-1]), (X, X[:, :, None]), (X, y.astype(complex)), (X, secret)]
+        wrong += [(X, X[:, :0]), (X, sparse.csr_array(X))]
+    for features, targets in wrong:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            face(kind).fit(features, targets)
+        assert str(caught.value).startswith(f"The '{'X' if features is not X else 'y'}' parameter")
+        for word in ("123", "456", "77"):
+            assert word not in str(caught.value)
+
+
+def test_sparse_tables_are_refused_by_their_type() -> None:
+    X, y = table()
+    model = face(PrivateRidge).fit(X, y)
+    for call in (model.predict, lambda rows: model.fit(rows, y)):
+        with pytest.raises(TypeError, match="sparse input is not supported"):
+            call(sparse.csr_array(X))
+
+
+def test_a_masked_cell_is_missing() -> None:
+    X, y = table(50)
+    hidden = np.ma.array(X, mask=False)
+    hidden[7, 1] = np.ma.masked
+    spoilt = X.copy()
+    spoilt[7, 1] = np.nan
+    with simulation.door(0):
+        first = face(PrivateLinearRegression).fit(hidden, y)
+        second = face(PrivateLinearRegression).fit(spoilt, y)
+    np.testing.assert_array_equal(first.moments_.values, second.moments_.values)
+    np.testing.assert_array_equal(first.predict(hidden), first.predict(spoilt))
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_text_is_read_as_the_numbers_it_writes(spoilt: bool) -> None:
+    X, y = table(60)
+    text, aims = X.astype(str), y.astype(str)
+    written = np.char.encode(text)
+    if spoilt:
+        X[3, 1], text[3, 1], written[3, 1] = np.nan, "\xff", b"\xff"
+    pairs = [(X, y), (text, y), (written, y), (text, aims), (written, aims), (X, aims)]
+    with simulation.door(0):
+        models = [face(PrivateRidge).fit(*pair) for pair in pairs]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.moments_.values, models[0].moments_.values)
+
+
+def test_other_guarantees_take_the_place_of_epsilon_and_delta() -> None:
+    model = face(PrivateRidge, epsilon=None, delta=None, guarantee=ZCDP(0.5)).fit(*table())
+    assert model.certificate_.holds == ZCDP(0.5)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_fits_differ_without_the_door_and_survive_pickling(kind: Any) -> None:
+    X, y = table()
+    one, two = face(kind).fit(X, y), face(kind).fit(X, y)
+    assert not np.array_equal(one.moments_.values, two.moments_.values)
+    assert not one.certificate_.simulated
+    loaded = pickle.loads(pickle.dumps(one))  # noqa: S301 - our own
+    np.testing.assert_array_equal(loaded.moments_.values, one.moments_.values)
+    method = "predict" if kind in REGRESSORS else "transform"
+    np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(one, method)(X))
