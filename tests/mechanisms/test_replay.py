@@ -21,7 +21,7 @@ from dplinear.mechanisms import (
     Shape,
     Statistic,
     analyze_gauss,
-    checks,
+    ridged,
 )
 from dplinear.mechanisms.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
 from dplinear.noise import simulation
@@ -118,8 +118,8 @@ def test_too_little_noise_off_the_diagonal_is_caught() -> None:
 
 
 def test_a_ridge_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = checks.ceiling
-    monkeypatch.setattr(checks, "ceiling", lambda exact: honest(exact) / 2)
+    honest = ridged.ceiling
+    monkeypatch.setattr(ridged, "ceiling", lambda exact: honest(exact) / 2)
     prepared = build(GaussianSketch, "add_remove", {"rows": 3}).prepare(SHAPE)
     one, other = neighbours("add_remove")
     low, _ = replayed(prepared, one, other, likelihoods.sketch, EPSILON, COUNT)

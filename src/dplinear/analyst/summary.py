@@ -72,7 +72,9 @@ def cells(intervals: Intervals) -> tuple[list[str], list[list[str]]]:
     """Return the table's heads and its lines, as strings."""
     if intervals.swamped is not None:
         pairs = zip(intervals.names, intervals.estimates, strict=True)
-        return ["coefficient", "estimate"], [[name, f"{value:.2g}"] for name, value in pairs]
+        return ["coefficient", "estimate"], [
+            [name, number(float(value), abs(float(value)))] for name, value in pairs
+        ]
     percent = f"{100 * intervals.level:g}%"
     heads = ["coefficient", "estimate", "std. error", f"{percent} low", f"{percent} high"]
     lines = []

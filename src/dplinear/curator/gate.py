@@ -18,6 +18,7 @@ from dplinear.arguments import choice, mistyped, rejection
 from dplinear.curator.gram import SecondMoments
 from dplinear.curator.grid import Grid
 from dplinear.curator.sources import exact_pass
+from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Ledger, Request
 from dplinear.ledger.tally import count
 from dplinear.mechanisms import MECHANISMS
@@ -208,7 +209,8 @@ class _Passing:
         statistic = Statistic(
             prepared.shape, moments.integers, rows=moments.count if known else None
         )
-        measured = prepared.measure(statistic, self.entropy)
+        with one_blas_thread():  # more of them only wait for each other over small matrices
+            measured = prepared.measure(statistic, self.entropy)
         account = measured.account
         certificate = Certificate(
             mechanism=mechanism.name,

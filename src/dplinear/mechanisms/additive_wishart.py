@@ -28,6 +28,7 @@ from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper, profiles
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.rounding import ceiling
 
 _WHERE = "AdditiveWishart"
 
@@ -67,7 +68,7 @@ class AdditiveWishart(Mechanism):
 
     def prepare(self, shape: Shape) -> "PreparedWishart":
         """Choose the degrees of freedom and the scale."""
-        d, bound = shape.dimension, checks.ceiling(shape.bound)
+        d, bound = shape.dimension, ceiling(shape.bound)
         if self.calibration == "paper":
             return self._published(shape, bound)
         most = self._most_degrees() if self.most_degrees is None else self.most_degrees
@@ -85,7 +86,7 @@ class AdditiveWishart(Mechanism):
         return max(calibrate.DEFAULT_MOST_DEGREES, wanted)
 
     def _profile(self, shape: Shape, degrees: int, scale: float) -> profiles.AdditiveWishart:
-        ratio = checks.ceiling((shape.bound / Fraction(scale)) ** 2)
+        ratio = ceiling((shape.bound / Fraction(scale)) ** 2)
         return profiles.AdditiveWishart(degrees, shape.dimension, ratio, self.neighbours)
 
     def _published(self, shape: Shape, bound: float) -> "PreparedWishart":

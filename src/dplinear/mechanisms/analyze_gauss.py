@@ -29,7 +29,7 @@ from dplinear.privacy import calibrate, paper
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
-from dplinear.privacy.rounding import up
+from dplinear.privacy.rounding import ceiling, root_ceiling, up
 
 _WHERE = "AnalyzeGauss"
 # Wider noise is drawn on a coarser grid, so the sampler's own limit of 2^100 is never met.
@@ -90,10 +90,10 @@ class AnalyzeGauss(Mechanism):
         least = GRID_LEAST_VARIANCE * difference.weight
         if self.calibration == "paper":
             asked = checks.published(self.guarantee, _WHERE)  # type: ignore[arg-type]  # checked
-            bound = checks.ceiling(difference.shape.bound)
+            bound = ceiling(difference.shape.bound)
             sigma = paper.analyze_gauss(asked, bound, self.neighbours).value
             units = Fraction(sigma) * difference.shape.unit / (1 << difference.step)
-            variance = max(checks.ceiling(units**2), least)
+            variance = max(ceiling(units**2), least)
             profile = difference.profile(variance, self.neighbours)
             return _Noise(variance, checks.what_holds(asked, profile))
         variance = least
@@ -130,7 +130,7 @@ class _Difference:
     @classmethod
     def of(cls, shape: Shape, step: int, neighbours: Neighbours, weight: int) -> "_Difference":
         twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1
-        norm = checks.root_ceiling(Fraction(twice * shape.sensitivity**2, 1 << 2 * step))
+        norm = root_ceiling(Fraction(twice * shape.sensitivity**2, 1 << 2 * step))
         if step:
             d = shape.dimension
             norm = up(norm + math.sqrt(d + weight * d * (d - 1) // 2))
@@ -144,8 +144,8 @@ class _Difference:
 
     def profile(self, variance: float, neighbours: Neighbours) -> GridGaussian:
         """Return the profile of noise of this variance on the diagonal."""
-        mu = checks.root_ceiling(Fraction(self.norm) ** 2 / Fraction(variance))
-        inverse = checks.ceiling(Fraction(self.coordinates) / Fraction(variance))
+        mu = root_ceiling(Fraction(self.norm) ** 2 / Fraction(variance))
+        inverse = ceiling(Fraction(self.coordinates) / Fraction(variance))
         return GridGaussian(mu, inverse, neighbours)
 
 

@@ -1,7 +1,6 @@
 """What every mechanism checks of its public arguments; fractions rounded once, upwards."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 from dplinear import arguments
@@ -54,22 +53,6 @@ def same_shape(statistic: Statistic, shape: Shape, where: str) -> None:
     if statistic.shape != shape:
         rule = f"of the shape it was prepared for, {shape}"
         raise arguments.rejection("statistic", where, rule, statistic.shape)
-
-
-def ceiling(exact: Fraction) -> float:
-    """Return the least float that is not below a fraction."""
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def root_ceiling(exact: Fraction) -> float:
-    """Return the least float whose square is not below a fraction."""
-    root = math.nextafter(math.sqrt(float(exact)), math.inf)
-    while Fraction(below := math.nextafter(root, 0.0)) ** 2 >= exact:
-        root = below
-    while Fraction(root) ** 2 < exact:
-        root = math.nextafter(root, math.inf)
-    return root
 
 
 def least_epsilon(asked: ApproxDP, profile: Profile) -> float:

@@ -21,7 +21,7 @@ from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
-from dplinear.privacy.rounding import ULP, down, up
+from dplinear.privacy.rounding import ULP, ceiling, down, up
 
 ADJUST = ("ridge", "rows")
 # The query counts in units of B²/2^20. One row moves the eigenvalue by B² at the most (Weyl); a
@@ -91,7 +91,7 @@ class Query:
         """
         units = math.floor(least / float(square) * _UNITS) - 1
         noise = int(discrete.laplace(self.scale, 1, entropy=entropy)[0])
-        return -checks.ceiling(-Fraction(units + noise - self.margin - _UNITS, _UNITS) * square)
+        return -ceiling(-Fraction(units + noise - self.margin - _UNITS, _UNITS) * square)
 
 
 @dataclass(frozen=True)

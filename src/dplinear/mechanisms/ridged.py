@@ -21,6 +21,7 @@ from dplinear.privacy import calibrate, paper
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.sketch import Sketch
+from dplinear.privacy.rounding import ceiling
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Ridged:
 
     def floor(self, guarantee: ApproxDP, degrees: int) -> float:
         """Return the least H that keeps the guarantee, in every direction."""
-        bound = checks.ceiling(self.shape.bound)
+        bound = ceiling(self.shape.bound)
         if self.calibration == "exact":
             exact = calibrate.inverse_wishart if self.inverse else calibrate.sketch
             return exact(guarantee, degrees, bound, self.neighbours)
@@ -45,7 +46,7 @@ class Ridged:
 
     def profile(self, degrees: int, floor: float) -> Sketch:
         """Return the profile where H is nowhere below `floor`, for both neighbours."""
-        ratio = checks.ceiling(self.shape.bound**2 / Fraction(floor))
+        ratio = ceiling(self.shape.bound**2 / Fraction(floor))
         return Sketch(degrees, ratio, self.neighbours, self.inverse)
 
 

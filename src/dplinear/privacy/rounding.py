@@ -25,3 +25,13 @@ def ceiling(exact: Fraction) -> float:
     """Return the least float that is not below a fraction."""
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def root_ceiling(exact: Fraction) -> float:
+    """Return the least float whose square is not below a fraction."""
+    root = math.nextafter(math.sqrt(float(exact)), math.inf)
+    while Fraction(below := math.nextafter(root, 0.0)) ** 2 >= exact:
+        root = below
+    while Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    return root

@@ -50,7 +50,7 @@ class _OneBlasThread:
                     self._limit.__exit__(None, None, None)
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 
 
 class _Work:
@@ -94,7 +94,7 @@ def run(source: Source, schema: Schema, *, threads: int, progress: bool | None) 
         threads = max(1, min(threads, len(source.tasks)))
     work = _Work(source, schema, threads)
     shown = sys.stderr.isatty() if progress is None else progress
-    with _one_blas_thread():
+    with one_blas_thread():
         if threads == 1 and not shown:
             work.run(0)
         else:
