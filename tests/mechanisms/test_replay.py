@@ -26,6 +26,7 @@ from dplinear.mechanisms import (
 from dplinear.mechanisms.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours
+from dplinear.privacy.rounding import ceiling
 
 from . import likelihoods
 from .tables import Loss, Matrix, axis, claimed, draws, interval, multiple, replayed, statistic
@@ -118,8 +119,7 @@ def test_too_little_noise_off_the_diagonal_is_caught() -> None:
 
 
 def test_a_ridge_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = ridged.ceiling
-    monkeypatch.setattr(ridged, "ceiling", lambda exact: honest(exact) / 2)
+    monkeypatch.setattr(ridged, "ceiling", lambda exact: ceiling(exact) / 2)
     prepared = build(GaussianSketch, "add_remove", {"rows": 3}).prepare(SHAPE)
     one, other = neighbours("add_remove")
     low, _ = replayed(prepared, one, other, likelihoods.sketch, EPSILON, COUNT)
