@@ -395,7 +395,7 @@ def explosion() -> dict[str, Any]:
         (facts(rows=float("-inf")), "not JSON"),
         (facts(law=None), "a law of a known kind"),
         (facts(law={"kind": "rumour"}), "a law of a known kind"),
-        (facts(law={"kind": ["sketch"], "rows": 1, "ridge": 1}), "unhashable"),
+        (facts(law={"kind": ["sketch"], "rows": 1, "ridge": 1}), "Law.from_dict"),
         (facts(law={"kind": "sketch", "rows": 1}), "the numbers of SketchLaw"),
         (facts(law={"kind": "sketch", "rows": "1", "ridge": 1}), "'rows'"),
         (inside("law", diagonal=0), "'diagonal'"),

@@ -17,7 +17,7 @@ from dplinear.analyst.inference import swamped
 from dplinear.analyst.lasso import elastic_net
 from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
 from dplinear.analyst.problem import Problem
-from dplinear.analyst.repair import OPTIONS, fallback, floored, marginal
+from dplinear.analyst.repair import OPTIONS, fallback, floored
 from dplinear.analyst.shrinkage import filtered, noise_scale
 from dplinear.analyst.solver import Solution, solve, without_first
 from dplinear.arguments import choice, rejection
@@ -87,7 +87,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
     names = [model.schema.features[place].name for place in places]
     return Problem(
         whole=whole[np.ix_(used, used)],
-        law=marginal(moments.law, len(whole) - len(used)),
+        law=moments.law.part(len(whole), len(used)),
         transform=transform,
         penalty=penalty,
         readout=readout,

@@ -7,11 +7,11 @@ are free post-processing. `benchmarks/repairs.py` measures them against each oth
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from dplinear.analyst.laws import InverseWishartLaw, Law, Matrix, SymmetricGaussian, WishartNoise
+from dplinear.analyst.laws import Law, Matrix, SymmetricGaussian, WishartNoise
 from dplinear.analyst.shrinkage import cleaned_matrix, noise_scale
 from dplinear.arguments import choice
 
@@ -169,12 +169,5 @@ def repaired(  # noqa: PLR0913 - a release, and how to treat it
 def block_of(values: Matrix, law: Law, places: Sequence[int], delta: float = DELTA) -> Block:
     """Return a principal block of a released matrix, with the law of that block."""
     corner = np.ix_(places, places)
-    own = marginal(law, len(values) - len(places))
+    own = law.part(len(values), len(places))
     return Block(law.unbiased(values)[corner], law.positive(values)[corner], own, delta)
-
-
-def marginal(law: Law, dropped: int) -> Law:
-    """Return the law of a principal block, when `dropped` rows and columns are left out."""
-    if isinstance(law, InverseWishartLaw):
-        return replace(law, degrees=law.degrees - dropped)
-    return law
