@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dplinear.curator.grid import Grid, round_to_grid
+from dplinear.erm.integers import scratch
 from dplinear.erm.row_sums import BLOCK_ROWS
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells, Floats
@@ -79,6 +80,14 @@ class Blocks(ABC, Generic[Part]):
             self.add(rows)
             if self.keep is not None:
                 self.keep.append(rows.astype(np.float32))
+
+    def add_kept(self, block: Kept) -> None:
+        """Add a block that an earlier pass kept."""
+        by_row = block.flags.c_contiguous
+        room = scratch("rows", block.shape if by_row else block.shape[::-1])
+        rows = room if by_row else room.T
+        np.copyto(rows, block)
+        self.add(rows)
 
 
 class Reduction(ABC, Generic[Part]):

@@ -3,13 +3,16 @@
 docs/exact-pass.md, "Other sums", has the proofs.
 """
 
-from math import frexp
+import threading
+from math import frexp, prod
 
 import numpy as np
 
 from dplinear.schema.cells import Floats
 
 EXACT = 53  # every integer of at most 2^53 is a float64
+
+_memory = threading.local()
 
 
 def quantised(matrix: Floats, exponent: int) -> tuple[Floats, int]:
@@ -39,13 +42,26 @@ def squared_lengths(values: Floats) -> Floats:
     Neither a sum along an axis nor a product promises that: both choose the order of additions by
     the shape of the block. Halving the rows, addition by addition, is elementwise.
     """
-    squares = values * values
+    squares = np.multiply(values, values, out=scratch("squares", values.shape))
     count = len(squares)
     while count > 1:
         half = count // 2
         squares[:half] += squares[count - half : count]
         count -= half
-    return np.asarray(squares[0])
+    return np.array(squares[0])
+
+
+def scratch(role: str, shape: tuple[int, ...]) -> Floats:
+    """Return memory of this thread for intermediate results, valid until its role is asked again.
+
+    Blocks of megabytes are fresh pages at every call otherwise, which take longer than the sums.
+    """
+    size = prod(shape)
+    held: Floats | None = getattr(_memory, role, None)
+    if held is None or held.size < size:
+        held = np.empty(size)
+        setattr(_memory, role, held)
+    return held[:size].reshape(shape)
 
 
 def bounded(rows: Floats, most: int) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import mistyped, positive, rejection
-from dplinear.erm.integers import EXACT, bounded, quantised, squared_lengths
+from dplinear.erm.integers import EXACT, bounded, quantised, scratch, squared_lengths
 from dplinear.erm.row_sums import Integers, RowSum, check_shape, freeze
 from dplinear.mechanisms.contract import Shape
 from dplinear.schema.cells import Floats
@@ -110,7 +110,8 @@ class Gradient(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
         leverage, residual = self._clips
-        products = self.integers @ rows
+        room = scratch("products", (len(self.integers), rows.shape[1]))
+        products = np.matmul(self.integers, rows, out=room)
         whitened = products[:-1]
         factor = np.clip(products[-1], -residual, residual) * self._step
         lengths = np.sqrt(squared_lengths(whitened))

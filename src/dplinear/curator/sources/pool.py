@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from dplinear.curator.blocks import Blocks, Kept, Part, Reduction
@@ -153,7 +152,7 @@ class LocalReader:
 
 
 def _add_kept(block: Kept, accumulator: Blocks[Any]) -> Iterator[int]:
-    accumulator.add(block.astype(np.float64))
+    accumulator.add_kept(block)
     yield block.shape[1]
 
 
