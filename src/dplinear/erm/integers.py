@@ -12,6 +12,7 @@ from dplinear.schema.cells import Floats
 
 EXACT = 53  # every integer of at most 2^53 is a float64
 
+_MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
 _memory = threading.local()
 
 
@@ -57,6 +58,8 @@ def scratch(role: str, shape: tuple[int, ...]) -> Floats:
     Blocks of megabytes are fresh pages at every call otherwise, which take longer than the sums.
     """
     size = prod(shape)
+    if size > _MOST_HELD:
+        return np.empty(shape)
     held: Floats | None = getattr(_memory, role, None)
     if held is None or held.size < size:
         held = np.empty(size)

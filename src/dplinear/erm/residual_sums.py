@@ -6,7 +6,7 @@ whatever BLAS does; from there on, each row is treated by elementwise IEEE opera
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from math import isqrt
 
@@ -29,11 +29,12 @@ class Energy(RowSum):
 
     Requires: `weights`, a number for each cell (1 for the target, −u for the features of a
     regression, 0 elsewhere); `residual`, above 0, in the cells' units.
-    Promises: weights are rounded to `integers`·2^−`scale`; r to less than 2⁻²⁴ of the clip.
+    Promises: weights are rounded to `integers`·2^−`scale`; with these, r is exact, or within 2⁻²⁵
+    of the clip. `bound` is the square of the clip in units, rounded down.
     """
 
     shape: Shape
-    weights: npt.ArrayLike = field(repr=False)
+    weights: InitVar[npt.ArrayLike]
     residual: float
     size: int = field(default=1, init=False)
     bound: int = field(init=False)
@@ -43,15 +44,15 @@ class Energy(RowSum):
     _step: float = field(init=False, repr=False)
     _clip: float = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = "Energy"
         check_shape(self.shape, where)
-        weights = _public(self.weights, (self.shape.dimension,), "weights", where)
-        integers, scale = quantised(weights[None, :], self.shape.exponent)
+        exact = _public(weights, (self.shape.dimension,), "weights", where)
+        integers, scale = quantised(exact[None, :], self.shape.exponent)
         reach = _in_units(self.residual, "residual", where, self.shape.cells, scale)
         shift = max(_bits(reach) - _RESIDUAL_BITS, 0)
         clip = int(reach / 2**shift)
-        freeze(self, weights=weights, integers=integers, scale=scale, bound=clip**2)
+        freeze(self, integers=integers, scale=scale, bound=clip**2)
         freeze(self, unit=(_power(shift - scale) / self.shape.cells) ** 2)
         freeze(self, _step=2.0**-shift, _clip=float(clip))
 
@@ -75,8 +76,8 @@ class Gradient(RowSum):
     """
 
     shape: Shape
-    whitening: npt.ArrayLike = field(repr=False)
-    weights: npt.ArrayLike = field(repr=False)
+    whitening: InitVar[npt.ArrayLike]
+    weights: InitVar[npt.ArrayLike]
     leverage: float
     residual: float
     size: int = field(init=False)
@@ -87,22 +88,20 @@ class Gradient(RowSum):
     _clips: tuple[float, float] = field(init=False, repr=False)
     _step: float = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         where = "Gradient"
         check_shape(self.shape, where)
         d, cells, exponent = self.shape.dimension, self.shape.cells, self.shape.exponent
-        whitening = _public(self.whitening, (None, d), "whitening", where)
-        weights = _public(self.weights, (d,), "weights", where)
-        matrix, first = quantised(whitening, exponent)
-        row, second = quantised(weights[None, :], exponent)
+        matrix, first = quantised(_public(whitening, (None, d), "whitening", where), exponent)
+        exact = _public(weights, (d,), "weights", where)
+        row, second = quantised(exact[None, :], exponent)
         lever = _in_units(self.leverage, "leverage", where, cells, first, len(matrix))
         residual = _in_units(self.residual, "residual", where, cells, second)
         product = lever * residual
         shift = _bits(product) - _GRADIENT_BITS
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False
-        freeze(self, whitening=whitening, weights=weights, integers=integers)
-        freeze(self, size=len(matrix), scales=(first, second))
+        freeze(self, size=len(matrix), integers=integers, scales=(first, second))
         freeze(self, bound=int(product / _power(shift)))
         freeze(self, unit=_power(shift - first - second) / cells**2)
         freeze(self, _clips=(float(lever), float(residual)), _step=2.0**-shift)
@@ -124,7 +123,7 @@ class Gradient(RowSum):
 def _public(
     values: npt.ArrayLike, shape: Sequence[int | None], parameter: str, where: str
 ) -> Floats:
-    """Return a public array of finite numbers, not all zero, as a frozen copy."""
+    """Return a public array of finite numbers, not all zero."""
     rule = "finite real numbers, one for each cell, not all zero"
     try:
         array = np.array(values, np.float64)
@@ -136,7 +135,6 @@ def _public(
         raise rejection(parameter, where, rule, f"an array of shape {array.shape}")
     if not np.isfinite(array).all() or not array.any():
         raise rejection(parameter, where, rule, "other numbers")
-    array.flags.writeable = False
     return array
 
 
