@@ -13,7 +13,7 @@ import pytest
 from dplinear.curator import Schema, SourceError, exact_sums, open_table, second_moments
 from dplinear.curator.passes import Table, shape_of
 from dplinear.curator.sources import pool
-from dplinear.curator.sums import SumAccumulator
+from dplinear.curator.sums import SumAccumulator, Sums
 from dplinear.curator.words import Total, integers_of
 from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
 
@@ -193,6 +193,17 @@ def test_terms_of_many_bits_are_added_in_shorter_blocks() -> None:
     accumulator.add(np.broadcast_to(float(shape.cells), (2_100, 4_096)))
     assert accumulator.result().integers()[0].tolist() == [4_096 * 2_100 * shape.cells**2]
     assert 4_096 * 2_100 * shape.cells**2 > 2**63
+
+
+def test_workers_send_the_same_integers_as_bytes(generator: Seeded) -> None:
+    reduction = Sums(SCHEMA, sums_for(SCHEMA))
+    accumulator = reduction.accumulator()
+    accumulator.update_array(generator(4).normal(0, 1, (100, 5)))
+    part = accumulator.result()
+    whole = reduction.merge([part] * 3)
+    assert lists(reduction.read(part.to_bytes()).integers()) == lists(part.integers())
+    assert lists(reduction.read(whole.to_bytes()).integers()) == lists(whole.integers())
+    assert lists(whole.integers()) == [[3 * n for n in entry] for entry in lists(part.integers())]
 
 
 def test_nothing_private_is_shown() -> None:

@@ -28,7 +28,15 @@ from .oracles import SHAPES, broken_promises, integer_rows, oracle, square, stat
 
 Seeded = Callable[[int], Any]
 PLAIN = SHAPES["plain"]
-KINDS = ("count", "norms", "all norms", "gram", "energy", "gradient")
+KINDS = (
+    "count",
+    "norms",
+    "all norms",
+    "gram",
+    "gram of neighbouring columns",
+    "energy",
+    "gradient",
+)
 SMALL = [name for name in SHAPES if name != "longest"]
 
 
@@ -128,6 +136,8 @@ def test_nothing_public_or_private_breaks_a_promise(
         ]
     for statistic in made:
         assert 1 <= statistic.bound <= 2**52
+        if isinstance(statistic, Gradient):
+            assert 2**25 <= statistic.bound <= 2**26
         assert broken_promises(statistic, rows) == []
 
 
@@ -194,6 +204,14 @@ def test_squared_lengths_are_those_of_each_column_alone(generator: Seeded) -> No
         whole = integers.squared_lengths(values)
         for i in range(300):
             assert integers.squared_lengths(values[:, i : i + 1])[0] == whole[i]
+
+
+def test_lengths_are_verified_even_if_they_were_reckoned_wrongly(generator: Seeded) -> None:
+    rows = np.rint(generator(11).uniform(-1e6, 1e6, (6, 100)))
+    squares = np.array([float(square(row)) for row in rows.T])
+    for wrong in (1.0, 0.999, 0.5):
+        shorter = integers.shrunk(rows, squares * wrong, 10**10)
+        assert max(square(row) for row in shorter.T) <= 10**10
 
 
 def test_sums_are_frozen_and_can_be_sent(generator: Seeded) -> None:
