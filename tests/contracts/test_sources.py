@@ -22,7 +22,17 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dplinear.curator import Accumulator, Schema, SecondMoments, second_moments
+from dplinear.curator import (
+    Accumulator,
+    Schema,
+    SecondMoments,
+    exact_sums,
+    open_table,
+    second_moments,
+)
+from dplinear.curator.passes import shape_of
+from dplinear.curator.sums import SumAccumulator
+from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
 from services import library
 
 Seeded = Callable[[int], Any]
@@ -266,6 +276,55 @@ def test_numbers_have_the_same_bits(hold: Any, tmp_path: Path, generator: Seeded
     assert got.count == 23
 
 
+def row_sums(schema: Schema) -> list[RowSum]:
+    """One sum of each kind, whose clips some rows meet."""
+    shape = shape_of(schema)
+    weights = np.linspace(-0.5, 1, shape.dimension)
+    whitening = np.eye(shape.dimension)[1:] + 0.1
+    return [
+        Count(),
+        SquaredNorms(shape, [1, 2], limit=0.5),
+        ClippedGram(shape, [0, 2, 3], norm=1.1),
+        Energy(shape, weights, residual=0.6),
+        Gradient(shape, whitening, weights, leverage=1.0, residual=0.6),
+    ]
+
+
+def reference_sums(table: pa.Table, schema: Schema) -> list[list[int]]:
+    """The sums of the same rows, one row at a time."""
+    accumulator = SumAccumulator(schema, row_sums(schema))
+    for start in range(table.num_rows):
+        for batch in table.slice(start, 1).to_batches():
+            accumulator.update(batch)
+    return [entry.tolist() for entry in accumulator.result().integers()]
+
+
+def readable_once(hold: Any) -> bool:
+    return any(hold is BY_NAME[name][0] for name in ("arrow reader", "adbc"))
+
+
+@every_source
+def test_row_sums_have_the_same_bits_in_every_pass(
+    hold: Any, tmp_path: Path, generator: Seeded, request: pytest.FixtureRequest
+) -> None:
+    named = request.node.callspec.id in BY_NAME
+    schema, draw = (MIXED, mixed_table) if named else (SCHEMA, numeric_table)
+    table = draw(generator(6), 61)
+    want = reference_sums(table, schema)
+    data, options = hold(table, tmp_path)
+    if readable_once(hold):
+        with pytest.raises(TypeError, match="more than once") as caught:
+            open_table(data, schema, **options)
+        assert "Hint: write the stream to a file" in str(caught.value)
+        got = exact_sums(data, schema, row_sums(schema), **options)  # nothing was read of it
+        assert [entry.tolist() for entry in got] == want
+        return
+    opened = open_table(data, schema, **options)
+    passes = [opened.sums(row_sums(schema)) for _ in range(2)]
+    assert opened.moments() == reference(table, schema)
+    assert [[entry.tolist() for entry in got] for got in passes] == [want, want]
+
+
 @named_source
 def test_columns_of_every_type_have_the_same_bits(
     hold: Any, tmp_path: Path, generator: Seeded
@@ -388,6 +447,8 @@ def test_order_chunks_and_threads_change_nothing(
     path = tmp_path / "shuffled.parquet"
     pq.write_table(shuffled, path, row_group_size=group)
     assert second_moments(path, schema, threads=threads) == want
+    sums = exact_sums(path, schema, row_sums(schema), threads=threads)
+    assert [entry.tolist() for entry in sums] == reference_sums(table, schema)
     reader = shuffled.to_reader(max_chunksize=chunk)
     assert second_moments(reader, schema, threads=threads) == want
     if not mixed:

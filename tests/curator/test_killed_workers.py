@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dplinear.curator import Schema, SecondMoments, SourceError, second_moments
+from dplinear.curator import Schema, SecondMoments, SourceError, open_table, second_moments
+from dplinear.curator.passes import shape_of
+from dplinear.erm import Count, Gradient, RowSum
 from services import library
 
 pytestmark = [
@@ -47,6 +49,21 @@ def want(table: pa.Table) -> SecondMoments:
     return second_moments(table, SCHEMA)
 
 
+def descent() -> list[RowSum]:
+    weights = np.linspace(-1, 1, 9)
+    return [Count(), Gradient(shape_of(SCHEMA), np.eye(9), weights, leverage=1.0, residual=0.5)]
+
+
+def check_sums(deadly: Any, table: pa.Table, flag: Path) -> None:
+    """Two passes, in the first of which a worker dies."""
+    want = [entry.tolist() for entry in open_table(table, SCHEMA).sums(descent())]
+    flag.unlink()
+    opened = open_table(deadly, SCHEMA)
+    for _ in range(2):
+        assert [entry.tolist() for entry in opened.sums(descent())] == want
+    assert flag.exists()
+
+
 @pytest.fixture(scope="module")
 def dask_client() -> Iterator[Any]:
     dask = library("dask")
@@ -75,7 +92,7 @@ def frame_on_dask(path: Path) -> Any:
 
 
 def test_dask_retries_a_killed_worker_to_the_same_bits(
-    dask_client: Any, path: Path, want: SecondMoments, tmp_path: Path
+    dask_client: Any, path: Path, table: pa.Table, want: SecondMoments, tmp_path: Path
 ) -> None:
     assert len(dask_client.scheduler_info()["workers"]) == 2
     flag = tmp_path / "died"
@@ -83,6 +100,7 @@ def test_dask_retries_a_killed_worker_to_the_same_bits(
     deadly = frame.map_partitions(die_once, str(flag), meta=frame._meta)
     assert second_moments(deadly, SCHEMA) == want
     assert flag.exists()
+    check_sums(deadly, table, flag)
 
 
 def test_dask_rereads_the_row_groups_of_a_killed_worker(
@@ -125,13 +143,14 @@ def frame_on_spark(spark: Any, path: Path) -> Any:
 
 
 def test_spark_retries_a_killed_worker_to_the_same_bits(
-    spark: Any, path: Path, want: SecondMoments, tmp_path: Path
+    spark: Any, path: Path, table: pa.Table, want: SecondMoments, tmp_path: Path
 ) -> None:
     flag = tmp_path / "died"
     frame = frame_on_spark(spark, path)
     deadly = frame.mapInArrow(killing(str(flag)), frame.schema)
     assert second_moments(deadly, SCHEMA) == want
     assert flag.exists()
+    check_sums(deadly, table, flag)
 
 
 def python_workers() -> list[Any]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_info
 
-from dplinear.curator import Accumulator, Schema, SourceError, second_moments
+from dplinear.curator import Schema, SourceError, second_moments
+from dplinear.curator.blocks import Blocks
+from dplinear.curator.gram import Moments
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source
 
@@ -33,13 +36,13 @@ def test_blas_has_one_thread_inside_and_its_own_again_outside() -> None:
     before = blas_threads()
     seen: list[list[int]] = []
 
-    def task(_: Accumulator) -> Iterator[int]:
+    def task(_: Blocks[Any]) -> Iterator[int]:
         seen.append(blas_threads())
         second_moments(np.zeros((3, 2)), SCHEMA)  # a pass within a pass
         seen.append(blas_threads())
         yield 0
 
-    run(Source([task, task]), SCHEMA, threads=2, progress=False)
+    run(Source([task, task]), Moments(SCHEMA), threads=2, progress=False)
     assert len(seen) == 4
     assert all(set(threads) == {1} for threads in seen)
     assert blas_threads() == before
@@ -48,20 +51,20 @@ def test_blas_has_one_thread_inside_and_its_own_again_outside() -> None:
 def test_one_failing_task_stops_the_others_and_leaves_no_thread() -> None:
     started = threading.Event()
 
-    def endless(_: Accumulator) -> Iterator[int]:
+    def endless(_: Blocks[Any]) -> Iterator[int]:
         started.set()
         while True:
             time.sleep(0.001)
             yield 1
 
-    def failing(_: Accumulator) -> Iterator[int]:
+    def failing(_: Blocks[Any]) -> Iterator[int]:
         started.wait()
         yield 1
         raise SourceError("cut short")
 
     before = threading.active_count()
     with pytest.raises(SourceError, match="cut short"):
-        run(Source([endless, failing]), SCHEMA, threads=2, progress=False)
+        run(Source([endless, failing]), Moments(SCHEMA), threads=2, progress=False)
     assert threading.active_count() == before
 
 

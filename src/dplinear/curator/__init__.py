@@ -1,13 +1,15 @@
 """The only room that opens a table.
 
 `Schema` describes it in public; `second_moments` reads it once, from any source, on any engine;
-`SecondMoments` is the exact result, still private. `release_moments` and `release_sketch` are the
+`SecondMoments` is the exact result, still private. `open_table` is for several passes, each of
+which adds up row sums. `release_moments` and `release_sketch` are the
 gate: they let out what a mechanism made of it, with a certificate, and nothing else.
 """
 
 from dplinear.curator.gate import release_moments, release_sketch
 from dplinear.curator.gram import Accumulator, SecondMoments
 from dplinear.curator.grid import Grid
+from dplinear.curator.passes import Table, exact_sums, open_table
 from dplinear.curator.sources import SourceError, second_moments
 from dplinear.schema import Schema
 
@@ -17,6 +19,9 @@ __all__ = [
     "Schema",
     "SecondMoments",
     "SourceError",
+    "Table",
+    "exact_sums",
+    "open_table",
     "release_moments",
     "release_sketch",
     "second_moments",

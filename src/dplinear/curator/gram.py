@@ -8,28 +8,23 @@ block sizes, threads or engines can change a bit.
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.grid import BLOCK_ROWS, Grid, round_to_grid
+from dplinear.curator.blocks import Blocks, Reduction
+from dplinear.curator.grid import Grid
+from dplinear.curator.words import WORD, Total, Words, integers_of, normalised
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, Floats
-from dplinear.schema.encoding import Encoder, decode
+from dplinear.schema.cells import Floats
 
-_WORD = 53
-_MASK = (1 << _WORD) - 1
-_BLOCKS_BETWEEN_CARRIES = 512  # 512 · 2^53 < 2^63
 _MAGIC = b"dplinear-gram-2\n"
-
-Words = npt.NDArray[np.int64]
 
 
 class SecondMoments:
@@ -44,12 +39,10 @@ class SecondMoments:
     __slots__ = ("_count", "_grid", "_high", "_low", "_schema")
 
     def __init__(self, schema: Schema, high: Words, low: Words, count: int) -> None:
-        carry = low >> _WORD
         self._schema = schema
         self._count = count
         self._grid = Grid.of(schema)
-        self._high = high + carry
-        self._low = low & _MASK
+        self._high, self._low = normalised(high, low)
         self._high.flags.writeable = self._low.flags.writeable = False
 
     @classmethod
@@ -81,7 +74,7 @@ class SecondMoments:
     @property
     def integers(self) -> npt.NDArray[np.object_]:
         """The matrix as Python integers, exact."""
-        return np.asarray(self._high.astype(object) * (1 << _WORD) + self._low)
+        return integers_of(self._high, self._low)
 
     @property
     def count(self) -> int:
@@ -167,61 +160,39 @@ class SecondMoments:
         return cls(schema, high, low, count)
 
 
-class Accumulator:
-    """Adds up rows, exactly. One per thread or worker; their results add with `+`."""
+class Accumulator(Blocks[SecondMoments]):
+    """Adds up the matrix of rows, exactly. One per thread or worker; their results add with `+`."""
 
     def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self._grid = Grid.of(schema)
-        self._encoder = Encoder(schema, float(self._grid.cells))
-        shape = (schema.dimension, schema.dimension)
-        self._high = np.zeros(shape, np.int64)
-        self._low = np.zeros(shape, np.int64)
-        self._blocks = 0
+        super().__init__(schema)
+        self._total = Total((schema.dimension, schema.dimension))
         self._rows = 0
 
-    def update(self, batch: pa.RecordBatch) -> None:
-        """Add the rows of an Arrow batch that has the schema's columns."""
-        columns = {name: batch.column(name) for name in self.schema.columns}
-        self.update_columns(columns, batch.num_rows)
-
-    def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
-        """Add rows whose columns are Arrow or NumPy arrays of equal length."""
-        table = decode(self.schema, columns)
-        for start in range(0, rows, BLOCK_ROWS):
-            stop = min(start + BLOCK_ROWS, rows)
-            block = {name: values[start:stop] for name, values in table.items()}
-            self.update_cells(self._encoder.decoded(block, stop - start))
-
-    def update_array(self, block: npt.NDArray[Any]) -> None:
-        """Add rows of a NumPy array whose columns are the schema's, in order."""
-        room = self._encoder.room_for(block[:BLOCK_ROWS])
-        for start in range(0, len(block), BLOCK_ROWS):
-            rows = block[start : start + BLOCK_ROWS]
-            self.update_cells(self._encoder.array(rows, room[: len(rows)]))
-
-    def update_cells(self, scaled: Floats) -> None:
-        """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
-
-        Promises: exact, whatever the number of rows; bad cells never raise.
-        """
-        for start in range(0, scaled.shape[1], BLOCK_ROWS):
-            block = scaled[:, start : start + BLOCK_ROWS]
-            rows = round_to_grid(self._grid, block, self._encoder.missing)
-            self._low += (rows @ rows.T).astype(np.int64)
-            self._rows += rows.shape[1]
-            self._blocks += 1
-            if self._blocks == _BLOCKS_BETWEEN_CARRIES:
-                self._carry()
-
-    def _carry(self) -> None:
-        self._high += self._low >> _WORD
-        self._low &= _MASK
-        self._blocks = 1  # the words that remain count as one block
+    def add(self, rows: Floats) -> None:
+        """Add a block of rounded rows."""
+        # At most 4096 products of cells in each entry: the grid keeps them below 2^53.
+        self._total.add((rows @ rows.T).astype(np.int64), 1 << WORD)
+        self._rows += rows.shape[1]
 
     def result(self) -> SecondMoments:
         """Return the matrix of all rows so far."""
-        return SecondMoments(self.schema, self._high.copy(), self._low.copy(), self._rows)
+        return SecondMoments(self.schema, *self._total.words(), self._rows)
+
+
+class Moments(Reduction[SecondMoments]):
+    """The pass that adds up second moments."""
+
+    def accumulator(self) -> Accumulator:
+        """Return an accumulator of the matrix."""
+        return Accumulator(self.schema)
+
+    def merge(self, parts: Iterable[SecondMoments]) -> SecondMoments:
+        """Return the sum of partial matrices."""
+        return merge(self.schema, list(parts))
+
+    def read(self, data: bytes) -> SecondMoments:
+        """Return the matrix a worker sent."""
+        return SecondMoments.from_bytes(data)
 
 
 def merge(schema: Schema, parts: list[SecondMoments]) -> SecondMoments:

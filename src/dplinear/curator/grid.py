@@ -14,10 +14,11 @@ from typing import Self
 import numpy as np
 
 from dplinear.arguments import integer
+from dplinear.erm.integers import shrunk
+from dplinear.erm.row_sums import BLOCK_ROWS
 from dplinear.schema import Schema
 from dplinear.schema.cells import Floats
 
-BLOCK_ROWS = 4096
 _EXACT = 2**53
 _LARGEST_CELL_SQUARED = _EXACT // BLOCK_ROWS
 _LARGEST_EXPONENT = 26  # so that the squared norms we verify stay below 2^53
@@ -96,7 +97,7 @@ def round_to_grid(grid: Grid, scaled: Floats, missing: Floats) -> Floats:
     squares = _squared_norms(grid, rows)
     over = np.flatnonzero(squares > grid.sensitivity)
     if len(over):
-        rows[:, over] = _shrink(grid, rows[:, over], squares[over])
+        rows[:, over] = shrunk(rows[:, over], squares[over], grid.sensitivity)
     return rows
 
 
@@ -108,16 +109,3 @@ def _squared_norms(grid: Grid, rows: Floats) -> Floats:
     for row in rows:  # a fixed order per column of `rows`, whatever stands beside it
         total += row * row
     return total
-
-
-def _shrink(grid: Grid, rows: Floats, squares: Floats) -> Floats:
-    """Scale long rows to norm at most 2^exponent, towards zero, and verify the integers."""
-    factor = 2.0**grid.exponent / np.sqrt(squares)
-    shrunk = np.trunc(rows * factor)
-    while True:
-        # Sums of squares near 4^exponent ≤ 2^52: exact in any order, so integers are compared.
-        over = np.einsum("ij,ij->j", shrunk, shrunk) > grid.sensitivity
-        if not over.any():
-            return shrunk
-        factor = np.where(over, factor * (1 - 2.0**-20), factor)
-        shrunk = np.trunc(rows * factor)

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.arguments import choice, integer, mistyped
-from dplinear.curator.gram import SecondMoments
+from dplinear.curator.gram import Moments, SecondMoments
 from dplinear.curator.sources.arrays import from_array, from_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
 from dplinear.curator.sources.files import expand, from_files, is_paths
-from dplinear.curator.sources.pool import available_cores, run
-from dplinear.curator.sources.source import WHERE, Source, SourceError
+from dplinear.curator.sources.pool import LocalReader, available_cores
+from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
 from dplinear.schema import Schema
 
 _KINDS = (
@@ -55,6 +55,20 @@ def exact_pass(
     progress: bool | None = None,
 ) -> Callable[[], SecondMoments]:
     """Check all that can be checked before a row is read, and return the pass, to be run once."""
+    reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
+    return partial(reader.run, Moments(schema))
+
+
+def open_reader(  # noqa: PLR0913 - the table, and how to read it
+    data: Any,  # noqa: ANN401 - dispatched on below
+    schema: Schema,
+    *,
+    threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
+    again: bool = False,
+) -> Reader:
+    """Check all that can be checked before a row is read; `again`: for more passes than one."""
     if not isinstance(schema, Schema):
         raise mistyped("schema", WHERE, "a Schema", schema)
     workers = available_cores()
@@ -70,14 +84,19 @@ def exact_pass(
             raise mistyped("data", WHERE, rule, type(data), hint)
     library = engine or type(data).__module__.partition(".")[0]
     if library == "dask":
-        from dplinear.curator.sources.dask import dask_pass  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.dask import DaskReader  # noqa: PLC0415 - optional
 
-        return dask_pass(data, schema)
+        return DaskReader(data, schema)
     if library == "pyspark" or engine == "spark":
-        from dplinear.curator.sources.spark import spark_pass  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.spark import SparkReader  # noqa: PLC0415 - optional
 
-        return spark_pass(data, schema)
-    return partial(run, local_source(data, schema), schema, threads=workers, progress=progress)
+        return SparkReader(data, schema)
+    source = local_source(data, schema)
+    if again and source.once:
+        rule = "a table that can be read more than once, since several passes are made"
+        hint = "write the stream to a file, or hold it in memory: pyarrow.table(data)."
+        raise mistyped("data", WHERE, rule, type(data), hint)
+    return LocalReader(source, threads=workers, progress=progress, again=again)
 
 
 def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
@@ -97,4 +116,4 @@ def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
     raise mistyped("data", WHERE, _KINDS, type(data))
 
 
-__all__ = ["SourceError", "exact_pass", "second_moments"]
+__all__ = ["SourceError", "exact_pass", "open_reader", "second_moments"]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import rejection
-from dplinear.curator.gram import Accumulator
+from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.source import WHERE, Source, check_names
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
@@ -44,21 +44,23 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
         if data.ndim != 1:
             raise rejection("data", WHERE, "a one-dimensional structured array", data.ndim)
         steps = range(0, len(data), STEP)
-        return Source([partial(_add_fields, data, start) for start in steps], len(data))
+        tasks = [partial(_add_fields, data, start) for start in steps]
+        return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
     check_shape(schema, data.shape)
     check_dtype(schema, data.dtype, "the array")
     plain = data if isinstance(data, np.ma.MaskedArray) else data.view(np.ndarray)
     steps = range(0, len(data), STEP)
-    return Source([partial(_add_rows, plain, start) for start in steps], len(data))
+    tasks = [partial(_add_rows, plain, start) for start in steps]
+    return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
 
 
-def _add_rows(data: Any, start: int, accumulator: Accumulator) -> Iterator[int]:  # noqa: ANN401
+def _add_rows(data: Any, start: int, accumulator: Blocks[Any]) -> Iterator[int]:  # noqa: ANN401
     block = data[start : start + STEP]
     accumulator.update_array(block)
     yield len(block)
 
 
-def _add_fields(data: npt.NDArray[Any], start: int, accumulator: Accumulator) -> Iterator[int]:
+def _add_fields(data: npt.NDArray[Any], start: int, accumulator: Blocks[Any]) -> Iterator[int]:
     block = data[start : start + STEP]
     columns = {name: block[name] for name in accumulator.schema.columns}
     accumulator.update_columns(columns, len(block))
@@ -72,10 +74,11 @@ def from_sparse(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any SciP
     rows = data.tocsr()
     step = max(1, min(STEP, 2**22 // max(1, data.shape[1])))
     steps = range(0, data.shape[0], step)
-    return Source([partial(_add_sparse, rows, start, step) for start in steps], data.shape[0])
+    tasks = [partial(_add_sparse, rows, start, step) for start in steps]
+    return Source(tasks, data.shape[0], in_memory=True)
 
 
-def _add_sparse(rows: Any, start: int, step: int, accumulator: Accumulator) -> Iterator[int]:  # noqa: ANN401
+def _add_sparse(rows: Any, start: int, step: int, accumulator: Blocks[Any]) -> Iterator[int]:  # noqa: ANN401
     block = rows[start : start + step].toarray()
     accumulator.update_array(block)
     yield len(block)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from dplinear.arguments import rejection
-from dplinear.curator.gram import Accumulator
+from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import WHERE, Task, check_names, failure
 from dplinear.schema import Schema
@@ -51,7 +51,7 @@ def delimited_task(file: Path, schema: Schema) -> Task:
     return partial(_add_file, file, header, lines)
 
 
-def _add_file(file: Path, header: list[str], lines: int, accumulator: Accumulator) -> Iterator[int]:
+def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any]) -> Iterator[int]:
     columns = accumulator.schema.columns
     broken = 0
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.gram import Accumulator
+from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.delimited import delimited_task
 from dplinear.curator.sources.source import WHERE, Source, Task, check_types, failure
@@ -134,14 +134,14 @@ def parquet_pieces(file: Path, schema: Schema) -> list[Piece]:
     return [Piece(file, group, rows, metadata) for group, rows in enumerate(sizes)]
 
 
-def add_row_group(piece: Piece, accumulator: Accumulator) -> Iterator[int]:
+def add_row_group(piece: Piece, accumulator: Blocks[Any]) -> Iterator[int]:
     """Add the rows of one row group."""
     batches = piece.batches(accumulator.schema.columns)
     yield from _add_all(batches, f"row group {piece.group} of '{piece.path.name}'", accumulator)
 
 
 def _add_all(
-    batches: Iterable[pa.RecordBatch], what: str, accumulator: Accumulator
+    batches: Iterable[pa.RecordBatch], what: str, accumulator: Blocks[Any]
 ) -> Iterator[int]:
     try:
         for batch in batches:
@@ -169,7 +169,7 @@ def _ipc(file: Path, schema: Schema) -> list[Task]:
 
 
 def _add_ipc_batch(
-    file: Path, index: int, fields: list[int], accumulator: Accumulator
+    file: Path, index: int, fields: list[int], accumulator: Blocks[Any]
 ) -> Iterator[int]:
     what = f"batch {index} of '{file.name}'"
     try:
@@ -182,7 +182,7 @@ def _add_ipc_batch(
         raise failure(what, error) from None
 
 
-def _add_ipc_stream(file: Path, accumulator: Accumulator) -> Iterator[int]:
+def _add_ipc_stream(file: Path, accumulator: Blocks[Any]) -> Iterator[int]:
     try:
         with pa.OSFile(str(file)) as opened:
             yield from _add_all(pa.ipc.open_stream(opened), f"'{file.name}'", accumulator)

@@ -7,15 +7,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Generic
 
 from threadpoolctl import ThreadpoolController
 
-from dplinear.curator.gram import Accumulator, SecondMoments, merge
+from dplinear.curator.blocks import Blocks, Kept, Part, Reduction
 from dplinear.curator.sources.source import Source
-from dplinear.schema import Schema
 
 _PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
+_MOST_KEPT = 2**27  # cells of rounded rows held between passes: 512 MiB
 
 
 def available_cores() -> int:
@@ -53,15 +54,19 @@ class _OneBlasThread:
 one_blas_thread = _OneBlasThread()
 
 
-class _Work:
+class _Work(Generic[Part]):
     """The tasks of one pass, handed out one by one, and how far each worker has come."""
 
-    def __init__(self, source: Source, schema: Schema, workers: int) -> None:
+    def __init__(
+        self, source: Source, reduction: Reduction[Part], workers: int, keep: list[Kept] | None
+    ) -> None:
         self._tasks = iter(source.tasks)
         self._lock = threading.Lock()
         self._done = [0] * workers
         self.stop = threading.Event()
-        self.accumulators = [Accumulator(schema) for _ in range(workers)]
+        self.accumulators = [reduction.accumulator() for _ in range(workers)]
+        for accumulator in self.accumulators:
+            accumulator.keep = keep
 
     @property
     def rows(self) -> int:
@@ -84,15 +89,22 @@ class _Work:
             raise
 
 
-def run(source: Source, schema: Schema, *, threads: int, progress: bool | None) -> SecondMoments:
-    """Run all tasks and add up what they added.
+def run(
+    source: Source,
+    reduction: Reduction[Part],
+    *,
+    threads: int,
+    progress: bool | None,
+    keep: list[Kept] | None = None,
+) -> Part:
+    """Run all tasks and add up what they added; put their rounded blocks into `keep`, if given.
 
-    Promises: the matrix of every row, or an exception and nothing else; no thread outlives the
+    Promises: the sum over every row, or an exception and nothing else; no thread outlives the
     call, on Ctrl-C either.
     """
     if isinstance(source.tasks, list):
         threads = max(1, min(threads, len(source.tasks)))
-    work = _Work(source, schema, threads)
+    work = _Work(source, reduction, threads, keep)
     shown = sys.stderr.isatty() if progress is None else progress
     with one_blas_thread():
         if threads == 1 and not shown:
@@ -107,10 +119,44 @@ def run(source: Source, schema: Schema, *, threads: int, progress: bool | None) 
                         future.result()
                 finally:
                     work.stop.set()
-    return merge(schema, [accumulator.result() for accumulator in work.accumulators])
+    return reduction.merge(accumulator.result() for accumulator in work.accumulators)
 
 
-def _show(futures: list[Future[None]], work: _Work, total: int | None) -> None:
+class LocalReader:
+    """Passes over a table that this process reads itself.
+
+    With `again`, the first pass keeps the rounded rows of a table in memory, where they are few
+    enough: a rule of shapes, which no value enters.
+    """
+
+    def __init__(self, source: Source, *, threads: int, progress: bool | None, again: bool) -> None:
+        self._source, self._threads, self._progress = source, threads, progress
+        self._again = again and source.in_memory
+
+    def run(self, reduction: Reduction[Part]) -> Part:
+        """Run a pass."""
+        keep: list[Kept] | None = (
+            [] if self._again and self._fits(reduction.schema.dimension) else None
+        )
+        result = run(
+            self._source, reduction, threads=self._threads, progress=self._progress, keep=keep
+        )
+        if keep is not None:
+            tasks = [partial(_add_kept, block) for block in keep]
+            self._source, self._again = Source(tasks, self._source.rows), False
+        return result
+
+    def _fits(self, dimension: int) -> bool:
+        rows = self._source.rows
+        return rows is not None and rows * dimension <= _MOST_KEPT
+
+
+def _add_kept(block: Kept, accumulator: Blocks[Any]) -> Iterator[int]:
+    accumulator.add_kept(block)
+    yield block.shape[1]
+
+
+def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> None:
     with _bar(total) as advance:
         while wait(futures, 0.1, FIRST_EXCEPTION).not_done and not work.stop.is_set():
             advance(work.rows)

@@ -7,17 +7,18 @@ before any row is read. Its tasks may run in any order, on any thread.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from dplinear.arguments import rejection
-from dplinear.curator.gram import Accumulator
+from dplinear.curator.blocks import Blocks, Part, Reduction
 from dplinear.schema import Schema
 
 WHERE = "second_moments"
 
 # Adds its rows to the accumulator, and yields how many it added, step by step.
-Task = Callable[[Accumulator], Iterator[int]]
+Task = Callable[[Blocks[Any]], Iterator[int]]
 
 
 class SourceError(RuntimeError):
@@ -26,10 +27,22 @@ class SourceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """Tasks that together add every row once; `rows` is known only where it costs no reading."""
+    """Tasks that together add every row once; `rows` is known only where it costs no reading.
+
+    `once` says that the tasks can be iterated only once; `in_memory`, that no reading is needed.
+    """
 
     tasks: Iterable[Task]
     rows: int | None = None
+    once: bool = False
+    in_memory: bool = False
+
+
+class Reader(Protocol):
+    """A table whose columns and types are checked, and that runs passes over its rows."""
+
+    def run(self, reduction: Reduction[Part]) -> Part:
+        """Return what the reduction comes to over every row; or raise `SourceError`."""
 
 
 def failure(what: str, error: BaseException) -> SourceError:

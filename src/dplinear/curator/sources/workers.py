@@ -1,4 +1,4 @@
-"""What an engine's worker does: a share of the row groups in, the bytes of their matrix out."""
+"""What an engine's worker does: a share of the row groups in, the bytes of their sums out."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from dplinear.arguments import rejection
-from dplinear.curator.gram import SecondMoments, merge
+from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.files import PARQUET, Piece, add_row_group, expand, parquet_pieces
 from dplinear.curator.sources.pool import run
@@ -32,18 +32,22 @@ def _check_parquet(files: Sequence[Path]) -> None:
             raise rejection("data", WHERE, rule, file.name, hint)
 
 
-def read_share(schema: Schema, pieces: Sequence[Piece]) -> bytes:
-    """Return the matrix of a share of row groups, as bytes."""
-    source = Source([partial(add_row_group, piece) for piece in pieces])
-    return run(source, schema, threads=1, progress=False).to_bytes()
+def read_share(reduction: Reduction[Any], pieces: Sequence[Piece]) -> bytes:
+    """Return what a share of row groups comes to, as bytes."""
+    return sent(Source([partial(add_row_group, piece) for piece in pieces]), reduction)
 
 
-def read_batches(schema: Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Return the matrix of a partition that an engine hands over batch by batch."""
-    source = Source(partial(add_batch, batch) for batch in batches)
-    return run(source, schema, threads=1, progress=False).to_bytes()
+def read_batches(reduction: Reduction[Any], batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Return what a partition that an engine hands over batch by batch comes to."""
+    return sent(Source(partial(add_batch, batch) for batch in batches), reduction)
 
 
-def collect(schema: Schema, results: Iterable[bytes]) -> SecondMoments:
+def sent(source: Source, reduction: Reduction[Any]) -> bytes:
+    """Return what a worker sends back for a share of the rows."""
+    part = run(source, reduction, threads=1, progress=False)
+    return bytes(part.to_bytes())
+
+
+def collect(reduction: Reduction[Part], results: Iterable[bytes]) -> Part:
     """Return the sum of what the workers sent."""
-    return merge(schema, [SecondMoments.from_bytes(bytes(result)) for result in results])
+    return reduction.merge(reduction.read(bytes(result)) for result in results)

@@ -1,0 +1,112 @@
+"""A table that is checked once and passed over as often as an adaptive algorithm needs.
+
+Each pass is exact: the same bits for the same rows in any order, chunks, threads or engine
+(docs/exact-pass.md). What it returns is private; only a mechanism may release anything of it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.arguments import mistyped, rejection
+from dplinear.curator.gram import Moments, SecondMoments
+from dplinear.curator.grid import Grid
+from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.source import Reader
+from dplinear.curator.sums import Sums
+from dplinear.erm.row_sums import RowSum
+from dplinear.mechanisms.contract import Shape
+from dplinear.schema import Schema
+
+Integers = npt.NDArray[np.object_]
+
+
+class Table:
+    """A checked table. `open_table` makes it; it reads nothing until it is asked."""
+
+    def __init__(self, reader: Reader, schema: Schema) -> None:
+        self._reader = reader
+        self.schema = schema
+
+    @property
+    def shape(self) -> Shape:
+        """What is public about its rows: the shape that row sums are made for."""
+        return shape_of(self.schema)
+
+    def moments(self) -> SecondMoments:
+        """Return the exact second moments of its rows, as `second_moments` does."""
+        return self._reader.run(Moments(self.schema))
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+        """Return several exact sums over its rows, in one pass.
+
+        Requires: row sums made for this table's `shape`.
+        Promises: Python integers, in an array of `size` for each sum; adding or removing one row
+        changes each by at most its `bound`, in Euclidean norm.
+        """
+        return self._reader.run(Sums(self.schema, checked(statistics, self.shape))).integers()
+
+    def __repr__(self) -> str:
+        return f"Table({self.schema!r}, private)"
+
+
+def open_table(
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    schema: Schema,
+    *,
+    threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """Check a table for several passes, before a row is read.
+
+    Requires: what `second_moments` does; moreover, a table that can be read again and then holds
+    the same rows. A stream that can be read only once is refused.
+    Promises: errors about columns and types here, never in a pass. Where the table is in memory and
+    its rounded rows take at most 512 MiB, the first pass keeps them for the others.
+    """
+    reader = open_reader(
+        data, schema, threads=threads, engine=engine, progress=progress, again=True
+    )
+    return Table(reader, schema)
+
+
+def exact_sums(  # noqa: PLR0913 - the table, the sums, and three ways to read
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    schema: Schema,
+    statistics: Sequence[RowSum],
+    *,
+    threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
+) -> list[Integers]:
+    """Return several exact sums over a table's rows, in one pass; a stream will do.
+
+    Requires and promises what `second_moments` and `Table.sums` do.
+    """
+    reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
+    return Table(reader, schema).sums(statistics)
+
+
+def shape_of(schema: Schema) -> Shape:
+    """Return what is public about the rows that a schema describes."""
+    grid = Grid.of(schema)
+    return Shape(schema.dimension, grid.cells, grid.exponent)
+
+
+def checked(statistics: Any, shape: Shape) -> tuple[RowSum, ...]:  # noqa: ANN401 - checked
+    """Return the sums if they understand rows of this shape."""
+    where = "Table.sums"
+    if not isinstance(statistics, Sequence) or not statistics:
+        raise mistyped("statistics", where, "a list of at least one row sum", statistics)
+    for statistic in statistics:
+        if not isinstance(statistic, RowSum):
+            raise mistyped("statistics", where, "a list of row sums", statistic)
+        if statistic.shape not in {None, shape}:
+            hint = "make them with the `shape` of the table they are for."
+            raise rejection(
+                "statistics", where, f"for rows of shape {shape}", statistic.shape, hint
+            )
+    return tuple(statistics)

@@ -1,0 +1,97 @@
+"""Integers held in float64: public matrices of few enough bits, rows of a verified norm.
+
+docs/exact-pass.md, "Other sums", has the proofs.
+"""
+
+import threading
+from math import frexp, prod
+
+import numpy as np
+
+from dplinear.schema.cells import Floats
+
+EXACT = 53  # every integer of at most 2^53 is a float64
+
+_MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
+_memory = threading.local()
+
+
+def quantised(matrix: Floats, exponent: int) -> tuple[Floats, int]:
+    """Round a public matrix to integers that multiply integer rows exactly.
+
+    Requires: finite entries, not all zero; rows to multiply of integer norm at most 2^exponent.
+    Promises: integers A and the largest k, with A = round(matrix·2^k) and every row of A of norm at
+    most 2^(53 − exponent). So each partial sum of A·z is an integer of at most 2^53, and float64
+    computes the product exactly, in any order, fused or not. A function of the arguments alone.
+    """
+    reach = 2.0 ** (EXACT - exponent)
+    largest = np.abs(matrix).max()
+    shift = EXACT - exponent - frexp(float(largest))[1] + 1
+    while True:
+        integers = np.rint(np.ldexp(matrix, shift))
+        squares = np.einsum("ij,ij->i", integers, integers)
+        # The margin outweighs the rounding of these float64 sums of squares.
+        if squares.max() * (1 + 2.0**-20) <= reach * reach:
+            integers.flags.writeable = False
+            return integers, shift
+        shift -= 1
+
+
+def squared_lengths(values: Floats) -> Floats:
+    """Return the squared norm of each column, bitwise the same whatever stands beside it.
+
+    Neither a sum along an axis nor a product promises that: both choose the order of additions by
+    the shape of the block. Halving the rows, addition by addition, is elementwise.
+    """
+    squares = np.multiply(values, values, out=scratch("squares", values.shape))
+    count = len(squares)
+    while count > 1:
+        half = count // 2
+        squares[:half] += squares[count - half : count]
+        count -= half
+    return np.array(squares[0])
+
+
+def scratch(role: str, shape: tuple[int, ...]) -> Floats:
+    """Return memory of this thread for intermediate results, valid until its role is asked again.
+
+    Blocks of megabytes are fresh pages at every call otherwise, which take longer than the sums.
+    """
+    size = prod(shape)
+    if size > _MOST_HELD:
+        return np.empty(shape)
+    held: Floats | None = getattr(_memory, role, None)
+    if held is None or held.size < size:
+        held = np.empty(size)
+        setattr(_memory, role, held)
+    return held[:size].reshape(shape)
+
+
+def bounded(rows: Floats, most: int) -> Floats:
+    """Shorten, in place, the columns whose squared norm is above `most`.
+
+    Requires: integers; squared norms of at most 2^53, so that their sums are exact in any order.
+    Promises: integers; every squared norm at most `most`, verified on them.
+    """
+    squares = np.einsum("ij,ij->j", rows, rows)
+    over = np.flatnonzero(squares > most)
+    if len(over):
+        rows[:, over] = shrunk(rows[:, over], squares[over], most)
+    return rows
+
+
+def shrunk(rows: Floats, squares: Floats, most: int) -> Floats:
+    """Scale long columns of integers towards zero, until their squared norm is at most `most`.
+
+    Requires: `most` of at most 2^52; `squares`, the squared norms, each a bitwise function of its
+    column alone.
+    """
+    factor = np.sqrt(float(most)) / np.sqrt(squares)
+    shorter = np.trunc(rows * factor)
+    while True:
+        # Sums of squares near 2^52 are exact in any order, so integers are compared.
+        over = np.einsum("ij,ij->j", shorter, shorter) > most
+        if not over.any():
+            return np.asarray(shorter)
+        factor = np.where(over, factor * (1 - 2.0**-20), factor)
+        shorter = np.trunc(rows * factor)
