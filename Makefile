@@ -48,6 +48,7 @@ bench: setup
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/gram.py
+	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/repairs.py
 	$(BIN)/python benchmarks/coverage.py
 
