@@ -41,14 +41,22 @@ def number_in(cell: Any) -> float:  # noqa: ANN401 - a cell may hold anything
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
     if isinstance(cell, str):
-        return float(cell) if _NUMBER.fullmatch(cell) else math.nan
+        # Some white space of the pattern's is none to float, whose message would quote the cell.
+        return _as_float(cell) if _NUMBER.fullmatch(cell) else math.nan
+    # NumPy counts a span of time among the integers; pandas may hold the same one as no number.
+    if isinstance(cell, np.timedelta64):
+        return math.nan
     if not isinstance(cell, numbers.Real | decimal.Decimal | np.bool_):
         return math.nan
+    return _as_float(cell)
+
+
+def _as_float(cell: Any) -> float:  # noqa: ANN401
     try:
         return float(cell)
     except OverflowError:
-        return -math.inf if str(cell).startswith("-") else math.inf
-    except (ValueError, TypeError):  # a signalling NaN, a number that is none
+        return -math.inf if cell < 0 else math.inf
+    except Exception:  # noqa: BLE001 - a signalling NaN, or a number of a class with its own ideas
         return math.nan
 
 
@@ -65,16 +73,16 @@ def day_in(cell: Any) -> float:  # noqa: ANN401
     """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[us]").item()
     try:
+        if isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[us]").item()
         if isinstance(cell, str):
             cell = dt.datetime.fromisoformat(cell.strip())
         if not isinstance(cell, dt.date):
             return math.nan
         # As `_days_of_ticks` does it, bit for bit: whole microseconds, then one division.
         return float(days(cell) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-    except (ValueError, OverflowError, AttributeError, TypeError):
+    except Exception:  # noqa: BLE001 - a date, or a time zone, of a class with its own ideas
         return math.nan
 
 
@@ -87,13 +95,20 @@ def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
     if isinstance(cell, bool | np.bool_):
         return "true" if cell else "false"
     if isinstance(cell, numbers.Integral):
-        return str(int(cell))
+        return _digits_of(cell)
     if isinstance(cell, numbers.Real | decimal.Decimal):
         number = number_in(cell)
         if not math.isfinite(number):
             return None
         return str(int(number)) if number == int(number) else repr(number)
     return None
+
+
+def _digits_of(cell: Any) -> str | None:  # noqa: ANN401
+    try:
+        return str(int(cell))
+    except Exception:  # noqa: BLE001 - a span of time, or more digits than Python writes
+        return None
 
 
 _READERS = {"number": number_in, "integer": number_in, "boolean": truth_in, "date": day_in}
