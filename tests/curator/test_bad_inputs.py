@@ -508,6 +508,10 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], SecondMoments]] = {
         rows((0, 5), (0, 5)),
     ),
     "complex numbers": ({"a": [1j], "b": [1.0]}, rows((0, 1))),
+    "a complex number beside real ones": (
+        {"a": [0.5, -1, None, 1j], "b": [7, 8, 9, 1 + 1j]},
+        rows((0.5, 7), (-1, 8), (0, 9), (0, 5)),
+    ),
     "sets and dicts": ({"a": [{1}], "b": [{"k": 1}]}, rows((0, 5))),
 }
 
@@ -546,7 +550,7 @@ def test_a_schema_file_written_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", [10**5000, Stubborn(1, 2), np.timedelta64(3, "s"), "b\x1c"], ids=type
+    "cell", [10**5000, Stubborn(1, 2), np.timedelta64(3, "ns"), 1j, "b\x1c"], ids=type
 )
 def test_what_no_category_holds_is_no_level(cell: Any) -> None:
     table = np.empty((2, 1), object)
@@ -554,3 +558,12 @@ def test_what_no_category_holds_is_no_level(cell: Any) -> None:
     schema = Schema(a=["a", "b"])
     want = second_moments(np.array([["b"], ["neither"]]), schema)
     assert second_moments(table, schema) == want
+
+
+@pytest.mark.engine
+def test_a_complex_number_changes_no_other_rows_level() -> None:
+    schema = Schema(a=["0.5", "2"])
+    frame = library("pandas").DataFrame({"a": [0.5, 2, 2, 1j]})
+    assert second_moments(frame, schema) == second_moments(
+        np.array([["0.5"], ["2"], ["2"], ["neither"]]), schema
+    )

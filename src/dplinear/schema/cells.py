@@ -43,12 +43,21 @@ def number_in(cell: Any) -> float:  # noqa: ANN401 - a cell may hold anything
     if isinstance(cell, str):
         # Some white space of the pattern's is none to float, whose message would quote the cell.
         return _as_float(cell) if _NUMBER.fullmatch(cell) else math.nan
-    # NumPy counts a span of time among the integers; pandas may hold the same one as no number.
-    if isinstance(cell, np.timedelta64):
-        return math.nan
-    if not isinstance(cell, numbers.Real | decimal.Decimal | np.bool_):
-        return math.nan
-    return _as_float(cell)
+    real = _real_of(cell)
+    return (
+        _as_float(real) if isinstance(real, numbers.Real | decimal.Decimal | np.bool_) else math.nan
+    )
+
+
+def _real_of(cell: Any) -> Any:  # noqa: ANN401
+    """Return a cell, or the number it stands for where a frame wrote it in another type.
+
+    One complex number makes a frame's whole column complex, so 1 + 0j is 1, as it was without that
+    neighbour. NumPy counts spans of time among the integers, where frames say they are none.
+    """
+    if isinstance(cell, complex | np.complexfloating):
+        return cell.real if cell.imag == 0 else None
+    return None if isinstance(cell, np.timedelta64) else cell
 
 
 def _as_float(cell: Any) -> float:  # noqa: ANN401
@@ -94,6 +103,7 @@ def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
         return cell
     if isinstance(cell, bool | np.bool_):
         return "true" if cell else "false"
+    cell = _real_of(cell)
     if isinstance(cell, numbers.Integral):
         return _digits_of(cell)
     if isinstance(cell, numbers.Real | decimal.Decimal):
@@ -107,7 +117,7 @@ def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
 def _digits_of(cell: Any) -> str | None:  # noqa: ANN401
     try:
         return str(int(cell))
-    except Exception:  # noqa: BLE001 - a span of time, or more digits than Python writes
+    except Exception:  # noqa: BLE001 - more digits than Python writes
         return None
 
 
