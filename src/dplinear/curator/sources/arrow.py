@@ -1,6 +1,6 @@
 """Anything that speaks the Arrow C stream interface, and pandas' object columns, which cannot."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells, readable
 from dplinear.schema.columns import Column
 
+Opening = Callable[[], pa.RecordBatchReader]
+
 
 def add_batch(batch: pa.RecordBatch, accumulator: Accumulator) -> Iterator[int]:
     """Add the rows of a batch that is already in memory."""
@@ -22,31 +24,59 @@ def add_batch(batch: pa.RecordBatch, accumulator: Accumulator) -> Iterator[int]:
 
 
 def from_stream(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any producer
-    """Read a reader, a table, a data frame or a relation, batch by batch, once."""
+    """Read a reader, a table, a data frame or a relation, batch by batch, once.
+
+    Promises: a lazy frame or a relation computes its rows in the pass, and not before.
+    """
     rows = getattr(data, "num_rows", None)
-    if isinstance(data, pa.RecordBatch):
-        reader = pa.RecordBatchReader.from_batches(data.schema, [data])
-    elif isinstance(data, pa.RecordBatchReader):
-        reader = data
-    else:
-        reader = pa.RecordBatchReader.from_stream(_narrowed(data, schema))
-    check_types(schema, reader.schema, "the stream")
-    return Source(_tasks(reader), rows if isinstance(rows, int) else None)
+    empty, whole = _openings(data, schema)
+    check_types(schema, _opened(empty).schema, "the stream")
+    return Source(_tasks(whole), rows if isinstance(rows, int) else None)
 
 
-def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
-    """Ask lazy producers for the needed columns only."""
+def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: ANN401
+    """Return what opens a stream of the same types without computing rows, and the stream."""
     library = type(data).__module__.partition(".")[0].lstrip("_")
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
         quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in schema.columns)
         relation = data.project(quoted)
-        make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        return make(STEP)
+        return partial(_relation, relation.limit(0)), partial(_relation, relation)
     if library == "polars" and hasattr(data, "collect"):
         check_names(schema, data.collect_schema().names(), "the frame")
-        return data.select(list(schema.columns)).collect(engine="streaming")
-    if library == "polars":
+        frame = data.select(list(schema.columns))
+        return lambda: _stream(frame.collect_schema().to_frame()), partial(_collected, frame)
+    reader = _opened(partial(_stream, _narrowed(data, schema)))
+    return (lambda: reader), (lambda: reader)
+
+
+def _opened(opening: Opening) -> pa.RecordBatchReader:
+    try:
+        return opening()
+    except Exception as error:  # noqa: BLE001 - a producer may raise anything, and quote rows
+        raise failure("the stream", error) from None
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    return pa.RecordBatchReader.from_stream(data)
+
+
+def _relation(relation: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - DuckDB is not imported here
+    make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return make(STEP)
+
+
+def _collected(frame: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - nor is Polars
+    return _stream(frame.collect(engine="streaming"))
+
+
+def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+    """Ask tables for the needed columns only."""
+    if type(data).__module__.partition(".")[0].lstrip("_") == "polars":
         check_names(schema, data.columns, "the frame")
         return data.select(list(schema.columns))
     if isinstance(data, pa.Table):
@@ -55,7 +85,8 @@ def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
     return data
 
 
-def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
+def _tasks(opening: Opening) -> Iterator[Task]:
+    reader = _opened(opening)
     while True:
         try:
             batch = reader.read_next_batch()
