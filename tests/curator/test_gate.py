@@ -219,7 +219,7 @@ def test_a_table_that_computes_its_rows_does_so_once_they_are_paid_for(make: Any
         release_moments(make(["1", "a secret"]), SCHEMA, **BUDGET, ledger=book)
     assert len(book.requests) == 1
     assert "secret" not in str(caught.value)
-    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
     with simulation.door(1):
         release = release_moments(make(["0.5", "1"]), SCHEMA, **BUDGET)
         want = release_moments(np.array([[0.5, 0.5], [1, 1]]), SCHEMA, **BUDGET)
@@ -237,3 +237,4 @@ def test_a_stream_that_cannot_be_opened_keeps_its_words_to_itself() -> None:
     with pytest.raises(SourceError) as caught:
         release_moments(Broken(), SCHEMA, **BUDGET)
     assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None

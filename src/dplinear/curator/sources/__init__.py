@@ -6,7 +6,7 @@ the same contract (tests/contracts/test_sources.py).
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ _KINDS = (
     "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "
     "glob of Parquet, CSV or Arrow files, or a Dask or Spark collection"
 )
+
+_T = TypeVar("_T")
 
 
 def second_moments(
@@ -55,6 +57,29 @@ def exact_pass(
     progress: bool | None = None,
 ) -> Callable[[], SecondMoments]:
     """Check all that can be checked before a row is read, and return the pass, to be run once."""
+    checked = partial(_checked_pass, data, schema, threads, engine, progress)
+    return partial(_withholding, _withholding(checked))
+
+
+def _withholding(step: Callable[[], _T]) -> _T:
+    """Take a step; of a source that breaks off, keep no word but our own.
+
+    `from None` hides a reader's message from tracebacks only: whoever logs errors may follow it.
+    """
+    try:
+        return step()
+    except SourceError as error:
+        error.__context__ = None
+        raise
+
+
+def _checked_pass(
+    data: Any,  # noqa: ANN401
+    schema: Schema,
+    threads: int | None,
+    engine: str | None,
+    progress: bool | None,  # noqa: FBT001 - the caller's argument, passed on
+) -> Callable[[], SecondMoments]:
     if not isinstance(schema, Schema):
         raise mistyped("schema", WHERE, "a Schema", schema)
     workers = available_cores()
