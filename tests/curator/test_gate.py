@@ -238,3 +238,45 @@ def test_a_stream_that_cannot_be_opened_keeps_its_words_to_itself() -> None:
         release_moments(Broken(), SCHEMA, **BUDGET)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "guarantee", "options"),
+    [
+        ("analyze_gauss", ZCDP(1e-300), {}),
+        ("sketch", ApproxDP(1e-9, 1e-300), {"calibration": "paper", "neighbours": "replace"}),
+        (
+            "sketch",
+            ApproxDP(1.0, 1e-6),
+            {"least_eigenvalue_share": 0.5, "adjust": "rows", "ridge": 1e300},
+        ),
+        (
+            "sketch",
+            ApproxDP(1.0, 1e-6),
+            {"least_eigenvalue_share": 0.5, "adjust": "rows", "ridge": 1e30},
+        ),
+        (
+            "inverse_wishart",
+            ApproxDP(1.0, 1e-6),
+            {
+                "least_eigenvalue_share": 0.5,
+                "adjust": "rows",
+                "ridge": 1e300,
+                "calibration": "paper",
+                "degrees": 9,
+            },
+        ),
+    ],
+)
+def test_what_is_beyond_floats_fails_before_anything_is_spent(
+    mechanism: str, guarantee: Any, options: dict[str, Any]
+) -> None:
+    book = Book()
+    try:
+        release_moments(
+            ROWS, SCHEMA, guarantee=guarantee, mechanism=mechanism, ledger=book, **options
+        )
+    except (ValueError, ArithmeticError):
+        assert not book.requests
+    else:
+        assert len(book.requests) == 1
