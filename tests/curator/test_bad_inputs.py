@@ -10,8 +10,9 @@ import os
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -347,6 +348,13 @@ def rows(*pairs: tuple[float, float]) -> SecondMoments:
     return second_moments(np.array(pairs, dtype=float).reshape(-1, 2), TWO)
 
 
+class Stubborn(Fraction):
+    """A number that will not be one."""
+
+    def __float__(self) -> NoReturn:
+        raise RuntimeError(str(self))
+
+
 def objects(*pairs: tuple[Any, Any]) -> Any:
     array = np.empty((len(pairs), 2), object)
     for index, pair in enumerate(pairs):
@@ -379,6 +387,19 @@ BAD_CELLS: dict[str, tuple[Table, SecondMoments]] = {
     "objects of many kinds": (
         lambda _: objects((None, "1"), (Decimal("0.5"), 10**400), ("x", object()), ({}, [])),
         rows((0, 1), (0.5, 10), (0, 5), (0, 5)),
+    ),
+    "integers too long to be written": (
+        lambda _: objects((10**5000, -(10**5000)), (Fraction(-(10**5000), 3), 1)),
+        rows((1, 0), (-1, 1)),
+    ),
+    "numbers whose class refuses": (lambda _: objects((Stubborn(1, 2), Stubborn(1))), rows((0, 5))),
+    "white space that float does not know": (
+        lambda _: pa.table({"a": ["1\x1c", "\x1f-1", "1\x85"], "b": ["\x1d2", "inf\x1e", "3"]}),
+        rows((0, 5), (0, 5), (1, 3)),
+    ),
+    "spans of time among objects": (
+        lambda _: objects((np.timedelta64(1, "ns"), np.timedelta64(1, "s")), ("x", 1)),
+        rows((0, 5), (0, 1)),
     ),
     "masked array": (
         lambda _: np.ma.MaskedArray([[0.5, 1.0], [9.0, 2.0]], [[False, True], [True, False]]),
@@ -482,7 +503,15 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], SecondMoments]] = {
     ),
     "column of None": ({"a": [None, None], "b": [1, 2]}, rows((0, 1), (0, 2))),
     "huge integers": ({"a": [10**30, 0], "b": [1, -(10**30)]}, rows((1, 1), (0, 0))),
+    "spans of time beside text": (
+        {"a": [np.timedelta64(1, "ns"), "x"], "b": [np.timedelta64(9, "ns")] * 2},
+        rows((0, 5), (0, 5)),
+    ),
     "complex numbers": ({"a": [1j], "b": [1.0]}, rows((0, 1))),
+    "a complex number beside real ones": (
+        {"a": [0.5, -1, None, 1j], "b": [7, 8, 9, 1 + 1j]},
+        rows((0.5, 7), (-1, 8), (0, 9), (0, 5)),
+    ),
     "sets and dicts": ({"a": [{1}], "b": [{"k": 1}]}, rows((0, 5))),
 }
 
@@ -518,3 +547,23 @@ def test_a_schema_file_written_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"columns": {"a": [-1, 1], "b": [0, 10]}}))
     assert Schema.from_file(path) == TWO
+
+
+@pytest.mark.parametrize(
+    "cell", [10**5000, Stubborn(1, 2), np.timedelta64(3, "ns"), 1j, "b\x1c"], ids=type
+)
+def test_what_no_category_holds_is_no_level(cell: Any) -> None:
+    table = np.empty((2, 1), object)
+    table[:, 0] = ["b", cell]
+    schema = Schema(a=["a", "b"])
+    want = second_moments(np.array([["b"], ["neither"]]), schema)
+    assert second_moments(table, schema) == want
+
+
+@pytest.mark.engine
+def test_a_complex_number_changes_no_other_rows_level() -> None:
+    schema = Schema(a=["0.5", "2"])
+    frame = library("pandas").DataFrame({"a": [0.5, 2, 2, 1j]})
+    assert second_moments(frame, schema) == second_moments(
+        np.array([["0.5"], ["2"], ["2"], ["neither"]]), schema
+    )

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 
 from dplinear.analyst.laws import SketchLaw
-from dplinear.curator import Schema, release_moments, release_sketch
+from dplinear.curator import Schema, SourceError, release_moments, release_sketch
 from dplinear.ledger import Request, tally
 from dplinear.mechanisms import MECHANISMS
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
+from services import library
 
 SCHEMA = Schema(x=(-1, 1), y=(0, 10))
 ROWS = np.column_stack([np.linspace(-1, 1, 500), np.linspace(0, 10, 500) ** 2 / 10])
@@ -194,3 +195,88 @@ def test_part_of_the_budget_may_go_to_the_least_eigenvalue() -> None:
     assert isinstance(plain.law, SketchLaw)
     assert asked.law.ridge < plain.law.ridge
     assert asked.certificate.holds == ApproxDP(1.0, 1e-6)
+
+
+def lazy_frame(cells: list[str]) -> Any:
+    polars = library("polars")
+    frame = polars.LazyFrame({"x": cells, "y": cells})
+    return frame.with_columns(polars.all().cast(polars.Float64))
+
+
+def relation(cells: list[str]) -> Any:
+    rows = ", ".join(f"('{cell}')" for cell in cells)
+    query = f"SELECT x::DOUBLE AS x, x::DOUBLE AS y FROM (VALUES {rows}) AS t(x)"  # noqa: S608
+    return library("duckdb").connect().sql(query)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("make", [lazy_frame, relation])
+def test_a_table_that_computes_its_rows_does_so_once_they_are_paid_for(make: Any) -> None:
+    refusing, book = Book(refuse=True), Book()
+    with pytest.raises(PermissionError):
+        release_moments(make(["1", "a secret"]), SCHEMA, **BUDGET, ledger=refusing)
+    with pytest.raises(SourceError) as caught:
+        release_moments(make(["1", "a secret"]), SCHEMA, **BUDGET, ledger=book)
+    assert len(book.requests) == 1
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    with simulation.door(1):
+        release = release_moments(make(["0.5", "1"]), SCHEMA, **BUDGET)
+        want = release_moments(np.array([[0.5, 0.5], [1, 1]]), SCHEMA, **BUDGET)
+    assert np.array_equal(release.values, want.values)
+
+
+class Broken:
+    """A producer that says too much when it is asked for its rows."""
+
+    def __arrow_c_stream__(self, requested: object = None) -> object:
+        raise RuntimeError("a secret")
+
+
+def test_a_stream_that_cannot_be_opened_keeps_its_words_to_itself() -> None:
+    with pytest.raises(SourceError) as caught:
+        release_moments(Broken(), SCHEMA, **BUDGET)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "guarantee", "options"),
+    [
+        ("analyze_gauss", ZCDP(1e-300), {}),
+        ("sketch", ApproxDP(1e-9, 1e-300), {"calibration": "paper", "neighbours": "replace"}),
+        (
+            "sketch",
+            ApproxDP(1.0, 1e-6),
+            {"least_eigenvalue_share": 0.5, "adjust": "rows", "ridge": 1e300},
+        ),
+        (
+            "sketch",
+            ApproxDP(1.0, 1e-6),
+            {"least_eigenvalue_share": 0.5, "adjust": "rows", "ridge": 1e30},
+        ),
+        (
+            "inverse_wishart",
+            ApproxDP(1.0, 1e-6),
+            {
+                "least_eigenvalue_share": 0.5,
+                "adjust": "rows",
+                "ridge": 1e300,
+                "calibration": "paper",
+                "degrees": 9,
+            },
+        ),
+    ],
+)
+def test_what_is_beyond_floats_fails_before_anything_is_spent(
+    mechanism: str, guarantee: Any, options: dict[str, Any]
+) -> None:
+    book = Book()
+    try:
+        release_moments(
+            ROWS, SCHEMA, guarantee=guarantee, mechanism=mechanism, ledger=book, **options
+        )
+    except (ValueError, ArithmeticError):
+        assert not book.requests
+    else:
+        assert len(book.requests) == 1

@@ -16,6 +16,7 @@ from dplinear.estimators import PrivateLasso, PrivateLinearRegression, PrivatePC
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, ApproxDP
+from services import library
 
 from .faces import ALL, REGRESSORS, face, table
 
@@ -304,3 +305,19 @@ def test_fits_differ_without_the_door_and_survive_pickling(kind: Any) -> None:
     np.testing.assert_array_equal(loaded.moments_.values, one.moments_.values)
     method = "predict" if kind in REGRESSORS else "transform"
     np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(one, method)(X))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("bystander", [0.25, 1, np.timedelta64(1, "ns"), np.datetime64(1, "ns")])
+@pytest.mark.parametrize("cell", ["text", None, 0.5, 1j, np.timedelta64(1, "ns")])
+def test_a_cell_that_changes_its_columns_dtype_changes_no_other_row(
+    cell: Any, bystander: Any
+) -> None:
+    frame = library("pandas").DataFrame
+    alone, beside = frame({"a": [bystander] * 3}), frame({"a": [bystander] * 3 + [cell]})
+    seen = []
+    for X in (alone, beside.iloc[:3]):
+        with simulation.door(0), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seen.append(PrivatePCA(bounds=(0, 1), epsilon=1e6).fit(X).moments_.values.tolist())
+    assert seen[0] == seen[1]

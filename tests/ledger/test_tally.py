@@ -1,12 +1,14 @@
 import threading
 
+import pytest
+
 from dplinear.ledger import Request, Tally, tally
 from dplinear.ledger.tally import count
 from dplinear.privacy import ZCDP, ApproxDP, Guarantee, Neighbours
 
 
-def spend(guarantee: Guarantee | None) -> Request:
-    return Request("r", None, guarantee, Neighbours.ADD_REMOVE, "analyze_gauss", {})
+def spend(guarantee: Guarantee | None, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Request:
+    return Request("r", None, guarantee, neighbours, "analyze_gauss", {})
 
 
 def test_a_tally_counts_what_is_spent_within_its_block() -> None:
@@ -37,3 +39,19 @@ def test_a_spend_without_a_proof_leaves_no_total() -> None:
     unproved = Tally([spend(ZCDP(0.5)), spend(None)])
     assert unproved.total() is None
     assert str(unproved) == "2 releases: no guarantee"
+
+
+def test_guarantees_between_different_neighbours_have_no_total() -> None:
+    # The second release publishes the number of rows, which the first one hides.
+    mixed = Tally([spend(ZCDP(0.5)), spend(ZCDP(0.5), Neighbours.REPLACE)])
+    assert mixed.total() is None
+    assert Tally(mixed.requests[1:]).total() == ZCDP(0.5)
+
+
+@pytest.mark.parametrize(
+    "parts", [[ZCDP(0.5), ApproxDP(1.0, 1e-6)], [ApproxDP(1.0, 0.5), ApproxDP(1.0, 0.5)]]
+)
+def test_what_does_not_add_up_is_said_in_words(parts: list[Guarantee]) -> None:
+    counted = Tally([spend(part) for part in parts])
+    assert counted.total() is None
+    assert str(counted) == "2 releases: no guarantee"

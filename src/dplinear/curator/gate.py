@@ -39,6 +39,7 @@ from dplinear.schema import Schema
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _READING = {"threads", "engine", "progress"}
+Curve = tuple[tuple[float, float], ...]
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 
 
@@ -181,9 +182,10 @@ class _Passing:
         grid = Grid.of(self.schema)
         prepared = mechanism.prepare(Shape(self.schema.dimension, grid.cells, grid.exponent))
         reading = {name: value for name, value in options.items() if name in _READING}
+        curve = _curve(prepared.account.profile)  # may fail for extreme guarantees: so, now
         read = exact_pass(data, self.schema, **reading)
         self.spend(mechanism, prepared.account, own)
-        return self.measured(mechanism, prepared, read())
+        return self.measured(mechanism, prepared, read(), curve)
 
     def spend(self, mechanism: Mechanism, account: Account, own: Mapping[str, Any]) -> None:
         """Tell whoever counts, before a row is read."""
@@ -200,7 +202,7 @@ class _Passing:
         count(spent)
 
     def measured(
-        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments
+        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments, curve: Curve
     ) -> tuple[Measurement, Certificate, int | None]:
         """Return the measurement, its certificate, and the number of rows if that is public."""
         public = mechanism.neighbours is Neighbours.REPLACE
@@ -218,7 +220,7 @@ class _Passing:
             neighbours=mechanism.neighbours,
             asked=account.asked,
             holds=account.holds,
-            curve=_curve(account.profile),
+            curve=curve if account is prepared.account else _curve(account.profile),
             numerics=mechanism.numerics,
             calibration=mechanism.calibration,
             simulated=self.entropy.simulated,
@@ -229,7 +231,7 @@ class _Passing:
         return measured, certificate, moments.count if public else None
 
 
-def _curve(profile: Profile | None) -> tuple[tuple[float, float], ...]:
+def _curve(profile: Profile | None) -> Curve:
     """Return points (ε, δ) of a profile, where δ is neither 0 nor 1."""
     if profile is None:
         return ()

@@ -105,8 +105,12 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
         return _readable(values, parameter, where)
     # A list's dtype would be chosen by its cells: one complex number makes all of them complex.
     array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
-    if array.dtype.kind not in _READABLE and array.dtype.kind != "c":
-        array = array.astype(object)  # a frame's dtypes, too, may follow its cells
+    # A frame's dtypes, too, may follow its cells, so none of them is refused. Times are missing, as
+    # beside a cell that makes a column one of objects (a cast would make integers of some).
+    if array.dtype.kind in "mM":
+        array = np.full(array.shape, None, dtype=object)
+    elif array.dtype.kind not in _READABLE:
+        array = array.astype(object)
     return _readable(array, parameter, where)
 
 

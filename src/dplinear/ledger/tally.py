@@ -24,12 +24,19 @@ class Tally:
     def total(self) -> Guarantee | None:
         """Return what all spends so far promise together, if they were all of one table.
 
-        Valid when the releases were settled beforehand; None if there are none, or if one of them
-        has no proved guarantee.
+        Valid when the releases were settled beforehand; None if there are none, if one of them has
+        no proved guarantee, or if nothing is proved of all together: they hide different things
+        (one row more or less, one row replaced), are of kinds that do not add up, or δ reaches 1.
         """
         parts = [request.guarantee for request in self.requests]
         proved = [part for part in parts if part is not None]
-        return compose.guarantees(proved) if proved and len(proved) == len(parts) else None
+        relations = {request.neighbours for request in self.requests}
+        if not proved or len(proved) < len(parts) or len(relations) > 1:
+            return None
+        try:
+            return compose.guarantees(proved)
+        except ValueError:
+            return None
 
     def __str__(self) -> str:
         total = self.total()

@@ -103,6 +103,8 @@ class AnalyzeGauss(Mechanism):
                 self.guarantee, difference.norm, difference.coordinates
             )
             variance = max(variance, least)
+            if variance > _LARGEST_VARIANCE:  # perhaps infinite; drawn on a coarser grid
+                return _Noise(variance, checks.kept(self.guarantee, profile))
             profile = difference.profile(variance, self.neighbours)
         return _Noise(variance, checks.kept(self.guarantee, profile))
 

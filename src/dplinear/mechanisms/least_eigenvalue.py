@@ -29,6 +29,7 @@ ADJUST = ("ridge", "rows")
 _UNITS = 1 << 20
 _SENSITIVITY = _UNITS + 2
 _LARGEST_SCALE = 2**60
+_LARGEST_RIDGE = 1e30  # beyond any table; far beyond this, profiles are beyond floats
 _FAILURE = 0.1  # of δ: the chance that the bound is wrong
 
 
@@ -47,7 +48,7 @@ class Variant:
     ) -> "Variant | None":
         """Return the variant, or None if no share is given."""
         arguments.choice(adjust, "adjust", where, ADJUST)
-        ridge = arguments.real(ridge, "ridge", where, low=0)
+        ridge = arguments.real(ridge, "ridge", where, low=0, high=_LARGEST_RIDGE)
         if ridge and adjust == "ridge":
             hint = 'a ridge of your own goes with adjust="rows"; otherwise the noise sets it.'
             raise arguments.rejection("ridge", where, "0", ridge, hint)

@@ -41,14 +41,31 @@ def number_in(cell: Any) -> float:  # noqa: ANN401 - a cell may hold anything
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
     if isinstance(cell, str):
-        return float(cell) if _NUMBER.fullmatch(cell) else math.nan
-    if not isinstance(cell, numbers.Real | decimal.Decimal | np.bool_):
-        return math.nan
+        # Some white space of the pattern's is none to float, whose message would quote the cell.
+        return _as_float(cell) if _NUMBER.fullmatch(cell) else math.nan
+    real = _real_of(cell)
+    return (
+        _as_float(real) if isinstance(real, numbers.Real | decimal.Decimal | np.bool_) else math.nan
+    )
+
+
+def _real_of(cell: Any) -> Any:  # noqa: ANN401
+    """Return a cell, or the number it stands for where a frame wrote it in another type.
+
+    One complex number makes a frame's whole column complex, so 1 + 0j is 1, as it was without that
+    neighbour. NumPy counts spans of time among the integers, where frames say they are none.
+    """
+    if isinstance(cell, complex | np.complexfloating):
+        return cell.real if cell.imag == 0 else None
+    return None if isinstance(cell, np.timedelta64) else cell
+
+
+def _as_float(cell: Any) -> float:  # noqa: ANN401
     try:
         return float(cell)
     except OverflowError:
-        return -math.inf if str(cell).startswith("-") else math.inf
-    except (ValueError, TypeError):  # a signalling NaN, a number that is none
+        return -math.inf if cell < 0 else math.inf
+    except Exception:  # noqa: BLE001 - a signalling NaN, or a number of a class with its own ideas
         return math.nan
 
 
@@ -65,16 +82,16 @@ def day_in(cell: Any) -> float:  # noqa: ANN401
     """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[us]").item()
     try:
+        if isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[us]").item()
         if isinstance(cell, str):
             cell = dt.datetime.fromisoformat(cell.strip())
         if not isinstance(cell, dt.date):
             return math.nan
         # As `_days_of_ticks` does it, bit for bit: whole microseconds, then one division.
         return float(days(cell) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-    except (ValueError, OverflowError, AttributeError, TypeError):
+    except Exception:  # noqa: BLE001 - a date, or a time zone, of a class with its own ideas
         return math.nan
 
 
@@ -86,14 +103,22 @@ def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
         return cell
     if isinstance(cell, bool | np.bool_):
         return "true" if cell else "false"
+    cell = _real_of(cell)
     if isinstance(cell, numbers.Integral):
-        return str(int(cell))
+        return _digits_of(cell)
     if isinstance(cell, numbers.Real | decimal.Decimal):
         number = number_in(cell)
         if not math.isfinite(number):
             return None
         return str(int(number)) if number == int(number) else repr(number)
     return None
+
+
+def _digits_of(cell: Any) -> str | None:  # noqa: ANN401
+    try:
+        return str(int(cell))
+    except Exception:  # noqa: BLE001 - more digits than Python writes
+        return None
 
 
 _READERS = {"number": number_in, "integer": number_in, "boolean": truth_in, "date": day_in}

@@ -6,12 +6,13 @@ the same contract (tests/contracts/test_sources.py).
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from dplinear.arguments import choice, integer, mistyped
+from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.gram import Moments, SecondMoments
 from dplinear.curator.sources.arrays import from_array, from_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
@@ -24,6 +25,8 @@ _KINDS = (
     "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "
     "glob of Parquet, CSV or Arrow files, or a Dask or Spark collection"
 )
+
+_T = TypeVar("_T")
 
 
 def second_moments(
@@ -69,6 +72,41 @@ def open_reader(  # noqa: PLR0913 - the table, and how to read it
     again: bool = False,
 ) -> Reader:
     """Check all that can be checked before a row is read; `again`: for more passes than one."""
+    step = partial(_opened, data, schema, threads, engine, progress, again)
+    return _Discreet(_withholding(step))
+
+
+class _Discreet:
+    """A reader that keeps the words of a source that breaks off to itself."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def run(self, reduction: Reduction[Part]) -> Part:
+        """Return what the reduction comes to over every row; or raise `SourceError`."""
+        return _withholding(partial(self._reader.run, reduction))
+
+
+def _withholding(step: Callable[[], _T]) -> _T:
+    """Take a step; of a source that breaks off, keep no word but our own.
+
+    `from None` hides a reader's message from tracebacks only: whoever logs errors may follow it.
+    """
+    try:
+        return step()
+    except SourceError as error:
+        error.__context__ = None
+        raise
+
+
+def _opened(  # noqa: PLR0913, PLR0917 - as above
+    data: Any,  # noqa: ANN401
+    schema: Schema,
+    threads: int | None,
+    engine: str | None,
+    progress: bool | None,  # noqa: FBT001 - the caller's arguments, passed on
+    again: bool,  # noqa: FBT001
+) -> Reader:
     if not isinstance(schema, Schema):
         raise mistyped("schema", WHERE, "a Schema", schema)
     workers = available_cores()

@@ -1,6 +1,6 @@
 """Anything that speaks the Arrow C stream interface, and pandas' object columns, which cannot."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells, readable
 from dplinear.schema.columns import Column
 
+Opening = Callable[[], pa.RecordBatchReader]
+
 
 def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
     """Add the rows of a batch that is already in memory."""
@@ -24,72 +26,84 @@ def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
 def from_stream(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any producer
     """Read a reader, a table, a data frame or a relation, batch by batch.
 
-    A producer of a library that is not known here may be able to export its rows only once.
+    Promises: a lazy frame or a relation computes its rows in the pass, and not before. A producer
+    of a library that is not known here may be able to export its rows only once.
     """
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
-    narrow = _narrowed(data, schema)
-    stream = _Stream(narrow)
-    check_types(schema, stream.schema, "the stream")
     library = _library(data)
-    tables = library == "polars" or isinstance(data, pa.Table)
-    rows = getattr(narrow, "height", None) if library == "polars" else _rows(data)
-    return Source(stream, rows, once=not tables and library != "duckdb", in_memory=tables)
+    empty, whole = _openings(data, schema)
+    check_types(schema, _opened(empty).schema, "the stream")
+    tables = isinstance(data, pa.Table) or (library == "polars" and not hasattr(data, "collect"))
+    rows = getattr(data, "height" if library == "polars" else "num_rows", None)
+    return Source(
+        _Stream(whole),
+        rows if isinstance(rows, int) else None,
+        once=not tables and library not in {"duckdb", "polars"},
+        in_memory=tables,
+    )
 
 
 def _library(data: object) -> str:
     return type(data).__module__.partition(".")[0].lstrip("_")
 
 
-def _rows(data: object) -> int | None:
-    rows = getattr(data, "num_rows", None)
-    return rows if isinstance(rows, int) else None
-
-
-def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
-    """Ask lazy producers for the needed columns only."""
+def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: ANN401
+    """Return what opens a stream of the same types without computing rows, and the stream."""
     library = _library(data)
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
         quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in schema.columns)
-        return data.project(quoted)
+        relation = data.project(quoted)
+        return partial(_relation, relation.limit(0)), partial(_relation, relation)
     if library == "polars" and hasattr(data, "collect"):
         check_names(schema, data.collect_schema().names(), "the frame")
-        return data.select(list(schema.columns)).collect(engine="streaming")
-    if library == "polars":
-        check_names(schema, data.columns, "the frame")
-        return data.select(list(schema.columns))
-    if isinstance(data, pa.Table):
-        check_names(schema, data.column_names, "the table")
-        return data.select(list(schema.columns))
-    return data
+        frame = data.select(list(schema.columns))
+        return lambda: _stream(frame.collect_schema().to_frame()), partial(_collected, frame)
+    if library == "polars" or isinstance(data, pa.Table):
+        opening = partial(_stream, _narrowed(data, schema))
+        return opening, opening
+    reader = _opened(partial(_stream, data))
+    return (lambda: reader), (lambda: reader)
 
 
-def _opened(narrow: Any) -> pa.RecordBatchReader:  # noqa: ANN401
-    if isinstance(narrow, pa.RecordBatchReader):
-        return narrow
-    if _library(narrow) == "duckdb":
-        make = getattr(narrow, "to_arrow_reader", None) or narrow.fetch_arrow_reader
-        return pa.RecordBatchReader.from_stream(make(STEP))
-    return pa.RecordBatchReader.from_stream(narrow)
+def _opened(opening: Opening) -> pa.RecordBatchReader:
+    try:
+        return opening()
+    except Exception as error:  # noqa: BLE001 - a producer may raise anything, and quote rows
+        raise failure("the stream", error) from None
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    return pa.RecordBatchReader.from_stream(data)
+
+
+def _relation(relation: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - DuckDB is not imported here
+    make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return _stream(make(STEP))
+
+
+def _collected(frame: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - nor is Polars
+    return _stream(frame.collect(engine="streaming"))
+
+
+def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+    """Ask a table for the needed columns only."""
+    names = data.column_names if isinstance(data, pa.Table) else data.columns
+    check_names(schema, names, "the table" if isinstance(data, pa.Table) else "the frame")
+    return data.select(list(schema.columns))
 
 
 class _Stream:
-    """The tasks of a producer: its batches, exported anew for each pass but the first."""
+    """The tasks of a producer: its batches, exported anew for each pass."""
 
-    def __init__(self, narrow: Any) -> None:  # noqa: ANN401
-        self._narrow = narrow
-        self._first: pa.RecordBatchReader | None = _opened(narrow)
-        self.schema = self._first.schema
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
 
     def __iter__(self) -> Iterator[Task]:
-        reader, self._first = self._first, None
-        if reader is None:
-            try:
-                reader = _opened(self._narrow)
-            except Exception as error:  # noqa: BLE001 - a producer may raise anything
-                raise failure("the stream", error) from None
-        yield from _tasks(reader)
+        yield from _tasks(_opened(self._opening))
 
 
 def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
