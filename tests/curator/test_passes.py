@@ -51,7 +51,9 @@ def test_every_pass_is_the_same_kept_or_not(
 
     def check(table: Table, kept: bool) -> None:
         assert lists(table.sums(sums_for(schema))) == want
-        assert (len(table._reader._source.tasks) == 5 and table._reader._source.rows) == (  # type: ignore[attr-defined]
+        assert (
+            len(table._reader._reader._source.tasks) == 5 and table._reader._reader._source.rows
+        ) == (  # type: ignore[attr-defined]
             kept and 20_000
         )
         assert table.moments() == moments
