@@ -280,3 +280,14 @@ def test_what_is_beyond_floats_fails_before_anything_is_spent(
         assert not book.requests
     else:
         assert len(book.requests) == 1
+
+
+def test_summaries_say_what_their_intervals_do_not_know() -> None:
+    plain = release_moments(ROWS, SCHEMA, epsilon=1e4, delta=1e-6)
+    assert "clipped" not in str(plain.regress("y").summary())
+    assert "shrinks" not in str(plain.regress("y").summary())
+    assert "that the ridge shrinks" in str(plain.regress("y", ridge=9.0).summary())
+    clipped = release_moments(
+        ROWS, Schema(x=(-1, 1), y=(0, 10), row_norm=1.2), epsilon=1e4, delta=1e-6
+    )
+    assert "a model of the clipped rows" in str(clipped.regress("y").summary())

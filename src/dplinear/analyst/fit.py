@@ -32,6 +32,11 @@ _SPARSE = (
     "A lasso has no intervals here: which coefficients are zero was itself chosen from noisy "
     "moments. For intervals, fit the chosen features again without l1."
 )
+_CLIPPED = (
+    "Rows were clipped to a norm, so this is a model of the clipped rows: where clipping was not "
+    "rare, coefficients are biased, and no interval knows of it."
+)
+_SHRUNK = "Intervals are around the coefficients that the ridge shrinks, not around those without."
 _REPAIRED = (
     "Intervals are for moments that were not repaired; this fit used repair={!r}. "
     'With repair="auto" there are intervals wherever the noise allows them.'
@@ -143,11 +148,16 @@ class Fit:
             notes.append(f"Left out, as next to no row is there: {', '.join(self.empty)}.")
         if self.certificate.simulated:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
+        if self.schema.row_norm is not None:
+            notes.append(_CLIPPED)
+        found = self.intervals(level, method=method, **options)
+        if self.ridge > 0 and found.swamped is None:
+            notes.append(_SHRUNK)
         held_by = f"{self.certificate.neighbours} neighbours"
         promise = self.certificate.holds
         facts = SummaryFacts(
             target=self.target,
-            intervals=self.intervals(level, method=method, **options),
+            intervals=found,
             guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
             rows=self.count,
             rows_public=self.rows_public,

@@ -30,8 +30,8 @@ from dplinear.privacy.neighbours import Neighbours
 
 _WHERE = "InverseWishart"
 _UNPROVED = (
-    "No formal guarantee: reproduction only. The number of rows enters the noise, and it is "
-    "private between tables of which one has a row more."
+    "No formal guarantee: reproduction only. The number of rows enters the noise and can be read "
+    "off this certificate, and it is private between tables of which one has a row more."
 )
 
 
