@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -51,11 +51,8 @@ def test_every_pass_is_the_same_kept_or_not(
 
     def check(table: Table, kept: bool) -> None:
         assert lists(table.sums(sums_for(schema))) == want
-        assert (
-            len(table._reader._reader._source.tasks) == 5 and table._reader._reader._source.rows
-        ) == (  # type: ignore[attr-defined]
-            kept and 20_000
-        )
+        source = cast("Any", table._reader)._reader._source
+        assert (len(source.tasks) == 5 and source.rows) == (kept and 20_000)
         assert table.moments() == moments
         assert lists(table.sums(sums_for(schema))) == want
 
