@@ -567,3 +567,13 @@ def test_a_complex_number_changes_no_other_rows_level() -> None:
     assert second_moments(frame, schema) == second_moments(
         np.array([["0.5"], ["2"], ["2"], ["neither"]]), schema
     )
+
+
+@pytest.mark.engine
+def test_categories_of_mixed_objects_do_not_bring_the_process_down() -> None:
+    pandas = library("pandas")
+    cells = [np.datetime64("2020-01-01", "ns"), np.float32(0.5), "no", None]
+    frame = pandas.DataFrame({"x": pandas.Series(cells, dtype=object).astype("category")})
+    held = second_moments(frame, Schema(x=(0, 1)))
+    plain = second_moments(pandas.DataFrame({"x": [None, 0.5, None, None]}), Schema(x=(0, 1)))
+    assert held == plain

@@ -291,3 +291,10 @@ def test_summaries_say_what_their_intervals_do_not_know() -> None:
         ROWS, Schema(x=(-1, 1), y=(0, 10), row_norm=1.2), epsilon=1e4, delta=1e-6
     )
     assert "a model of the clipped rows" in str(clipped.regress("y").summary())
+
+
+def test_what_a_sketch_releases_is_the_gates_to_say() -> None:
+    with pytest.raises(ValueError, match="'options' parameter of release_moments"):
+        release_moments(TABLE, SCHEMA, **BUDGET, mechanism="sketch", release="sketch")
+    with pytest.raises(ValueError, match="'options' parameter of release_sketch"):
+        release_sketch(TABLE, SCHEMA, **BUDGET, release="matrix")

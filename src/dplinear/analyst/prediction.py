@@ -9,8 +9,7 @@ import pyarrow as pa
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, readable
-from dplinear.schema.columns import Column
+from dplinear.schema.cells import Cells, joined, series_cells
 from dplinear.schema.encoding import Encoder
 
 WHERE = "predict"
@@ -77,7 +76,7 @@ def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:  # noqa
         data = data.collect()
     if library == "pandas" and hasattr(data, "columns"):
         _check_names(schema, data.columns)
-        cells = {n: _pandas(column, data[n]) for n, column in schema.declared.items()}
+        cells = {n: series_cells(column, data[n]) for n, column in schema.declared.items()}
         return cells, len(data)
     if isinstance(data, np.ndarray):
         _check_names(schema, data.dtype.names or ())
@@ -93,7 +92,7 @@ def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:  # noqa
         data if isinstance(data, pa.Table) else pa.RecordBatchReader.from_stream(data).read_all()
     )
     _check_names(schema, table.column_names)
-    return {name: _joined(table[name]) for name in schema.columns}, table.num_rows
+    return {name: joined(table[name]) for name in schema.columns}, table.num_rows
 
 
 def _check_names(schema: Schema, names: Any) -> None:  # noqa: ANN401 - labels of any table
@@ -104,29 +103,10 @@ def _check_names(schema: Schema, names: Any) -> None:  # noqa: ANN401 - labels o
         raise rejection("data", WHERE, rule, f"one without {', '.join(absent)}", hint)
 
 
-def _pandas(column: Column, series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
-        return series.to_numpy()
-    try:
-        cells = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        return series.to_numpy(dtype=object)
-    return _joined(cells) if readable(column, cells.type) else pa.nulls(len(series))
-
-
-def _joined(cells: Any) -> Cells:  # noqa: ANN401
-    if not isinstance(cells, pa.ChunkedArray):
-        return cells
-    if cells.num_chunks == 1:
-        return cells.chunk(0)
-    joined = cells.combine_chunks()
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
-
-
 def _cells(column: Any) -> Cells:  # noqa: ANN401
     """Return a column of a mapping as an array; lists may hold anything, as cells may."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
-        return _joined(column)
+        return joined(column)
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, str | bytes) or not hasattr(column, "__iter__"):

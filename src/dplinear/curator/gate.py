@@ -135,7 +135,7 @@ def _own_options(
 ) -> dict[str, Any]:
     """Return the options that belong to the mechanism; refuse those that belong to nobody."""
     names = {field.name for field in fields(mechanism)}
-    names -= {"guarantee", "neighbours", "calibration"}
+    names -= {"guarantee", "neighbours", "calibration", "release"}  # the gate's own to set
     unknown = sorted(set(options) - names - _READING)
     if unknown:
         rule = "one of " + ", ".join(sorted(names | _READING))

@@ -66,7 +66,8 @@ class Variant:
 class Query:
     """A private lower bound on the least eigenvalue of every neighbour's smaller table.
 
-    Promises: `epsilon`-DP, exactly; the bound is too large with probability at most `failure`.
+    Promises: `epsilon`-DP, but for the rounding of eigenvalues (numerics are idealised); the bound
+    is too large with probability at most `failure`.
     """
 
     epsilon: float

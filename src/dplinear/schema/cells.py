@@ -140,6 +140,35 @@ def readable(column: Column, kind: pa.DataType) -> bool:
     return bool(plain or pa.types.is_decimal(kind))
 
 
+def series_cells(column: Column, series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
+    """Return the cells of a pandas series.
+
+    Its own Arrow export raises on columns of mixed objects, that is, because of values. It also
+    chooses types by looking at values (a column of nothing but None is of floats), so a type that
+    means nothing in a column makes its cells missing.
+    """
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
+        return series.to_numpy()
+    levels = getattr(series.dtype, "categories", None)
+    if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
+        return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
+    try:
+        cells = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        return series.to_numpy(dtype=object)
+    return joined(cells) if readable(column, cells.type) else pa.nulls(len(series))
+
+
+def joined(cells: Any) -> Cells:  # noqa: ANN401 - an array, or chunks of one
+    """Return chunks as one array."""
+    if not isinstance(cells, pa.ChunkedArray):
+        return cells
+    if cells.num_chunks == 1:
+        return cells.chunk(0)
+    whole = cells.combine_chunks()
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+
+
 def _is_text(kind: pa.DataType) -> bool:
     types = pa.types
     plain = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)

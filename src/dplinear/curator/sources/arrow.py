@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import Source, Task, check_names, check_types, failure
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, readable
-from dplinear.schema.columns import Column
+from dplinear.schema.cells import Cells, series_cells
 
 Opening = Callable[[], pa.RecordBatchReader]
 
@@ -119,28 +117,11 @@ def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
 
 
 def from_pandas(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - pandas is not imported here
-    """Read a pandas data frame column by column.
-
-    Its own Arrow export raises on columns of mixed objects, that is, because of private values.
-    It also chooses types by looking at values (a column of nothing but None is of floats), so a
-    type that means nothing in a column makes its cells missing, where other sources raise.
-    """
+    """Read a pandas data frame column by column."""
     check_names(schema, data.columns, "the frame")
     declared = schema.declared.items()
-    columns = {name: _pandas_column(column, data[name]) for name, column in declared}
+    columns = {name: series_cells(column, data[name]) for name, column in declared}
     return from_columns(columns, len(data))
-
-
-def _pandas_column(column: Column, series: Any) -> Cells:  # noqa: ANN401
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
-        return series.to_numpy()
-    try:
-        cells = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        return series.to_numpy(dtype=object)
-    if not readable(column, cells.type):
-        return pa.nulls(len(series))
-    return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
 
 
 def from_columns(columns: dict[str, Cells], rows: int) -> Source:
