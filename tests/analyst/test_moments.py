@@ -46,7 +46,7 @@ def test_results_print_in_text_and_in_notebooks() -> None:
     schema = Schema({"a<b": (0, 10), "c": ["x", "y"]})
     moments = MomentsRelease(schema, 4.0 * np.eye(4), SymmetricGaussian(1e-9, 1e-9), certificate())
     assert "a&lt;b" in moments.mean()._repr_html_()
-    assert "<th>a&lt;b</th>" in moments.covariance()._repr_html_()
+    assert ">a&lt;b</th>" in moments.covariance()._repr_html_()
     assert repr(moments.mean()).splitlines()[0].split() == ["a<b", "5"]
     assert len(repr(MOMENTS.covariance()).splitlines()) == 13
     wide = Schema({f"x{i}": (0, 1) for i in range(20)})

@@ -83,7 +83,8 @@ class Certificate:
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
             for label, text in [*rest, *(("note", note) for note in self.notes)]
         ]
-        return f"<table><caption>{html.escape(title[1])}</caption>{''.join(cells)}</table>"
+        caption = f"<caption style='text-align:left'>{html.escape(title[1])}</caption>"
+        return f"<table style='color:inherit'>{caption}{''.join(cells)}</table>"
 
     def _lines(self) -> list[tuple[str, str]]:
         promise = "no formal guarantee" if self.holds is None else str(self.holds)

@@ -11,6 +11,8 @@ from dplinear.analyst.laws import Matrix
 from dplinear.analyst.names import unknown
 
 _SHOWN = 12
+_CELL = "text-align:right;padding:0.1em 0.6em;font-variant-numeric:tabular-nums"
+_NAME = "text-align:left;padding:0.1em 0.6em;font-weight:400"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +79,8 @@ def _place(names: tuple[str, ...], name: object) -> int:
 
 def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
     """Return a table of numbers, cut to a screen."""
-    cells = [[f"{value:.6g}" for value in row[:_SHOWN]] for row in values]
+    digits = 6 if values.shape[1] == 1 else 4
+    cells = [[f"{value:.{digits}g}" for value in row[:_SHOWN]] for row in values]
     widths = [
         max(len(text) for text in column) for column in zip(heads[:_SHOWN], *cells, strict=True)
     ]
@@ -94,12 +97,12 @@ def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str
 
 
 def _html(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
-    top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+    top = "".join(f'<th style="{_CELL}">{html.escape(head)}</th>' for head in heads)
     rows = [
-        f"<tr><th>{html.escape(name)}</th>"
-        + "".join(f"<td>{value:.6g}</td>" for value in row)
+        f'<tr><th style="{_NAME}">{html.escape(name)}</th>'
+        + "".join(f'<td style="{_CELL}">{value:.4g}</td>' for value in row)
         + "</tr>"
         for name, row in zip(names, values, strict=True)
     ]
     head = f"<tr><th></th>{top}</tr>" if any(heads) else ""
-    return f"<table>{head}{''.join(rows)}</table>"
+    return f'<table style="color:inherit">{head}{"".join(rows)}</table>'
