@@ -18,7 +18,7 @@ NAME = 32
 GAP = "  "
 METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
 
-_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;background:transparent;color:inherit"
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit"
 _HEAD = "padding:0.25em 0.9em;border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
 _CELL = "padding:0.25em 0.9em;border-bottom:1px solid rgba(128,128,128,0.25)"
 _NOTE = "border-left:4px solid rgb(214,130,20);padding:0.3em 0.9em;margin:0.6em 0;max-width:48em"
