@@ -5,14 +5,14 @@ Only the columns of the model are read, so that no other takes part in its bound
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dplinear.analyst.certificate import CALIBRATIONS
+from dplinear.analyst.certificate import CALIBRATIONS, Certificate
+from dplinear.analyst.laws import Matrix
 from dplinear.analyst.model import read_model, readout
 from dplinear.analyst.model_release import ModelRelease
 from dplinear.analyst.names import TARGET
@@ -27,6 +27,7 @@ from dplinear.curator.gate import (
     read_guarantee,
     reading_options,
 )
+from dplinear.curator.gram import SecondMoments
 from dplinear.curator.passes import Table, shape_of
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape
@@ -34,7 +35,7 @@ from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
 from dplinear.ledger import Ledger
 from dplinear.mechanisms.adassp import AdaSSP
-from dplinear.mechanisms.solver import Design, Rows, Solution, Solver
+from dplinear.mechanisms.solver import Design, Solution, Solver
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import INTERCEPT, Schema
@@ -81,10 +82,10 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     model = OneModel.of(schema, target, features, intercept=intercept)
     prepared = solver.prepare(model.design)
     curve = curve_of(prepared.account.profile)
-    opened = partial(_reader, schema, model.schema, again=solver.passes, **reading_options(options))
-    reader = opened(data, checking=True)
+    reading = reading_options(options) | {"again": solver.passes}
+    opened = _opened(data, schema, model.schema, **reading)
     passing.spend(solver, prepared.account, model.public | own)
-    rows = _Counted(reader or opened(data, checking=False), model.schema)
+    rows = _Counted(opened(), model.schema)
     with one_blas_thread():  # more of them only wait for each other over small matrices
         solution = prepared.solve(rows, passing.entropy)
     certificate = passing.certificate(solver, solution.account, solution.parameters, curve)
@@ -127,7 +128,9 @@ class OneModel:
         """What a ledger is told of it."""
         return {"target": self.target, "features": list(self.features)}
 
-    def release(self, solution: Solution, certificate: Any, rows: int | None) -> ModelRelease:  # noqa: ANN401 - a Certificate
+    def release(
+        self, solution: Solution, certificate: Certificate, rows: int | None
+    ) -> ModelRelease:
         """Return the solution in the columns' own units."""
         used = (*self.design.features, self.design.target)
         first = self.design.intercept
@@ -175,7 +178,13 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
     whole = shape.sensitivity
     most = min(most_squared(schema, features) * shape.cells**2, whole)
     return Design(
-        shape, features, target, most, min(shape.cells**2, whole), intercept=schema.has_intercept
+        shape=shape,
+        features=features,
+        target=target,
+        feature_square=most,
+        target_square=min(shape.cells**2, whole),
+        intercept=schema.has_intercept,
+        indicators=tuple(schema.features[place].is_indicator for place in features),
     )
 
 
@@ -191,8 +200,8 @@ def most_squared(schema: Schema, places: Sequence[int]) -> int:
     return total
 
 
-def _deviations(matrix: np.ndarray[Any, Any], covariance: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401
-    return np.sqrt(np.maximum(np.diag(matrix @ covariance @ matrix.T), 0.0))
+def _deviations(matrix: Matrix, covariance: Matrix) -> Matrix:
+    return np.asarray(np.sqrt(np.maximum(np.diag(matrix @ covariance @ matrix.T), 0.0)))
 
 
 class _Counted(Table):
@@ -200,7 +209,7 @@ class _Counted(Table):
 
     _rows: int | None = None
 
-    def moments(self) -> Any:  # noqa: ANN401 - SecondMoments
+    def moments(self) -> SecondMoments:
         """Return the exact second moments of its rows."""
         moments = super().moments()
         self._rows = moments.count
@@ -211,31 +220,24 @@ class _Counted(Table):
         return super().moments().count if self._rows is None else self._rows
 
 
-def _reader(  # noqa: PLR0913 - the table, what is read of it, and how
+def _opened(
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
     whole: Schema,
     part: Schema,
-    data: Any,  # noqa: ANN401
-    *,
-    checking: bool,
-    again: bool,
-    **reading: Any,  # noqa: ANN401
-) -> Reader | None:
-    """Check a table's columns, and return what reads those of a part of its schema.
+    **reading: Any,  # noqa: ANN401 - as `open_reader` takes
+) -> Callable[[], Reader]:
+    """Check a table's columns; return what opens those of a part of its schema.
 
-    Arrays have columns by position. Taking some of them copies, which is reading: so beforehand
-    only an array without rows is looked at, and None returned.
+    Arrays have columns by position. Taking some of them copies, which is reading: so the check is
+    of an array without rows.
     """
     sparse = type(data).__module__.partition(".")[0] == "scipy" and hasattr(data, "tocsr")
     plain = isinstance(data, np.ndarray) and data.dtype.names is None
     if not (plain or sparse) or part.columns == whole.columns:
-        return open_reader(data, part, again=again, **reading)
+        reader = open_reader(data, part, **reading)
+        return lambda: reader
     check_shape(whole, data.shape)
     places = [whole.columns.index(name) for name in part.columns]
     table = data.tocsr() if sparse else data
-    if checking:
-        open_reader(table[:0][:, places], part, again=again, **reading)
-        return None
-    return open_reader(table[:, places], part, again=again, **reading)
-
-
-_: type[Rows] = Table  # a table is what solvers ask
+    open_reader(table[:0][:, places], part, **reading)
+    return lambda: open_reader(table[:, places], part, **reading)

@@ -32,8 +32,11 @@ _LARGEST_VARIANCE = 2.0**96
 # rounding down adds less than one unit, and float64 less than 2^8 below 2^37 rows times columns.
 UNITS = 1 << 20
 SENSITIVITY = UNITS + (1 << 8) + 1
-FAILURE = 0.05  # of each of the two bounds that the ridge is made of; the paper's ϱ
-THIRDS = (1 / 3, 1 / 3, 1 / 3)
+FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
+# Of μ². Thirds, as in the paper, had 1.2 to 2 times the excess risk where the noise is moderate
+# (docs/theory.md, "AdaSSP").
+SHARES = (0.1, 0.6, 0.3)
+_DEVIATIONS = 3.0
 _HINTS = {
     GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
     MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
@@ -61,14 +64,15 @@ class AdaSSP(Solver):
     least eigenvalue, XᵀX and Xᵀy; they add up to 1.
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
-    half the variance off the diagonal; the ridge covers a sharp quantile of the noise's norm.
+    half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
+    the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
     `calibration="paper"` has the published constants, and the guarantee that really holds.
     """
 
     guarantee: Guarantee
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     calibration: str = "exact"
-    shares: tuple[float, float, float] = THIRDS
+    shares: tuple[float, float, float] = SHARES
     name: ClassVar[str] = "adassp"
     numerics: ClassVar[str] = "exact"
 
@@ -163,7 +167,7 @@ def _shares(shares: object, calibration: str) -> tuple[float, float, float]:
     least, gram, cross = (arguments.positive(share, "shares", _WHERE) for share in shares)
     if abs(least + gram + cross - 1) > 1e-9:
         raise arguments.rejection("shares", _WHERE, rule, shares)
-    if calibration == "paper" and (least, gram, cross) != THIRDS:
+    if calibration == "paper" and (least, gram, cross) != SHARES:
         hint = 'the paper splits ε in three; calibration="exact" takes other shares.'
         raise arguments.rejection("shares", _WHERE, "left out for the paper", shares, hint)
     return least, gram, cross
@@ -240,7 +244,7 @@ class Released:
 class PreparedAdaSSP(PreparedSolver):
     """Noise of known `variances`, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue).
 
-    `exact`: whether the ridge covers the quantiles of this noise, or is the paper's.
+    `exact`: whether the ridge is made for this noise, or is the paper's.
     """
 
     design: Design
@@ -296,33 +300,52 @@ class PreparedAdaSSP(PreparedSolver):
 
     def solution(self, released: Released) -> Solution:
         """Return the model that the released vector gives: post-processing."""
+        kept = self._kept(released.gram)
+        gram = released.gram[np.ix_(kept, kept)]
+        values, vectors = np.linalg.eigh(gram)
         lower = self._lower(released.least)
+        if self.exact:
+            # Free: the noisy matrix has a bound of its own, and may have lost an empty column.
+            lower = max(lower, float(values[0]) - self._reach)
         ridge = max(self._reach - max(lower, 0.0), 0.0)
-        values, vectors = np.linalg.eigh(released.gram)
-        inverse = (vectors / np.maximum(values + ridge, self._floor(values))) @ vectors.T
+        inverse = np.zeros_like(released.gram)
+        floor = self._floor(values)
+        inverse[np.ix_(kept, kept)] = (vectors / np.maximum(values + ridge, floor)) @ vectors.T
         coefficients = inverse @ released.cross
-        _, gram, cross = self._sigmas
-        law = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
-        noise = law.sandwich(np.outer(coefficients, coefficients), released.gram)
-        noise += cross**2 * np.eye(len(noise))
-        ones = self.design.intercept
         return Solution(
             coefficients,
             self.account,
             self._parameters(lower, ridge),
-            noise=inverse @ noise @ inverse,
+            noise=inverse @ self._noise(coefficients) @ inverse,
             unknown=_UNKNOWN,
-            count=max(float(released.gram[0, 0]), 0.0) if ones else None,
+            count=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
         )
+
+    def _kept(self, gram: Matrix) -> npt.NDArray[np.intp]:
+        """Return the places of the features, but for levels that no row seems to hold."""
+        _, sigma, _ = self._sigmas
+        held = np.diag(gram) > _DEVIATIONS * sigma
+        kept = np.flatnonzero(held | ~np.array(self.design.indicators))
+        return kept if self.exact and len(kept) else np.arange(len(gram))
+
+    def _noise(self, coefficients: Matrix) -> Matrix:
+        """Return the covariance of the noise of Xᵀy − XᵀX·b."""
+        _, gram, cross = self._sigmas
+        law = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
+        moved = law.sandwich(np.outer(coefficients, coefficients), np.empty(0))
+        return np.asarray(moved + cross**2 * np.eye(len(coefficients)))
 
     @property
     def _reach(self) -> float:
-        """What the noise takes from an eigenvalue of XᵀX at the most, but for `FAILURE`."""
+        """What the noise takes from the least eigenvalue of XᵀX: on average, or the paper's bound.
+
+        The expected norm of noise with σ² on and σ²/2 off the diagonal is at most σ√(2d).
+        """
         _, sigma, _ = self._sigmas
         d = self.design.dimension
         if not self.exact:
             return sigma * math.sqrt(d * math.log(2 * d * d / FAILURE))
-        return sigma * (math.sqrt(2 * d) + math.sqrt(2 * math.log(1 / FAILURE)))
+        return sigma * math.sqrt(2 * d)
 
     def _lower(self, least: float) -> float:
         """Return what the least eigenvalue is not below, but for `FAILURE`."""

@@ -25,7 +25,8 @@ class Design:
     Rows are integers of `shape`. `features` are the places of those that explain, the column of
     ones first if the model has an `intercept`; `target` is the place of what is explained. The
     features' cells have a squared norm of at most `feature_square`, the target's of at most
-    `target_square`, in integer units.
+    `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
+    perhaps for all.
     """
 
     shape: Shape
@@ -34,6 +35,7 @@ class Design:
     feature_square: int
     target_square: int
     intercept: bool
+    indicators: tuple[bool, ...]
 
     @property
     def dimension(self) -> int:
