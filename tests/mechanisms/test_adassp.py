@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dplinear.mechanisms import Shape, Statistic, adassp
 from dplinear.mechanisms.adassp import SENSITIVITY, UNITS, AdaSSP, Distance, Parts, PreparedAdaSSP
@@ -221,6 +222,33 @@ def test_no_neighbours_are_farther_apart_than_claimed(relation: str, shares: Any
     assert found <= profile.mu  # type: ignore[union-attr]
     if relation == "add_remove":
         assert found > 0.9995 * profile.mu  # type: ignore[union-attr]
+
+
+def test_a_single_feature_has_bounds_of_its_own() -> None:
+    shape = Shape(2, 45, 6)
+    corners = [(x, y) for x in (-45, -30, 0, 30, 45) for y in (-45, 0, 45)]
+    tables = [statistic([row], shape) for row in corners]  # type: ignore[list-item]
+    for relation in ("add_remove", "replace"):
+        # Next to everything goes to the sum with the target, whose worst rows are among these.
+        prepared = build(relation, shares=(0.005, 0.005, 0.99)).prepare(
+            design(dimension=1, shape=shape)
+        )
+        others = tables if relation == "replace" else [statistic([], shape)]
+        found = largest(prepared, [(one, other) for one in tables for other in others])
+        mu = prepared.account.profile.mu  # type: ignore[union-attr]
+        assert 0.99 * mu < found <= mu
+
+
+@pytest.mark.parametrize("calibration", ["exact", "paper"])
+def test_noise_has_the_variances_that_are_claimed(calibration: str) -> None:
+    """Sums of squares of 800 draws for six coordinates; each within its chi-square interval."""
+    prepared = build(calibration=calibration).prepare(design())
+    table = statistic(WIDE)
+    noise = drawn(prepared, table, COUNT) - np.append(*sums(table, prepared)).astype(float)
+    squares = (noise**2).sum(0) / variances(prepared)
+    half = 1e-6 / (2 * 2 * len(squares))
+    assert (squares > stats.chi2.ppf(half, COUNT)).all()
+    assert (squares < stats.chi2.isf(half, COUNT)).all()
 
 
 def test_the_worst_replacement_is_the_one_of_the_theory() -> None:
