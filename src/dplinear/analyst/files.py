@@ -51,7 +51,11 @@ class Kind(Protocol):
 
 
 # Imported when a file asks for them; each registers its kind.
-_HOMES = {"moments": "dplinear.analyst.moments", "sketch": "dplinear.analyst.sketch"}
+_HOMES = {
+    "model": "dplinear.analyst.model_release",
+    "moments": "dplinear.analyst.moments",
+    "sketch": "dplinear.analyst.sketch",
+}
 _KINDS: dict[str, Kind] = {}
 
 

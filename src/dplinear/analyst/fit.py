@@ -32,7 +32,7 @@ _SPARSE = (
     "A lasso has no intervals here: which coefficients are zero was itself chosen from noisy "
     "moments. For intervals, fit the chosen features again without l1."
 )
-_CLIPPED = (
+CLIPPED = (
     "Rows were clipped to a norm, so this is a model of the clipped rows: where clipping was not "
     "rare, coefficients are biased, and no interval knows of it."
 )
@@ -149,7 +149,7 @@ class Fit:
         if self.certificate.simulated:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:
-            notes.append(_CLIPPED)
+            notes.append(CLIPPED)
         found = self.intervals(level, method=method, **options)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)
@@ -190,7 +190,7 @@ class Fit:
 
     def to_sklearn(self, *, feature_names: bool = True) -> Any:  # noqa: ANN401 - scikit-learn has no types
         """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients."""
-        return _linear_regression(
+        return linear_regression(
             self.names, self.coefficients.values, self.intercept, feature_names=feature_names
         )
 
@@ -255,7 +255,7 @@ class Fits(Mapping[str, Fit]):
 
     def to_sklearn(self, *, feature_names: bool = True) -> Any:  # noqa: ANN401 - as above
         """Return a fitted `sklearn.linear_model.LinearRegression` of all targets."""
-        return _linear_regression(
+        return linear_regression(
             self.names, self.coefficients, self.intercepts, feature_names=feature_names
         )
 
@@ -285,13 +285,14 @@ def _quality(
     return 1 - left / total, left / freedom if enough else None
 
 
-def _linear_regression(
+def linear_regression(
     names: tuple[str, ...],
     coefficients: Matrix,
     intercept: Matrix | float,
     *,
     feature_names: bool,
 ) -> Any:  # noqa: ANN401
+    """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients."""
     try:
         from sklearn.linear_model import LinearRegression  # noqa: PLC0415 - optional
     except ImportError:

@@ -41,34 +41,41 @@ class Model:
         return [*self.base, *self.features, target]
 
 
-def read_model(  # noqa: PLR0913 - likewise
-    schema: Schema, target: object, features: object, *, ridge: float, l1: float, intercept: bool
+def read_model(  # noqa: PLR0913 - the model is what the caller says it is
+    schema: Schema,
+    target: object,
+    features: object,
+    *,
+    ridge: float = 0.0,
+    l1: float = 0.0,
+    intercept: bool = True,
+    where: str = WHERE,
 ) -> Model:
     """Return the model that the arguments describe, or raise."""
     goals = (
-        [naming.single(schema, target, WHERE)]
+        [naming.single(schema, target, where)]
         if isinstance(target, str)
-        else naming.targets(schema, target, WHERE)
+        else naming.targets(schema, target, where)
     )
     if not isinstance(intercept, bool):
-        raise mistyped("intercept", WHERE, "True or False", intercept)
+        raise mistyped("intercept", where, "True or False", intercept)
     if intercept and not schema.has_intercept:
-        hint = "the moments were released without a column of ones; pass intercept=False."
-        raise rejection("intercept", WHERE, "False for this schema", intercept, hint)
+        hint = "the schema has no column of ones; pass intercept=False."
+        raise rejection("intercept", where, "False for this schema", intercept, hint)
     if features is None:
         groups = {schema.features[goal].group for goal in goals}
         own = naming.own_features(schema)
         chosen = [place for place in own if schema.features[place].group not in groups]
         if not chosen:
             rule = "a target that leaves features to explain it"
-            raise rejection("target", WHERE, rule, target)
+            raise rejection("target", where, rule, target)
     else:
-        chosen = naming.places(schema, features, "features", WHERE)
+        chosen = naming.places(schema, features, "features", where)
     both = ", ".join(schema.features[place].name for place in chosen if place in goals)
     if both:
-        raise rejection("features", WHERE, "free of the target", both)
-    ridge = real(ridge, "ridge", WHERE, low=0)
-    l1 = real(l1, "l1", WHERE, low=0)
+        raise rejection("features", where, "free of the target", both)
+    ridge = real(ridge, "ridge", where, low=0)
+    l1 = real(l1, "l1", where, low=0)
     named = tuple(chosen)
     return Model(schema, named, named, tuple(goals), intercept, ridge, l1)
 
@@ -101,3 +108,18 @@ def scales(schema: Schema, places: Sequence[int]) -> tuple[Matrix, Matrix]:
     chosen = [schema.features[place] for place in places]
     centre = np.array([float(feature.centre) for feature in chosen])
     return centre, np.array([float(feature.half_width) for feature in chosen])
+
+
+def readout(schema: Schema, places: Sequence[int], *, intercept: bool) -> tuple[Matrix, Matrix]:
+    """Return R and o with coefficients in the columns' own units = o + R @ those of the cells.
+
+    `places` are the features, the intercept first if there is one, and the target last. Without an
+    intercept, cells are those of columns divided by their half-widths, not shifted.
+    """
+    centre, width = scales(schema, places)
+    matrix = np.diag(width[-1] / width[:-1])
+    offset = np.zeros(len(places) - 1)
+    if intercept:
+        matrix[0] -= width[-1] * centre[:-1] / width[:-1]
+        offset[0] = centre[-1]
+    return matrix, offset

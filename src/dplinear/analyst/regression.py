@@ -15,7 +15,7 @@ import numpy as np
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.inference import swamped
 from dplinear.analyst.lasso import elastic_net
-from dplinear.analyst.model import WHERE, Model, read_model, scales, without_empty
+from dplinear.analyst.model import WHERE, Model, read_model, readout, scales, without_empty
 from dplinear.analyst.problem import Problem
 from dplinear.analyst.repair import OPTIONS, fallback, floored
 from dplinear.analyst.shrinkage import filtered, noise_scale
@@ -74,12 +74,8 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
     places = used if model.intercept else used[len(model.base) :]
     centre, width = scales(model.schema, places)
     transform = np.eye(len(used))[-len(places) :]
-    readout = np.diag(width[-1] / width[:-1])
-    offset = np.zeros(len(places) - 1)
-    if model.intercept:
-        readout[0] -= width[-1] * centre[:-1] / width[:-1]
-        offset[0] = centre[-1]
-    elif model.base:
+    matrix, offset = readout(model.schema, places, intercept=model.intercept)
+    if not model.intercept and model.base:
         transform[:, 0] += centre / width
     penalty = model.ridge / width[:-1] ** 2
     if model.intercept:
@@ -90,7 +86,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
         law=moments.law.part(len(whole), len(used)),
         transform=transform,
         penalty=penalty,
-        readout=readout,
+        readout=matrix,
         offset=offset,
         names=tuple(names[:-1]),
         target=names[-1],

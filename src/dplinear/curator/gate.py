@@ -26,6 +26,7 @@ from dplinear.mechanisms.contract import (
     Account,
     Measurement,
     Mechanism,
+    Method,
     Prepared,
     Shape,
     Statistic,
@@ -38,7 +39,7 @@ from dplinear.schema import Schema
 
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-_READING = {"threads", "engine", "progress"}
+READING = {"threads", "engine", "progress"}
 Curve = tuple[tuple[float, float], ...]
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 
@@ -73,9 +74,9 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
     relation = Neighbours.parse(neighbours, where, RELATIONS)
     asked = read_guarantee(where, epsilon, delta, guarantee)
     choice(calibration, "calibration", where, CALIBRATIONS)
-    own = _own_options(chosen, options, where)
+    own = own_options(chosen, options, where)
     built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    passing = _Passing(where, schema, ledger, dataset, request)
+    passing = Passing(where, schema, ledger, dataset, request)
     measured, certificate, rows = passing.through(built, data, options, own)
     return MomentsRelease(schema, measured.values, measured.law, certificate, rows)
 
@@ -104,9 +105,9 @@ def release_sketch(  # noqa: PLR0913 - as above
     relation = Neighbours.parse(neighbours, where, RELATIONS)
     asked = read_guarantee(where, epsilon, delta, guarantee)
     choice(calibration, "calibration", where, CALIBRATIONS)
-    own = _own_options(chosen, options, where) | {"rows": rows, "release": "sketch"}
+    own = own_options(chosen, options, where) | {"rows": rows, "release": "sketch"}
     built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    passing = _Passing(where, schema, ledger, dataset, request)
+    passing = Passing(where, schema, ledger, dataset, request)
     measured, certificate, table_rows = passing.through(built, data, options, own)
     law = measured.law
     assert isinstance(law, SketchLaw)  # noqa: S101 - the sketch's own law
@@ -130,17 +131,20 @@ def read_guarantee(
     return PureDP(epsilon) if delta is None or delta == 0 else ApproxDP(epsilon, delta)
 
 
-def _own_options(
-    mechanism: type[Mechanism], options: Mapping[str, Any], where: str
-) -> dict[str, Any]:
-    """Return the options that belong to the mechanism; refuse those that belong to nobody."""
-    names = {field.name for field in fields(mechanism)}
+def own_options(method: type[Method], options: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the options that belong to the method; refuse those that belong to nobody."""
+    names = {field.name for field in fields(method)}
     names -= {"guarantee", "neighbours", "calibration", "release"}  # the gate's own to set
-    unknown = sorted(set(options) - names - _READING)
+    unknown = sorted(set(options) - names - READING)
     if unknown:
-        rule = "one of " + ", ".join(sorted(names | _READING))
+        rule = "one of " + ", ".join(sorted(names | READING))
         raise rejection("options", where, rule, ", ".join(unknown))
     return {name: value for name, value in options.items() if name in names}
+
+
+def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that belong to the reading."""
+    return {name: value for name, value in options.items() if name in READING}
 
 
 def _check_text(text: object, parameter: str, where: str) -> None:
@@ -150,7 +154,7 @@ def _check_text(text: object, parameter: str, where: str) -> None:
         raise mistyped(parameter, where, "a text of 1 to 200 printable characters", text)
 
 
-class _Passing:
+class Passing:
     """One passage through the gate."""
 
     def __init__(
@@ -181,21 +185,21 @@ class _Passing:
         """Calibrate, check the table, spend, read, measure."""
         grid = Grid.of(self.schema)
         prepared = mechanism.prepare(Shape(self.schema.dimension, grid.cells, grid.exponent))
-        reading = {name: value for name, value in options.items() if name in _READING}
-        curve = _curve(prepared.account.profile)  # may fail for extreme guarantees: so, now
+        reading = reading_options(options)
+        curve = curve_of(prepared.account.profile)  # may fail for extreme guarantees: so, now
         read = exact_pass(data, self.schema, **reading)
         self.spend(mechanism, prepared.account, own)
         return self.measured(mechanism, prepared, read(), curve)
 
-    def spend(self, mechanism: Mechanism, account: Account, own: Mapping[str, Any]) -> None:
+    def spend(self, method: Method, account: Account, own: Mapping[str, Any]) -> None:
         """Tell whoever counts, before a row is read."""
         spent = Request(
             request=self.request,
             dataset=self.dataset,
             guarantee=account.holds,
-            neighbours=mechanism.neighbours,
-            mechanism=mechanism.name,
-            parameters={"calibration": mechanism.calibration, **own},
+            neighbours=method.neighbours,
+            mechanism=method.name,
+            parameters={"calibration": method.calibration, **own},
         )
         if self.ledger is not None:
             self.ledger.spend(spent)
@@ -214,24 +218,31 @@ class _Passing:
         with one_blas_thread():  # more of them only wait for each other over small matrices
             measured = prepared.measure(statistic, self.entropy)
         account = measured.account
-        certificate = Certificate(
-            mechanism=mechanism.name,
-            parameters=measured.parameters,
-            neighbours=mechanism.neighbours,
+        shown = curve if account is prepared.account else curve_of(account.profile)
+        certificate = self.certificate(mechanism, account, measured.parameters, shown)
+        return measured, certificate, moments.count if public else None
+
+    def certificate(
+        self, method: Method, account: Account, parameters: Mapping[str, Any], curve: Curve
+    ) -> Certificate:
+        """Return the certificate of what was released."""
+        return Certificate(
+            mechanism=method.name,
+            parameters=parameters,
+            neighbours=method.neighbours,
             asked=account.asked,
             holds=account.holds,
-            curve=curve if account is prepared.account else _curve(account.profile),
-            numerics=mechanism.numerics,
-            calibration=mechanism.calibration,
+            curve=curve,
+            numerics=method.numerics,
+            calibration=method.calibration,
             simulated=self.entropy.simulated,
             request=self.request,
             dataset=self.dataset,
             notes=account.notes + ((_NOBODY_COUNTS,) if self.ledger is None else ()),
         )
-        return measured, certificate, moments.count if public else None
 
 
-def _curve(profile: Profile | None) -> Curve:
+def curve_of(profile: Profile | None) -> Curve:
     """Return points (ε, δ) of a profile, where δ is neither 0 nor 1."""
     if profile is None:
         return ()

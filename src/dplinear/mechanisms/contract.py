@@ -105,8 +105,8 @@ class Prepared(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(ABC):
-    """A way of releasing second moments.
+class Method(ABC):
+    """A way of releasing something.
 
     Implementations are frozen dataclasses of `guarantee`, `neighbours`, `calibration` ("exact" or
     "paper") and options of their own, all public.
@@ -117,6 +117,11 @@ class Mechanism(ABC):
     calibration: str = "exact"
     name: ClassVar[str]
     numerics: ClassVar[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(Method):
+    """A way of releasing second moments."""
 
     @abstractmethod
     def prepare(self, shape: Shape) -> Prepared:

@@ -88,6 +88,19 @@ def additive_wishart(
     return PaperConstant(degrees, guarantee, profile, "Sheffet 2015, Theorem 4.1")
 
 
+def adassp(guarantee: ApproxDP, neighbours: str = Neighbours.ADD_REMOVE) -> PaperConstant:
+    """Return what AdaSSP multiplies sensitivities by: √ln(6/δ)/(ε/3) (Wang 2018, Algorithm 2).
+
+    A row more or less moves the three parts by one standard deviation each over that constant;
+    a row replaced moves the sums by up to √4.5 together (docs/theory.md, "AdaSSP").
+    """
+    relation = _public(guarantee, 1.0, neighbours, "paper.adassp")
+    scale = math.sqrt(math.log(6 / guarantee.delta)) / (guarantee.epsilon / 3)
+    square = 5.5 if relation is Neighbours.REPLACE else 3.0
+    profile = Gaussian(math.sqrt(square) / scale * (1 + 1e-15), relation)
+    return PaperConstant(scale, guarantee, profile, "Wang 2018, Algorithm 2")
+
+
 def mutual_information(bits: float) -> PaperConstant:
     """Return the variance of additive noise for one cell in [−1, 1].
 

@@ -1,0 +1,243 @@
+"""The gate for one linear model, when only one regression is wanted.
+
+The order is the gate's: check, calibrate, check the table's columns, spend, read, solve, certify.
+Only the columns of the model are read, so that no other takes part in its bounds.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.certificate import CALIBRATIONS, Certificate
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.model import read_model, readout
+from dplinear.analyst.model_release import ModelRelease
+from dplinear.analyst.names import TARGET
+from dplinear.analyst.prediction import narrowed
+from dplinear.analyst.results import NamedVector
+from dplinear.arguments import choice, mistyped
+from dplinear.curator.gate import (
+    RELATIONS,
+    Passing,
+    curve_of,
+    own_options,
+    read_guarantee,
+    reading_options,
+)
+from dplinear.curator.gram import SecondMoments
+from dplinear.curator.passes import Table, shape_of
+from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.arrays import check_shape
+from dplinear.curator.sources.pool import one_blas_thread
+from dplinear.curator.sources.source import Reader
+from dplinear.ledger import Ledger
+from dplinear.mechanisms.adassp import AdaSSP
+from dplinear.mechanisms.solver import Design, Solution, Solver
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import INTERCEPT, Schema
+from dplinear.schema.features import column_features
+
+_WHERE = "release_model"
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (AdaSSP,)}
+
+
+def release_model(  # noqa: PLR0913 - the arguments of a release are many, and all have names
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    schema: Schema,
+    target: str,
+    features: Sequence[str] | str | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    method: str = "adassp",
+    calibration: str = "exact",
+    intercept: bool = True,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,  # noqa: ANN401 - of the method, or of the reading
+) -> ModelRelease:
+    """Release a linear model of one target; the budget buys nothing but its coefficients.
+
+    Requires: a table and its public schema; the name of the target; `features`, names of features,
+    columns or derived terms (None: all but the target's); `epsilon` and `delta`, or a `guarantee`
+    of another kind that the method supports; which tables are `neighbours`. `method` is "adassp".
+    Further options go to the method (`shares`) or to the reading (`threads`, `engine`, `progress`).
+    Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
+    columns and types are checked before anything is spent; nothing is read before it is spent.
+    """
+    chosen = SOLVERS[choice(method, "method", _WHERE, SOLVERS)]
+    relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
+    asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
+    choice(calibration, "calibration", _WHERE, CALIBRATIONS)
+    own = own_options(chosen, options, _WHERE)
+    solver = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
+    passing = Passing(_WHERE, schema, ledger, dataset, request)
+    model = OneModel.of(schema, target, features, intercept=intercept)
+    prepared = solver.prepare(model.design)
+    curve = curve_of(prepared.account.profile)
+    reading = reading_options(options) | {"again": solver.passes}
+    opened = _opened(data, schema, model.schema, **reading)
+    passing.spend(solver, prepared.account, model.public | own)
+    rows = _Counted(opened(), model.schema)
+    with one_blas_thread():  # more of them only wait for each other over small matrices
+        solution = prepared.solve(rows, passing.entropy)
+    certificate = passing.certificate(solver, solution.account, solution.parameters, curve)
+    public = rows.count() if relation is Neighbours.REPLACE else None
+    return model.release(solution, certificate, public)
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """A model to release: the part of the schema it is made of, and its design on the grid."""
+
+    schema: Schema
+    target: str
+    features: tuple[str, ...]
+    design: Design
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        target: object,
+        features: Sequence[str] | str | None,
+        *,
+        intercept: bool,
+    ) -> "OneModel":
+        """Read the arguments; raise where they name no model."""
+        if not isinstance(target, str):
+            raise mistyped("target", _WHERE, TARGET.partition(",")[0], target)
+        model = read_model(schema, target, features, intercept=intercept, where=_WHERE)
+        goal = schema.names[model.targets[0]]
+        chosen = tuple(schema.names[place] for place in model.named)
+        own = part_of(schema, (*chosen, goal), intercept=intercept)
+        ones = (INTERCEPT,) if intercept else ()
+        places = tuple(own.names.index(name) for name in (*ones, *chosen))
+        design = design_of(own, places, own.names.index(goal))
+        return cls(own, goal, chosen, design)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What a ledger is told of it."""
+        return {"target": self.target, "features": list(self.features)}
+
+    def release(
+        self, solution: Solution, certificate: Certificate, rows: int | None
+    ) -> ModelRelease:
+        """Return the solution in the columns' own units."""
+        used = (*self.design.features, self.design.target)
+        first = self.design.intercept
+        matrix, offset = readout(self.schema, used, intercept=first)
+        values = offset + matrix @ solution.coefficients
+        labels = (INTERCEPT, *self.features) if first else self.features
+        noise, spread = (
+            None if covariance is None else NamedVector(labels, _deviations(matrix, covariance))
+            for covariance in (solution.noise, solution.spread)
+        )
+        clipped = self.schema.row_norm is not None
+        return ModelRelease(
+            schema=self.schema,
+            target=self.target,
+            coefficients=NamedVector(self.features, values[1:] if first else values),
+            intercept=float(values[0]) if first else 0.0,
+            certificate=certificate,
+            rows=rows,
+            count=float(rows) if rows is not None else None if clipped else solution.count,
+            standard_errors=spread,
+            privacy_errors=noise,
+            unknown=solution.unknown if spread is None else None,
+        )
+
+
+def part_of(schema: Schema, names: Sequence[str], *, intercept: bool) -> Schema:
+    """Return the part of a schema that some of its features are made from, for reading rows.
+
+    Without an intercept nothing can undo a shift, so cells are then scaled but not centred.
+    """
+    content = narrowed(schema, names).to_dict() | {"intercept": intercept}
+    whole = schema.to_dict()
+    if "row_norm" in whole:
+        content["row_norm"] = whole["row_norm"]
+    return Schema.from_dict(content)
+
+
+def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
+    """Return the public facts of a regression on a schema's features, on its grid.
+
+    Promises: `feature_square` and `target_square` bound every rounded row, as no cell is larger
+    than `cells` and levels of one category exclude each other, before clipping and after it.
+    """
+    shape = shape_of(schema)
+    whole = shape.sensitivity
+    most = min(most_squared(schema, features) * shape.cells**2, whole)
+    return Design(
+        shape=shape,
+        features=features,
+        target=target,
+        feature_square=most,
+        target_square=min(shape.cells**2, whole),
+        intercept=schema.has_intercept,
+        indicators=tuple(schema.features[place].is_indicator for place in features),
+    )
+
+
+def most_squared(schema: Schema, places: Sequence[int]) -> int:
+    """Return the most that some features' cells can add up to, squared."""
+    groups = Counter(schema.features[place].group for place in places)
+    total = 0
+    for group, count in groups.items():
+        most = 1  # one constant; one set of powers; one level, or one combination of levels
+        if group in schema.declared:
+            _, most = column_features(group, schema.declared, shift=schema.has_intercept)
+        total += min(most, count)
+    return total
+
+
+def _deviations(matrix: Matrix, covariance: Matrix) -> Matrix:
+    return np.asarray(np.sqrt(np.maximum(np.diag(matrix @ covariance @ matrix.T), 0.0)))
+
+
+class _Counted(Table):
+    """A table that remembers how many rows its moments counted."""
+
+    _rows: int | None = None
+
+    def moments(self) -> SecondMoments:
+        """Return the exact second moments of its rows."""
+        moments = super().moments()
+        self._rows = moments.count
+        return moments
+
+    def count(self) -> int:
+        """Return the number of rows, of which there is another pass if none has counted them."""
+        return super().moments().count if self._rows is None else self._rows
+
+
+def _opened(
+    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    whole: Schema,
+    part: Schema,
+    **reading: Any,  # noqa: ANN401 - as `open_reader` takes
+) -> Callable[[], Reader]:
+    """Check a table's columns; return what opens those of a part of its schema.
+
+    Arrays have columns by position. Taking some of them copies, which is reading: so the check is
+    of an array without rows.
+    """
+    sparse = type(data).__module__.partition(".")[0] == "scipy" and hasattr(data, "tocsr")
+    plain = isinstance(data, np.ndarray) and data.dtype.names is None
+    if not (plain or sparse) or part.columns == whole.columns:
+        reader = open_reader(data, part, **reading)
+        return lambda: reader
+    check_shape(whole, data.shape)
+    places = [whole.columns.index(name) for name in part.columns]
+    table = data.tocsr() if sparse else data
+    open_reader(table[:0][:, places], part, **reading)
+    return lambda: open_reader(table[:, places], part, **reading)

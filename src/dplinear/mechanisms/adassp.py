@@ -1,0 +1,386 @@
+"""AdaSSP: ridge regression on noisy sums, with a ridge that adapts to the table's own conditioning.
+
+Wang 2018 (arXiv 1803.02596v2), Algorithm 2. Here λ_min(XᵀX), XᵀX and Xᵀy are released together, as
+one vector of discrete Gaussian noise (docs/theory.md, "AdaSSP").
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dplinear import arguments
+from dplinear.analyst.laws import Matrix, SymmetricGaussian
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account, Statistic
+from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
+from dplinear.noise import discrete
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy import calibrate, paper
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
+from dplinear.privacy.rounding import ceiling, root_ceiling, up
+
+_WHERE = "AdaSSP"
+_LARGEST_VARIANCE = 2.0**96
+# The least eigenvalue is counted in units of BX²/2^20. One row moves it by BX² at the most (Weyl);
+# rounding down adds less than one unit, and float64 less than 2^8 below 2^37 rows times columns.
+UNITS = 1 << 20
+SENSITIVITY = UNITS + (1 << 8) + 1
+FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
+# Of μ². Thirds, as in the paper, had 1.2 to 2 times the excess risk where the noise is moderate
+# (docs/theory.md, "AdaSSP").
+SHARES = (0.1, 0.6, 0.3)
+_DEVIATIONS = 3.0
+_HINTS = {
+    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
+    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
+}
+_UNKNOWN = (
+    "This method releases nothing about the residuals, so the part of the error that is due to "
+    "sampling is not known, nor is what the ridge shrinks. For intervals, release moments instead: "
+    "release_moments(...).regress(...)."
+)
+
+
+class Parts(NamedTuple):
+    """One number for each part of the release: λ_min(XᵀX), XᵀX (its diagonal), Xᵀy."""
+
+    least: Fraction
+    gram: Fraction
+    cross: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaSSP(Solver):
+    """Ridge regression on one noisy vector.
+
+    Requires: integer rows within the bounds of the design. `shares` are the parts of μ² for the
+    least eigenvalue, XᵀX and Xᵀy; they add up to 1.
+    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
+    Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
+    half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
+    the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
+    `calibration="paper"` has the published constants, and the guarantee that really holds.
+    """
+
+    guarantee: Guarantee
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    calibration: str = "exact"
+    shares: tuple[float, float, float] = SHARES
+    name: ClassVar[str] = "adassp"
+    numerics: ClassVar[str] = "exact"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
+        checks.calibration(self.calibration, _WHERE)
+        object.__setattr__(self, "shares", _shares(self.shares, self.calibration))
+        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
+        if isinstance(self.guarantee, ZCDP):
+            if self.calibration == "paper":
+                hint = 'the published constants are for (ε, δ); calibration="exact" takes ZCDP.'
+                raise arguments.rejection("guarantee", _WHERE, rule, self.guarantee, hint)
+        elif type(self.guarantee) in _HINTS:
+            hint = _HINTS[type(self.guarantee)]
+            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
+        else:
+            asked = checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
+            if self.calibration == "paper":
+                checks.published(asked, _WHERE)
+
+    def prepare(self, design: Design) -> "PreparedAdaSSP":
+        """Choose the three variances, in units of the grid, and the step of the grid."""
+        halved = 2 if self.calibration == "exact" and design.dimension > 1 else 1
+        for step in range(0, 256, 4):
+            distance = Distance(design, self.neighbours, step, halved)
+            variances = self._variances(distance)
+            if variances is None or variances.least > _LARGEST_VARIANCE:
+                break
+            if max(variances) <= _LARGEST_VARIANCE:
+                profile = distance.profile(variances)
+                exact = self.calibration == "exact"
+                account = checks.kept(self.guarantee, profile) if exact else _honest(self, profile)
+                return PreparedAdaSSP(design, distance, variances, account, exact)
+        hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
+        raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
+
+    def _variances(self, distance: "Distance") -> Parts | None:
+        if self.calibration == "paper":
+            square = Fraction(paper.adassp(_asked(self)).value) ** 2
+            published = Parts(*(square * part for part in distance.published))
+            least = GRID_LEAST_VARIANCE
+            return Parts(*(Fraction(max(ceiling(part), least)) for part in published))
+        relative = Parts(
+            *(part / Fraction(s) for part, s in zip(distance.squares, self.shares, strict=True))
+        )
+        smallest = min(relative.least, relative.gram / distance.halved, relative.cross)
+        relative = Parts(*(part / smallest for part in relative))
+        variance = self._least_variance(distance, relative)
+        return None if math.isinf(variance) else _scaled(relative, variance)
+
+    def _least_variance(self, distance: "Distance", relative: Parts) -> float:
+        """Return what to multiply relative variances by, the smallest of which is 1."""
+        variance = GRID_LEAST_VARIANCE
+        if not self._suffices(distance, _scaled(relative, variance)):
+            variance = max(
+                calibrate.grid_gaussian(
+                    self.guarantee, distance.norm(relative), float(distance.inverse(relative))
+                ),
+                variance,
+            )
+        # The profile of the rounded variances has the last word.
+        while math.isfinite(variance) and not self._suffices(distance, _scaled(relative, variance)):
+            variance = up(variance, 8)
+        return variance
+
+    def _suffices(self, distance: "Distance", variances: Parts) -> bool:
+        profile = distance.profile(variances)
+        if isinstance(self.guarantee, ZCDP):
+            return Fraction(profile.mu) ** 2 <= 2 * Fraction(self.guarantee.rho)
+        asked = _asked(self)
+        return profile.delta(asked.epsilon) <= asked.delta
+
+
+def _asked(mechanism: AdaSSP) -> ApproxDP:
+    assert isinstance(mechanism.guarantee, ApproxDP)  # noqa: S101 - checked when it was made
+    return mechanism.guarantee
+
+
+def _honest(mechanism: AdaSSP, profile: GridGaussian) -> Account:
+    return checks.what_holds(_asked(mechanism), profile)
+
+
+def _scaled(relative: Parts, variance: float) -> Parts:
+    """Return variances that are floats, none below its share of `variance`."""
+    return Parts(*(Fraction(ceiling(part * Fraction(variance))) for part in relative))
+
+
+def _shares(shares: object, calibration: str) -> tuple[float, float, float]:
+    rule = "three numbers above 0 that add up to 1"
+    if not isinstance(shares, tuple | list) or len(shares) != 3:
+        raise arguments.mistyped("shares", _WHERE, rule, shares)
+    least, gram, cross = (arguments.positive(share, "shares", _WHERE) for share in shares)
+    if abs(least + gram + cross - 1) > 1e-9:
+        raise arguments.rejection("shares", _WHERE, rule, shares)
+    if calibration == "paper" and (least, gram, cross) != SHARES:
+        hint = 'the paper splits ε in three; calibration="exact" takes other shares.'
+        raise arguments.rejection("shares", _WHERE, "left out for the paper", shares, hint)
+    return least, gram, cross
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far apart neighbours are, on a grid of 2^`step` units; off-diagonals count `halved`.
+
+    The squares of all parts add up, each over its own variance.
+    """
+
+    design: Design
+    neighbours: Neighbours
+    step: int
+    halved: int
+
+    @property
+    def published(self) -> Parts:
+        """The squares that the paper's constant multiplies: of one row more or less."""
+        a, c = self.design.feature_square, self.design.target_square
+        coarse = 1 << 2 * self.step
+        return Parts(Fraction(UNITS) ** 2, Fraction(a * a, coarse), Fraction(a * c, coarse))
+
+    @property
+    def squares(self) -> Parts:
+        """The squared sensitivity of each part by itself."""
+        _, gram, cross = self.published
+        if self.neighbours is Neighbours.REPLACE:
+            gram, cross = gram * (2 if self.design.dimension > 1 else 1), cross * 4
+        return Parts(Fraction(SENSITIVITY) ** 2, gram, cross)
+
+    def squared(self, variances: Parts) -> Fraction:
+        """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
+        least = Fraction(SENSITIVITY) ** 2 / variances.least
+        if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
+            g = self.published.gram / variances.gram
+            h = self.published.cross / variances.cross
+            # The worst rows meet at the cosine h/2g: what is gained in one part is lost in another.
+            return least + (2 * g + 2 * h + h * h / (2 * g) if h <= 2 * g else 4 * h)
+        squares = self.squares
+        return least + squares.gram / variances.gram + squares.cross / variances.cross
+
+    def norm(self, variances: Parts) -> float:
+        """Return the square root of `squared`; rounding moves each difference by less than 1."""
+        exact = root_ceiling(self.squared(variances))
+        return up(exact + root_ceiling(self._rounded(variances))) if self.step else exact
+
+    def inverse(self, variances: Parts) -> Fraction:
+        """Return Σ 1/σ² over all coordinates."""
+        return self._rounded(variances) + 1 / variances.least
+
+    def _rounded(self, variances: Parts) -> Fraction:
+        d = self.design.dimension
+        entries = d + self.halved * (d * (d - 1) // 2)
+        return entries / variances.gram + d / variances.cross
+
+    def profile(self, variances: Parts) -> GridGaussian:
+        """Return the profile of the whole release."""
+        inverse = ceiling(self.inverse(variances))
+        return GridGaussian(self.norm(variances), inverse, self.neighbours)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The noisy vector, in the cells' units. Public."""
+
+    least: float
+    gram: Matrix
+    cross: Matrix
+
+
+@dataclass(frozen=True)
+class PreparedAdaSSP(PreparedSolver):
+    """Noise of known `variances`, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue).
+
+    `exact`: whether the ridge is made for this noise, or is the paper's.
+    """
+
+    design: Design
+    distance: Distance
+    variances: Parts
+    account: Account
+    exact: bool
+
+    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+        """Release the vector, and solve."""
+        statistic = Statistic(self.design.shape, rows.moments().integers)
+        return self.solution(self.measure(statistic, entropy))
+
+    def measure(self, statistic: Statistic, entropy: Entropy) -> Released:
+        """Add the noise on integers; round each number once."""
+        checks.same_shape(statistic, self.design.shape, _WHERE)
+        used = list(self.design.features)
+        gram = statistic.integers[np.ix_(used, used)]
+        cross = statistic.integers[used, self.design.target]
+        d = len(used)
+        upper = np.triu_indices(d, 1)
+        diagonal = self._noisy(np.diag(gram), self.variances.gram, entropy)
+        rest = self._noisy(gram[upper], self.variances.gram / self.distance.halved, entropy)
+        matrix = np.diag(diagonal)
+        matrix[upper] = rest
+        matrix.T[upper] = rest
+        right = self._noisy(cross, self.variances.cross, entropy)
+        noise = int(discrete.gaussian(self.variances.least, 1, entropy=entropy)[0])
+        units = _least_units(gram, self.design.feature_square) + noise
+        return Released(units * self._least_unit, matrix, right)
+
+    def _noisy(
+        self, integers: npt.NDArray[np.object_], variance: Fraction, entropy: Entropy
+    ) -> Matrix:
+        noise = discrete.gaussian(variance, len(integers), entropy=entropy).astype(object)
+        step, unit = self.distance.step, self.design.shape.unit
+        half = (1 << step) >> 1
+        sums = zip(integers, noise, strict=True)
+        # Python divides integers of any length with one rounding.
+        cells = [(((int(sum_) + half) >> step) + int(y) << step) / unit for sum_, y in sums]
+        return np.array(cells, float)
+
+    @property
+    def _least_unit(self) -> float:
+        return float(Fraction(self.design.feature_square, UNITS * self.design.shape.unit))
+
+    @property
+    def _sigmas(self) -> tuple[float, float, float]:
+        """The standard deviations of the three parts' noise, in cells."""
+        coarse = float(Fraction(1 << self.distance.step, self.design.shape.unit))
+        least, gram, cross = (math.sqrt(float(variance)) for variance in self.variances)
+        return least * self._least_unit, gram * coarse, cross * coarse
+
+    def solution(self, released: Released) -> Solution:
+        """Return the model that the released vector gives: post-processing."""
+        kept = self._kept(released.gram)
+        gram = released.gram[np.ix_(kept, kept)]
+        values, vectors = np.linalg.eigh(gram)
+        lower = self._lower(released.least)
+        if self.exact:
+            # Free: the noisy matrix has a bound of its own, and may have lost an empty column.
+            lower = max(lower, float(values[0]) - self._reach)
+        ridge = max(self._reach - max(lower, 0.0), 0.0)
+        inverse = np.zeros_like(released.gram)
+        floor = self._floor(values)
+        inverse[np.ix_(kept, kept)] = (vectors / np.maximum(values + ridge, floor)) @ vectors.T
+        coefficients = inverse @ released.cross
+        return Solution(
+            coefficients,
+            self.account,
+            self._parameters(lower, ridge),
+            noise=inverse @ self._noise(coefficients) @ inverse,
+            unknown=_UNKNOWN,
+            count=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
+        )
+
+    def _kept(self, gram: Matrix) -> npt.NDArray[np.intp]:
+        """Return the places of the features, but for levels that no row seems to hold."""
+        _, sigma, _ = self._sigmas
+        held = np.diag(gram) > _DEVIATIONS * sigma
+        kept = np.flatnonzero(held | ~np.array(self.design.indicators))
+        return kept if self.exact and len(kept) else np.arange(len(gram))
+
+    def _noise(self, coefficients: Matrix) -> Matrix:
+        """Return the covariance of the noise of Xᵀy − XᵀX·b."""
+        _, gram, cross = self._sigmas
+        law = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
+        moved = law.sandwich(np.outer(coefficients, coefficients), np.empty(0))
+        return np.asarray(moved + cross**2 * np.eye(len(coefficients)))
+
+    @property
+    def _reach(self) -> float:
+        """What the noise takes from the least eigenvalue of XᵀX: on average, or the paper's bound.
+
+        The expected norm of noise with σ² on and σ²/2 off the diagonal is at most σ√(2d).
+        """
+        _, sigma, _ = self._sigmas
+        d = self.design.dimension
+        if not self.exact:
+            return sigma * math.sqrt(d * math.log(2 * d * d / FAILURE))
+        return sigma * math.sqrt(2 * d)
+
+    def _lower(self, least: float) -> float:
+        """Return what the least eigenvalue is not below, but for `FAILURE`."""
+        sigma, _, _ = self._sigmas
+        if self.exact:
+            return least + float(ndtri(FAILURE)) * sigma
+        asked = self.account.asked
+        assert isinstance(asked, ApproxDP)  # noqa: S101 - the paper's constants are for no other
+        square = self.design.feature_square / self.design.shape.unit
+        return least - math.log(6 / asked.delta) / (asked.epsilon / 3) * square
+
+    def _floor(self, values: Matrix) -> float:
+        """Return what an eigenvalue of the ridged matrix is raised to where noise ate the ridge."""
+        rounding = float(np.abs(values).max()) * 1e-13
+        _, sigma, _ = self._sigmas
+        return max(sigma if self.exact else 0.0, rounding)
+
+    def _parameters(self, lower: float, ridge: float) -> dict[str, float]:
+        least, gram, cross = self._sigmas
+        cells = self.design.shape.cells
+        return {
+            "ridge": ridge,
+            "lambda_lower": lower,
+            "lambda_sigma": least,
+            "sigma": gram,
+            "off_diagonal_sigma": gram / math.sqrt(self.distance.halved),
+            "cross_sigma": cross,
+            "feature_bound": math.sqrt(self.design.feature_square) / cells,
+            "target_bound": math.sqrt(self.design.target_square) / cells,
+            "grid_step": float(Fraction(1 << self.distance.step, self.design.shape.unit)),
+        }
+
+
+def _least_units(gram: npt.NDArray[np.object_], square: int) -> int:
+    """Return the least eigenvalue in units of BX²/2^20, rounded down, at least 0."""
+    relative = np.array([[int(entry) / square for entry in row] for row in gram])
+    least = float(np.linalg.eigvalsh(relative)[0])
+    return math.floor(max(least, 0.0) * UNITS)
