@@ -1,0 +1,27 @@
+"""The library's own estimator as it stands, by the rivals' protocol."""
+
+import numpy as np
+
+from benchmarks.rivals.common import Array, Line
+from dplinear.estimators import PrivateLinearRegression
+from dplinear.noise import simulation
+from dplinear.privacy import ApproxDP, Guarantee
+
+
+def fit(
+    rows: Array, target: Array, guarantee: Guarantee, generator: simulation.Generator
+) -> Line:
+    """Return what `PrivateLinearRegression` finds, given nothing but guarantee and bounds.
+
+    Promises: the guarantee, add_remove; the noise is seeded from `generator`.
+    """
+    if isinstance(guarantee, ApproxDP):
+        spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+        model = PrivateLinearRegression(bounds=(-1, 1), target_bounds=(-1, 1), **spent)
+    else:
+        model = PrivateLinearRegression(
+            bounds=(-1, 1), target_bounds=(-1, 1), epsilon=None, delta=None, guarantee=guarantee
+        )
+    with simulation.door(int(generator.integers(2**32))):
+        model.fit(rows, target)
+    return Line(float(model.intercept_), np.asarray(model.coef_, np.float64))
