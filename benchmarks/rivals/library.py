@@ -8,20 +8,19 @@ from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Guarantee
 
 
-def fit(
-    rows: Array, target: Array, guarantee: Guarantee, generator: simulation.Generator
-) -> Line:
+def fit(rows: Array, target: Array, guarantee: Guarantee, generator: simulation.Generator) -> Line:
     """Return what `PrivateLinearRegression` finds, given nothing but guarantee and bounds.
 
     Promises: the guarantee, add_remove; the noise is seeded from `generator`.
     """
-    if isinstance(guarantee, ApproxDP):
-        spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-        model = PrivateLinearRegression(bounds=(-1, 1), target_bounds=(-1, 1), **spent)
-    else:
-        model = PrivateLinearRegression(
-            bounds=(-1, 1), target_bounds=(-1, 1), epsilon=None, delta=None, guarantee=guarantee
-        )
+    given = guarantee if not isinstance(guarantee, ApproxDP) else None
+    model = PrivateLinearRegression(
+        epsilon=guarantee.epsilon if isinstance(guarantee, ApproxDP) else None,
+        delta=guarantee.delta if isinstance(guarantee, ApproxDP) else None,
+        guarantee=given,
+        bounds=(-1, 1),
+        target_bounds=(-1, 1),
+    )
     with simulation.door(int(generator.integers(2**32))):
         model.fit(rows, target)
     return Line(float(model.intercept_), np.asarray(model.coef_, np.float64))

@@ -15,4 +15,4 @@ def fit(rows: Array, target: Array, guarantee: Guarantee, generator: Generator) 
     del guarantee, generator
     wide = with_constant(rows)
     gram = wide.T @ wide
-    return line(np.linalg.lstsq(gram, wide.T @ target, rcond=1e-13)[0])
+    return line(np.asarray(np.linalg.lstsq(gram, wide.T @ target, rcond=1e-13)[0], np.float64))

@@ -21,6 +21,7 @@ fails the test passes with probability at most δ once it asks for ln(1/2δ)/b.
 Noise of the test is therefore Lap(2/ε); a public implementation with Lap(ε/2) is not private.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -39,7 +40,7 @@ def group_models(rows: Array, target: Array, groups: Array, models: int) -> Arra
     ends = np.searchsorted(groups[order], np.arange(models + 1))
     size = wide.shape[1]
     grams, moments = np.zeros((models, size, size)), np.zeros((models, size))
-    for place, (start, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for place, (start, end) in enumerate(itertools.pairwise(ends)):
         part = wide[start:end]
         grams[place] = part.T @ part
         moments[place] = part.T @ goal[start:end]
