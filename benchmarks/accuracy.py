@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, track
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -158,13 +158,16 @@ def _one_thread() -> None:
 
 def run_all(jobs: Sequence[Job], processes: int, console: Console) -> Iterator[Result]:
     """Yield the results as they come, with a bar on a terminal."""
-    hidden = not console.is_terminal
+    ordered = sorted(jobs, key=lambda job: -job.cost)
+    if processes == 1:
+        for job in track(ordered, "fitting", console=console, disable=not console.is_terminal):
+            yield from run(job)
+        return
     with (
-        Progress(console=console, disable=hidden) as progress,
+        Progress(console=console, disable=not console.is_terminal) as progress,
         ProcessPoolExecutor(processes, initializer=_one_thread) as pool,
     ):
         bar = progress.add_task("fitting", total=len(jobs))
-        ordered = sorted(jobs, key=lambda job: -job.cost)
         for done in as_completed([pool.submit(run, job) for job in ordered]):
             progress.advance(bar)
             yield from done.result()
@@ -292,7 +295,6 @@ def report(results: Sequence[Result], methods: Sequence[str], output: Path) -> N
         ratios = [np.mean(cells[key][OURS]) / np.mean(cells[key][FLOOR]) for key in keys]
         least, most = min(ratios), max(ratios)
         print(f"Mean excess risk, ours / least squares: from {least:.3g} to {most:.3g}.")
-
         try:
             picture(verdicts, output / "accuracy.png")
         except ImportError as error:

@@ -57,8 +57,11 @@ def log_volumes(ordered: Array) -> Array:
     return np.concatenate([[math.inf], widths.sum(1)])
 
 
-def safe_steps(volumes: Array, threshold: int, budget: float, mass: float) -> int:
-    """Return the largest k with C_k, or −1: how many models may change before safety is lost."""
+def safe_steps(volumes: Array, threshold: int, budget: float, log_mass: float) -> int:
+    """Return the largest k with C_k, or −1: how many models may change before safety is lost.
+
+    `log_mass` is ln c.
+    """
     deepest = len(volumes) - 1
     largest = -1
     for k in range(min(threshold, deepest - threshold - 1)):
@@ -67,7 +70,7 @@ def safe_steps(volumes: Array, threshold: int, budget: float, mass: float) -> in
         inner = volumes[threshold + k + 1 + gaps]
         if not len(gaps) or not math.isfinite(outer):
             break
-        if not np.any(outer - inner - budget * gaps / 2 <= math.log(mass)):
+        if not np.any(outer - inner - budget * gaps / 2 <= log_mass):
             break
         largest = k
     return largest
@@ -121,8 +124,8 @@ def fit(
     volumes = log_volumes(ordered)
     half = guarantee.epsilon / 2
     threshold = models // 4
-    mass = guarantee.delta * math.exp(-half / 2) / (1 + math.exp(-half / 2))
-    steps = safe_steps(volumes, threshold, half, mass)
+    log_mass = math.log(guarantee.delta) - half / 2 - math.log1p(math.exp(-half / 2))
+    steps = safe_steps(volumes, threshold, half, log_mass)
     noisy = steps + laplace_scale(guarantee) * generator.laplace()
     passed = noisy >= laplace_scale(guarantee) * math.log(1 / (2 * guarantee.delta))
     if not passed or volumes[threshold] == -math.inf:
