@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -27,9 +27,10 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import tables
 from benchmarks.designs import LAWS, Design, draw, seeded
 from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional
-from benchmarks.tables import TABLES, MissingError, RealTable
+from benchmarks.tables import TABLES, RealTable
 from benchmarks.verdicts import Verdict, summary, verdict
 from dplinear.experiments import figures
 from dplinear.experiments.output import write_csv
@@ -113,7 +114,7 @@ class Result:
         return (*where, self.epsilon, DELTA, self.repetition, *tail)
 
 
-@cache
+@lru_cache(maxsize=1)
 def _real(name: str) -> RealTable:
     return TABLES[name]()
 
@@ -267,16 +268,18 @@ def available(methods: Sequence[str]) -> list[str]:
     return list(methods)
 
 
-def real_jobs(names: Sequence[str], repetitions: int, methods: tuple[str, ...]) -> list[Job]:
-    """Return the jobs of the real tables that can be had; print a line for each that cannot."""
+def jobs_of(options: argparse.Namespace, methods: tuple[str, ...]) -> list[Job]:
+    """Return what is asked for, as far as it can be had."""
     jobs = []
-    for name in names:
-        try:
-            TABLES[name]()
-        except MissingError as error:
-            print(f"{name} is left out: {error}.")
-            continue
-        jobs += [Job(name, repetition, REAL_EPSILONS, methods) for repetition in range(repetitions)]
+    if options.cells != "none":
+        grid = GRIDS[options.cells]
+        jobs = [
+            Job(design, repetition, grid.epsilons, methods)
+            for design, repetition in product(grid.designs, range(options.repetitions))
+        ]
+    for name in tables.available(options.tables):
+        repetitions = range(options.table_repetitions)
+        jobs += [Job(name, repetition, REAL_EPSILONS, methods) for repetition in repetitions]
     return jobs
 
 
@@ -326,14 +329,7 @@ def main(words: Sequence[str] | None = None) -> None:
     options = arguments(words)
     chosen = {OURS, MEAN, FLOOR, *options.methods}
     methods = tuple(available([name for name in METHODS if name in chosen]))
-    jobs = []
-    if options.cells != "none":
-        grid = GRIDS[options.cells]
-        jobs = [
-            Job(design, repetition, grid.epsilons, methods)
-            for design, repetition in product(grid.designs, range(options.repetitions))
-        ]
-    jobs += real_jobs(options.tables, options.table_repetitions, methods)
+    jobs = jobs_of(options, methods)
     start = time.perf_counter()
     results = list(run_all(jobs, options.processes, Console(stderr=True)))
     report(results, methods, options.output)

