@@ -267,6 +267,16 @@ def test_the_safe_distance_moves_by_at_most_one() -> None:
     assert max(found) > min(found)
 
 
+@pytest.mark.parametrize("far", range(8, 15))
+def test_the_safe_distance_counts_models_to_the_brink(far: int) -> None:
+    # Depth 15 is asked for. With 14 models far out one more would stretch the set of that depth
+    # beyond all measure, with 13 two would, and so on.
+    models = np.sort(simulation.generator(2).random((200, 1)), axis=0)
+    models[:far] -= 1e9
+    volumes = tukey_em.log_volumes(models)
+    assert tukey_em.safe_steps(volumes, 15, 0.5, math.log(1e-6)) == 13 - far
+
+
 def density(models: Array, threshold: int, budget: float, points: Array) -> Array:
     """Return the restricted mechanism's density between sorted models of one coordinate."""
     line = models[:, 0]
