@@ -1,0 +1,56 @@
+"""Other ways to a private regression, written from their papers; all are called alike.
+
+`common` has the protocol. Each file says what its method requires and promises, and derives the
+sensitivities of what it releases.
+"""
+
+from dataclasses import dataclass
+
+from benchmarks.rivals import (
+    adassp,
+    boosted_adassp,
+    functional,
+    library,
+    mean,
+    noisy_gd,
+    ols,
+    tukey_em,
+)
+from benchmarks.rivals.common import Array, Fit, Line
+
+__all__ = ["FLOOR", "MEAN", "METHODS", "OURS", "Array", "Fit", "Line", "Method"]
+
+OURS = "dplinear"
+MEAN = "mean"
+FLOOR = "ols"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to fit, and where trying it is worth the time."""
+
+    fit: Fit
+    repetitions: int | None = None  # at most so many, where a method is slow and far behind
+    rows_a_column: float = 0.0  # not tried with fewer rows than this many times the columns
+    columns: int | None = None  # not tried with more columns than this
+
+    def worthwhile(self, rows: int, columns: int, repetition: int) -> bool:
+        """Say whether the benchmark tries this method there."""
+        enough = rows >= self.rows_a_column * (columns + 1)
+        few = self.columns is None or columns <= self.columns
+        return enough and few and (self.repetitions is None or repetition < self.repetitions)
+
+
+METHODS = {
+    OURS: Method(library.fit),
+    "adassp": Method(adassp.fit_paper),
+    "adassp joint": Method(adassp.fit),
+    "adassp joint, tight": Method(adassp.fit_tight),
+    "boosted adassp": Method(boosted_adassp.fit),
+    "tukey em": Method(tukey_em.fit, rows_a_column=tukey_em.MODELS),
+    "noisy gd": Method(noisy_gd.fit),
+    "noisy gd, short": Method(noisy_gd.fit_short),
+    "diffprivlib": Method(functional.fit, repetitions=5, columns=20),
+    MEAN: Method(mean.fit),
+    FLOOR: Method(ols.fit),
+}
