@@ -68,3 +68,8 @@ def fit(  # noqa: PLR0913 - the protocol's four, and the rule's three
         moments = wide.T @ residuals + scale * bound * limit * generator.standard_normal(size)
         found = found + ridge_solution(gram, ridge, moments)
     return line(found)
+
+
+def fit_box(rows: Array, target: Array, guarantee: Guarantee, generator: Generator) -> Line:
+    """Return the line with rows bounded by the box alone: for cells that are often extreme."""
+    return fit(rows, target, guarantee, generator, row_clip=math.inf, residual_clip=2.0)

@@ -2,13 +2,16 @@
 
 The method of Song, Chaudhuri and Sarwate 2013 and Bassily, Smith and Thakurta 2014 on all rows at
 each step, with the clipping of Abadi et al. 2016 (arXiv 1607.00133v2), calibrated jointly: a few
-percent of μ² buy a count and the largest curvature, the rest is split evenly over the steps.
+percent of μ² buy a count, the rows' size and the largest curvature; the rest is split evenly over
+the steps.
 
-Sensitivities under add_remove: 1 for the count; B² for λ_max of the Gram matrix of rows of norm at
+Sensitivities under add_remove: 1 for the count; the longest row's squared norm for the sum of
+squared norms; B² for λ_max of the Gram matrix of rows of norm at
 most B (Weyl); for each step the clip C, as a row adds one clipped vector to the sum.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,32 +30,47 @@ from dplinear.noise.simulation import Generator
 from dplinear.privacy import Guarantee
 
 COUNT_SHARE = 0.01
-CURVATURE_SHARE = 0.04
-ROW_CLIP = 2.0  # in typical norms
+SIZE_SHARE = 0.01
+CURVATURE_SHARE = 0.03
+ROW_CLIP = 2.0  # in sizes of rows
 
 
-def noise_scales(guarantee: Guarantee, steps: int) -> tuple[float, float, float]:
-    """Return the noise of the count, the curvature and one step, a unit of sensitivity each."""
+@dataclass(frozen=True)
+class Scales:
+    """The noise of each release, a unit of its sensitivity."""
+
+    count: float
+    size: float
+    curvature: float
+    step: float
+
+
+def noise_scales(guarantee: Guarantee, steps: int) -> Scales:
+    """Return the noise by shares of μ²; the steps share evenly what the three others leave."""
     mu = mu_of(guarantee)
-    rest = 1 - COUNT_SHARE - CURVATURE_SHARE
-    shares = COUNT_SHARE, CURVATURE_SHARE, rest / steps
-    count, curvature, step = (1 / (mu * math.sqrt(share)) for share in shares)
-    return count, curvature, step
+    rest = 1 - COUNT_SHARE - SIZE_SHARE - CURVATURE_SHARE
+    shares = COUNT_SHARE, SIZE_SHARE, CURVATURE_SHARE, rest / steps
+    return Scales(*(1 / (mu * math.sqrt(share)) for share in shares))
 
 
-def curvature_of(wide: Array, guarantee: Guarantee, steps: int, generator: Generator) -> float:
-    """Return a private value of λ_max of the Gram matrix, more likely too large than too small.
+def measured(wide: Array, scales: Scales, generator: Generator) -> tuple[float, float]:
+    """Return private values of the rows' size (root mean square norm) and of λ_max.
 
-    The constant column alone has curvature n/16, so a noisy count gives a floor.
+    The size is the typical one of the convention unless the rows are clearly longer: by two
+    standard deviations of the noise. λ_max is more likely too large than too small; the constant
+    column alone has curvature n/16, so the count gives it a floor.
     """
-    count_scale, scale, _ = noise_scales(guarantee, steps)
-    count = max(len(wide) + count_scale * generator.standard_normal(), 1.0)
-    bound = min(ROW_CLIP * TYPICAL * math.sqrt(wide.shape[1]), largest_norm(wide.shape[1] - 1))
+    typical, longest = TYPICAL * math.sqrt(wide.shape[1]), largest_norm(wide.shape[1] - 1)
+    count = max(len(wide) + scales.count * generator.standard_normal(), 1.0)
+    sigma = scales.size * longest**2
+    squares = float(np.einsum("ij,ij->", wide, wide)) + sigma * generator.standard_normal()
+    size = math.sqrt(min(max((squares - 2 * sigma) / count, typical**2), longest**2))
+    bound = min(ROW_CLIP * size, longest)
     inside = clipped(wide, bound)
-    sigma = scale * bound**2
+    sigma = scales.curvature * bound**2
     largest = float(np.linalg.eigvalsh(inside.T @ inside)[-1])
     largest += sigma * (1 + generator.standard_normal())
-    return min(max(largest, CONSTANT**2 * count), bound**2 * count)
+    return size, min(max(largest, CONSTANT**2 * count), bound**2 * count)
 
 
 def fit(  # noqa: PLR0913 - the protocol's four, and the rule's two
@@ -67,17 +85,18 @@ def fit(  # noqa: PLR0913 - the protocol's four, and the rule's two
     """Return the average of the later half of the iterates.
 
     Requires: cells and targets in [-1, 1]. Steps and clip are fixed beforehand, the clip in typical
-    gradients (a typical row times a typical target); a step's length is one over the private
-    curvature.
+    gradients (the rows' private size times a typical target); a step's length is one over the
+    private curvature.
     Promises: the guarantee, add_remove: μ² adds along the steps.
     """
     wide = with_constant(rows)
     size = wide.shape[1]
-    limit = clip * TYPICAL * math.sqrt(size) * TYPICAL
+    scales = noise_scales(guarantee, steps)
+    length, curvature = measured(wide, scales, generator)
+    limit = clip * length * TYPICAL
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     most = limit / lengths  # the constant column keeps lengths above zero
-    curvature = curvature_of(wide, guarantee, steps, generator)
-    sigma = noise_scales(guarantee, steps)[2] * limit
+    sigma = scales.step * limit
     found, total = np.zeros(size), np.zeros(size)
     for step in range(steps):
         residuals = np.clip(target - wide @ found, -most, most)

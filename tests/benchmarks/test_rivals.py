@@ -116,11 +116,12 @@ def test_noise_a_unit_of_sensitivity() -> None:
     assert mean.noise_scale(ASKED) == pytest.approx(5.974598, rel=1e-6)  # √2/μ
     assert adassp.paper_scale(ASKED) == pytest.approx(3 * math.sqrt(math.log(6e6)), rel=1e-12)
     assert tukey_em.laplace_scale(ASKED) == 2.0
-    count, curvature, step = noisy_gd.noise_scales(ASKED, 40)
-    assert count == pytest.approx(42.246789, rel=1e-6)  # 10/μ
-    assert curvature == pytest.approx(21.123394, rel=1e-6)  # 5/μ
-    assert step == pytest.approx(27.413337, rel=1e-6)  # √(40/0.95)/μ
-    spent = 1 / count**2 + 1 / curvature**2 + 40 / step**2
+    scales = noisy_gd.noise_scales(ASKED, 40)
+    assert scales.count == scales.size == pytest.approx(42.246789, rel=1e-6)  # 10/μ
+    assert scales.curvature == pytest.approx(24.391195, rel=1e-6)  # 1/(μ√0.03)
+    assert scales.step == pytest.approx(27.413337, rel=1e-6)  # √(40/0.95)/μ
+    once = (scales.count, scales.size, scales.curvature)
+    spent = sum(1 / scale**2 for scale in once) + 40 / scales.step**2
     assert spent == pytest.approx(MU**2, rel=1e-9)
 
 
@@ -194,24 +195,23 @@ def test_the_least_eigenvalue_has_the_noise_of_its_sensitivity(
 
 
 def test_a_gradient_moves_by_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noisy_gd, "curvature_of", lambda *_: 1.0)
+    monkeypatch.setattr(noisy_gd, "measured", lambda *_: (0.75, 1.0))
 
     def gradient(rows: Array, target: Array, value: float) -> Array:
         found = noisy_gd.fit(rows, target, ASKED, fixed(value), steps=1)
         return np.concatenate([[found.intercept / CONSTANT], found.coefficients])
 
-    shares = 1 - noisy_gd.COUNT_SHARE - noisy_gd.CURVATURE_SHARE
     most = 0.0
     for rows, target, more_rows, more_target in neighbours():
         still = gradient(rows, target, 0.0)
         sigma = (gradient(rows, target, 1.0) - still)[0]
         moved = np.linalg.norm(gradient(more_rows, more_target, 0.0) - still)
         most = max(most, float((moved / sigma) ** 2))
-    assert most == pytest.approx(shares * MU**2, rel=1e-9)
+    assert most == pytest.approx(0.95 * MU**2, rel=1e-9)
 
 
 def test_the_curvature_moves_by_the_squared_bound() -> None:
-    scale = noisy_gd.noise_scales(ASKED, 40)[1]
+    scales = noisy_gd.noise_scales(ASKED, 40)
     for rows, _, more_rows, _ in neighbours():
         largest = [
             float(np.linalg.eigvalsh(part.T @ part)[-1])
@@ -222,8 +222,20 @@ def test_the_curvature_moves_by_the_squared_bound() -> None:
         ]
         assert 0 <= largest[1] - largest[0] <= BOUND**2 * (1 + 1e-9)
     many, _ = sample(5000, 8)
-    found = [noisy_gd.curvature_of(with_constant(many), ASKED, 40, fixed(v)) for v in (0.0, 1.0)]
-    assert found[1] - found[0] == pytest.approx(scale * BOUND**2, rel=1e-9)
+    found = [noisy_gd.measured(with_constant(many), scales, fixed(v))[1] for v in (0.0, 1.0)]
+    assert found[1] - found[0] == pytest.approx(scales.curvature * BOUND**2, rel=1e-9)
+
+
+def test_the_size_of_rows_has_the_noise_of_the_longest() -> None:
+    scales = noisy_gd.noise_scales(ASKED, 40)
+    wide = with_constant(np.where(simulation.generator(0).random((50_000, 8)) < 0.5, 1.0, -1.0))
+    still, noisy = (noisy_gd.measured(wide, scales, fixed(value))[0] for value in (0.0, 1.0))
+    sigma = scales.size * largest_norm(8) ** 2
+    total = len(wide) * largest_norm(8) ** 2
+    assert still**2 == pytest.approx((total - 2 * sigma) / len(wide), rel=1e-9)
+    assert noisy**2 == pytest.approx((total - sigma) / (len(wide) + scales.count), rel=1e-9)
+    short, _ = sample(100, 8)
+    assert noisy_gd.measured(with_constant(short), scales, fixed(0.0))[0] == 0.75  # typical
 
 
 def test_rows_are_clipped_to_the_bound() -> None:
