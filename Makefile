@@ -5,7 +5,7 @@ LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: setup services check test test-long bench demo lock clean
+.PHONY: setup services check test test-long bench accuracy demo lock clean
 
 setup: $(VENV)/.done
 
@@ -51,6 +51,10 @@ bench: setup
 	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/repairs.py
 	$(BIN)/python benchmarks/coverage.py
+
+# Private regressions beside their rivals: about an hour.
+accuracy: setup
+	$(BIN)/python benchmarks/accuracy.py
 
 demo: setup
 	@$(BIN)/python -m dplinear
