@@ -8,44 +8,18 @@ import pytest
 
 from dplinear.analyst.laws import SketchLaw
 from dplinear.curator import Schema, SourceError, release_moments, release_sketch
-from dplinear.ledger import Request, tally
+from dplinear.ledger import tally
 from dplinear.mechanisms import MECHANISMS
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
 from services import library
 
+from .witnesses import Book, Watched
+
 SCHEMA = Schema(x=(-1, 1), y=(0, 10))
 ROWS = np.column_stack([np.linspace(-1, 1, 500), np.linspace(0, 10, 500) ** 2 / 10])
 TABLE = pa.table({"x": ROWS[:, 0], "y": ROWS[:, 1]})
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
-
-
-class Book:
-    """A ledger that remembers what it was told, and may refuse."""
-
-    def __init__(self, *, refuse: bool = False) -> None:
-        self.requests: list[Request] = []
-        self.refuse = refuse
-
-    def spend(self, request: Request) -> None:
-        if self.refuse:
-            raise PermissionError("the budget is spent")
-        self.requests.append(request)
-
-
-class Watched:
-    """A table that knows whether its rows were asked for."""
-
-    def __init__(self) -> None:
-        self.read = False
-
-    def __arrow_c_stream__(self, requested: object = None) -> object:
-        def batches() -> Any:
-            self.read = True
-            yield from TABLE.to_batches()
-
-        reader = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
-        return reader.__arrow_c_stream__(requested)
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
@@ -80,7 +54,7 @@ def test_every_mechanism_passes_and_says_what_it_promises(mechanism: str, neighb
 
 
 def test_a_refused_spend_reads_nothing() -> None:
-    watched = Watched()
+    watched = Watched(TABLE)
     with pytest.raises(PermissionError, match="the budget is spent"):
         release_moments(watched, SCHEMA, **BUDGET, ledger=Book(refuse=True))
     assert not watched.read

@@ -12,9 +12,11 @@ import dplinear
 from dplinear.curator import Schema, release_model
 from dplinear.curator.grid import Grid, round_to_grid
 from dplinear.curator.model_gate import OneModel, most_squared, part_of
-from dplinear.ledger import Request, tally
+from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP
+
+from .witnesses import Book, Watched
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 PLENTY: dict[str, Any] = {"epsilon": 1e6, "delta": 1e-6}
@@ -34,34 +36,6 @@ def table(rows: int, seed: int = 1) -> pa.Table:
 
 
 TABLE = table(4000)
-
-
-class Book:
-    """A ledger that remembers what it was told, and may refuse."""
-
-    def __init__(self, *, refuse: bool = False) -> None:
-        self.requests: list[Request] = []
-        self.refuse = refuse
-
-    def spend(self, request: Request) -> None:
-        if self.refuse:
-            raise PermissionError("the budget is spent")
-        self.requests.append(request)
-
-
-class Watched:
-    """A table that knows whether its rows were asked for."""
-
-    def __init__(self) -> None:
-        self.read = False
-
-    def __arrow_c_stream__(self, requested: object = None) -> object:
-        def batches() -> Any:
-            self.read = True
-            yield from TABLE.to_batches()
-
-        reader = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
-        return reader.__arrow_c_stream__(requested)
 
 
 @pytest.mark.parametrize("calibration", ["exact", "paper"])
@@ -146,7 +120,7 @@ def test_only_the_columns_of_the_model_are_read() -> None:
 
 
 def test_a_refused_spend_reads_nothing() -> None:
-    watched = Watched()
+    watched = Watched(TABLE)
     arguments: dict[str, Any] = {"schema": SCHEMA, "target": "charges", **BUDGET}
     with pytest.raises(PermissionError, match="the budget is spent"):
         release_model(watched, ledger=Book(refuse=True), **arguments)

@@ -21,7 +21,7 @@ from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, S
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -69,9 +69,6 @@ class AdaSSP(Solver):
     `calibration="paper"` has the published constants, and the guarantee that really holds.
     """
 
-    guarantee: Guarantee
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     shares: tuple[float, float, float] = SHARES
     name: ClassVar[str] = "adassp"
     numerics: ClassVar[str] = "exact"

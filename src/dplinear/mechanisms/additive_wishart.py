@@ -26,8 +26,6 @@ from dplinear.mechanisms.contract import (
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper, profiles
-from dplinear.privacy.guarantees import Guarantee
-from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.rounding import ceiling
 
 _WHERE = "AdditiveWishart"
@@ -45,9 +43,6 @@ class AdditiveWishart(Mechanism):
     a free scale; `calibration="paper"` has τ = B and the published degrees.
     """
 
-    guarantee: Guarantee
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     scale: float | None = None
     most_degrees: int | None = None
     name: ClassVar[str] = "additive_wishart"

@@ -51,9 +51,6 @@ class AnalyzeGauss(Mechanism):
     `calibration="paper"` has independent noise of one variance and the published σ.
     """
 
-    guarantee: Guarantee
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     name: ClassVar[str] = "analyze_gauss"
     numerics: ClassVar[str] = "exact"
 

@@ -25,7 +25,7 @@ from dplinear.mechanisms.ridged import Fixed, Ready, Ridged, Setting, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
-from dplinear.privacy.guarantees import ApproxDP, Guarantee
+from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 
 _WHERE = "InverseWishart"
@@ -48,9 +48,6 @@ class InverseWishart(Mechanism):
     `least_eigenvalue_share`, `adjust`, `ridge` and `most_degrees`: as for `GaussianSketch`.
     """
 
-    guarantee: Guarantee
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     degrees: int | None = None
     least_eigenvalue_share: float | None = None
     adjust: str = "ridge"

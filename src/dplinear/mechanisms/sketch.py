@@ -24,8 +24,6 @@ from dplinear.mechanisms.ridged import Fixed, Ready, Ridged, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
-from dplinear.privacy.guarantees import Guarantee
-from dplinear.privacy.neighbours import Neighbours
 
 _WHERE = "GaussianSketch"
 _RELEASES = ("matrix", "sketch")
@@ -48,9 +46,6 @@ class GaussianSketch(Mechanism):
     `calibration="paper"` has that of Theorem 3.1.
     """
 
-    guarantee: Guarantee
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     rows: int | None = None
     release: str = "matrix"
     least_eigenvalue_share: float | None = None
