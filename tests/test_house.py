@@ -62,14 +62,17 @@ def test_the_demo_releases_once_and_answers_many_questions() -> None:
     assert not done.stderr
 
 
-def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/releases.md"])
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = csv.read_csv(ROOT / "src/dplinear/data/visits.csv")
     parquet.write_table(table, tmp_path / "visits.parquet")
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(block, {})  # noqa: S102 - our own README
+        exec(block, {})  # noqa: S102 - our own pages
 
 
 def test_random_generators_are_banned_outside_the_noise_room() -> None:
