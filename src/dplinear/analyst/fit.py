@@ -38,8 +38,8 @@ CLIPPED = (
 )
 _SHRUNK = "Intervals are around the coefficients that the ridge shrinks, not around those without."
 _REPAIRED = (
-    "Intervals are for moments that were not repaired; this fit used repair={!r}. "
-    'With repair="auto" there are intervals wherever the noise allows them.'
+    "Intervals are for moments that were not repaired, and this fit used repair={!r}. "
+    '"auto" repairs only where noise exceeds half of what the table holds in some direction.'
 )
 
 

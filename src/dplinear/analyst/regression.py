@@ -17,7 +17,7 @@ from dplinear.analyst.inference import swamped
 from dplinear.analyst.lasso import elastic_net
 from dplinear.analyst.model import WHERE, Model, read_model, readout, scales, without_empty
 from dplinear.analyst.problem import Problem
-from dplinear.analyst.repair import OPTIONS, fallback, floored
+from dplinear.analyst.repair import OPTIONS, block_of, chosen, fallback, floored
 from dplinear.analyst.shrinkage import filtered, noise_scale
 from dplinear.analyst.solver import Solution, solve, without_first
 from dplinear.arguments import choice, rejection
@@ -58,9 +58,18 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
 
 
 def _chosen(moments: MomentsRelease, model: Model) -> str:
-    """Return what "auto" stands for: no repair wherever intervals can be put on the answer."""
+    """Return what "auto" stands for: no repair where noise leaves the features clear.
+
+    Clear is where intervals can be put on the answer and additive noise is below half of the
+    features' least moment; only they are divided by, so the target does not count.
+    """
+    law = moments.law
     plain = problem_for(moments, model, model.targets[0], moments.unbiased)
-    return "none" if swamped(plain) is None else fallback(moments.law)
+    if swamped(plain) is not None:
+        return fallback(law)
+    if noise_scale(law) is None:
+        return "none"
+    return chosen(block_of(moments.values, law, model.base + model.features))
 
 
 def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matrix) -> Problem:
