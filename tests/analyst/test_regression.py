@@ -450,3 +450,18 @@ def test_shrunk_coefficients_are_those_of_the_filter() -> None:
     ridge = simple(hidden, 3.0).regress("y", intercept=False, ridge=1.0)
     assert ridge.repair == "shrunk"
     assert reported(ridge) != pytest.approx(reported(fit))
+
+
+def test_a_shrunk_fit_has_the_intervals_of_the_moments_before_it() -> None:
+    # Noise of spread 2√(2·50) = 20 is more than half of 30, and less than 0.65 of it.
+    moments = simple([[300.0, 0.0, 200.0], [0.0, 35.0, 20.0], [200.0, 20.0, 180.0]], 10.0)
+    fit = moments.regress("y", intercept=False)
+    assert fit.repair == "shrunk"
+    plain = moments.regress("y", intercept=False, repair="none")
+    assert plain.intervals().swamped is None
+    assert (fit.intervals().low == plain.intervals().low).all()
+    assert (fit.intervals().high == plain.intervals().high).all()
+    assert "Estimates are shrunk" in str(fit.summary())
+    ridged = moments.regress("y", intercept=False, repair="none", ridge=5.0)
+    assert "coefficients that the ridge shrinks" in str(ridged.summary())
+    assert moments.regress("y", intercept=False, repair="clipped").intervals().swamped

@@ -37,9 +37,12 @@ CLIPPED = (
     "rare, coefficients are biased, and no interval knows of it."
 )
 _SHRUNK = "Intervals are around the coefficients that the ridge shrinks, not around those without."
+_FILTERED = (
+    "Estimates are shrunk by the noise's known law; intervals are of the moments before."
+)
 _REPAIRED = (
     "Intervals are for moments that were not repaired, and this fit used repair={!r}. "
-    '"auto" repairs only where noise exceeds half of what the table holds in some direction.'
+    'With "auto" there are intervals wherever the noise allows them.'
 )
 
 
@@ -137,7 +140,7 @@ class Fit:
             raise rejection("options", "intervals", "left out for this method", list(options))
         else:
             found = delta(self.unrepaired, level)
-        if found.swamped is None and self.repair != "none":
+        if found.swamped is None and self.repair not in {"none", "shrunk"}:
             return self._without(level, method, _REPAIRED.format(self.repair))
         return replace(found, estimates=self._reported())
 
@@ -146,6 +149,8 @@ class Fit:
         notes = []
         if self.empty:
             notes.append(f"Left out, as next to no row is there: {', '.join(self.empty)}.")
+        if self.repair == "shrunk" and self.l1 == 0:
+            notes.append(_FILTERED)
         if self.certificate.simulated:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:
