@@ -37,9 +37,7 @@ CLIPPED = (
     "rare, coefficients are biased, and no interval knows of it."
 )
 _SHRUNK = "Intervals are around the coefficients that the ridge shrinks, not around those without."
-_FILTERED = (
-    "Estimates are shrunk by the noise's known law; intervals are of the moments before."
-)
+_FILTERED = "Estimates are shrunk by the noise's known law; intervals are of the moments before."
 _REPAIRED = (
     "Intervals are for moments that were not repaired, and this fit used repair={!r}. "
     'With "auto" there are intervals wherever the noise allows them.'
