@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
+from dplinear.erm import (
+    ClippedGram,
+    Count,
+    Energy,
+    Gradient,
+    Leverages,
+    MappedGram,
+    MappedNorms,
+    MappedSum,
+    Residuals,
+    RowSum,
+    SquaredNorms,
+    Within,
+)
 from dplinear.erm.integers import shrunk
 from dplinear.mechanisms.contract import Shape
 from dplinear.schema.cells import Floats
@@ -48,6 +61,8 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
     bound = float(shape.bound)
     some = sorted(random.permutation(d)[: max(1, d // 2)].tolist())
     leverage = 0.3 * bound * float(np.linalg.norm(whitening, 2))
+    few = whitening[:12]
+    norm = 0.3 * bound * float(np.linalg.norm(few, 2))
     return {
         "count": Count(),
         "norms": SquaredNorms(shape, some, limit=0.2 * bound**2),
@@ -56,6 +71,12 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
         "gram of neighbouring columns": ClippedGram(shape, range(min(d, 5)), norm=0.2),
         "energy": Energy(shape, weights, residual=0.3),
         "gradient": Gradient(shape, whitening, weights, leverage, residual=0.3),
+        "mapped sum": MappedSum(shape, whitening, norm=leverage),
+        "mapped norms": MappedNorms(shape, whitening, limit=leverage**2),
+        "mapped gram": MappedGram(shape, few, norm=norm),
+        "leverages": Leverages(shape, whitening, norm=leverage / 3),
+        "within": Within(shape, weights, residual=0.3),
+        "residuals": Residuals(shape, weights, residual=0.3),
     }
 
 
@@ -99,25 +120,73 @@ def _energy(statistic: Energy, row: list[int]) -> list[int]:
     return [min(abs(round(Fraction(exact) * Fraction(statistic._step))), clip) ** 2]
 
 
-def _gradient(statistic: Gradient, row: list[int]) -> list[int]:
-    products = [
-        sum(int(a) * z for a, z in zip(line, row, strict=True)) for line in _lines(statistic)
+def _residuals(statistic: Residuals, row: list[int]) -> list[int]:
+    (exact,) = _products(statistic, row)
+    steps = round(Fraction(exact) * Fraction(statistic._step))
+    return [max(-statistic.bound, min(statistic.bound, steps))]
+
+
+def _within(statistic: Within, row: list[int]) -> list[int]:
+    (exact,) = _products(statistic, row)
+    worth = Fraction(2) ** -statistic.scale / statistic.shape.cells
+    # A clip below one unit counts as one; it is compared as a float64.
+    units = Fraction(float(max(Fraction(statistic.residual) / worth, Fraction(1))))
+    return [int(abs(exact) <= units)]
+
+
+def _mapped_sum(statistic: MappedSum, row: list[int]) -> list[int]:
+    return _shortened(statistic, row, statistic.bound)
+
+
+def _mapped_gram(statistic: MappedGram, row: list[int]) -> list[int]:
+    clipped = _shortened(statistic, row, math.isqrt(statistic.bound))
+    return [a * b for a in clipped for b in clipped]
+
+
+def _shortened(statistic: MappedSum | MappedGram, row: list[int], norm: int) -> list[int]:
+    step = Fraction(statistic._step)
+    vector = [round(product * step) for product in _products(statistic, row)]
+    if sum(entry**2 for entry in vector) <= norm**2:
+        return vector
+    factor = norm / math.sqrt(_square([float(entry) for entry in vector]))
+    return _clipped([round(float(entry) * factor) for entry in vector], norm)
+
+
+def _mapped_norms(statistic: MappedNorms, row: list[int]) -> list[int]:
+    total = _square([float(product) for product in _products(statistic, row)])
+    return [min(round(Fraction(total) * Fraction(statistic._step)), statistic.bound)]
+
+
+def _leverages(statistic: Leverages, row: list[int]) -> list[int]:
+    ratio = math.sqrt(_square([float(w) for w in _products(statistic, row)])) / statistic._norm
+    return [min(round(ratio * min(ratio, 1.0) * 2**24), 3 * 2**24)]
+
+
+def _products(statistic: Any, row: list[int]) -> list[int]:
+    return [
+        sum(int(a) * z for a, z in zip(line, row, strict=True))
+        for line in statistic.integers.tolist()
     ]
-    leverage, residual = statistic._clips
-    whitened = [float(w) for w in products[:-1]]
-    squares = [w * w for w in whitened]
+
+
+def _square(vector: list[float]) -> float:
+    """The squared length, each half added to the other until one number is left."""
+    squares = [entry * entry for entry in vector]
     while len(squares) > 1:
         half = len(squares) // 2
         tail = squares[len(squares) - half :]
         head = [a + b for a, b in zip(squares, tail, strict=False)]
         squares = head + squares[half : len(squares) - half]
+    return squares[0]
+
+
+def _gradient(statistic: Gradient, row: list[int]) -> list[int]:
+    products = _products(statistic, row)
+    leverage, residual = statistic._clips
+    whitened = [float(w) for w in products[:-1]]
     factor = max(-residual, min(residual, float(products[-1]))) * statistic._step
-    factor *= leverage / max(math.sqrt(squares[0]), leverage)
+    factor *= leverage / max(math.sqrt(_square(whitened)), leverage)
     return _clipped([round(w * factor) for w in whitened], statistic.bound)
-
-
-def _lines(statistic: Gradient) -> list[list[float]]:
-    return list(statistic.integers.tolist())
 
 
 _TERMS: dict[type[RowSum], Callable[[Any, list[int]], list[int]]] = {
@@ -126,6 +195,12 @@ _TERMS: dict[type[RowSum], Callable[[Any, list[int]], list[int]]] = {
     ClippedGram: _gram,
     Energy: _energy,
     Gradient: _gradient,
+    Residuals: _residuals,
+    Within: _within,
+    MappedSum: _mapped_sum,
+    MappedNorms: _mapped_norms,
+    MappedGram: _mapped_gram,
+    Leverages: _leverages,
 }
 
 

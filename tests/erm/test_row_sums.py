@@ -18,6 +18,7 @@ from dplinear.erm import (
     RowSum,
     SquaredNorms,
     integers,
+    public_maps,
     residual_sums,
     row_sums,
 )
@@ -36,6 +37,12 @@ KINDS = (
     "gram of neighbouring columns",
     "energy",
     "gradient",
+    "mapped sum",
+    "mapped norms",
+    "mapped gram",
+    "leverages",
+    "within",
+    "residuals",
 )
 SMALL = [name for name in SHAPES if name != "longest"]
 
@@ -327,7 +334,7 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
         assert "bound" in broken("gradient")
     with monkeypatch.context() as patch:
         assert not cancelling(generator, shape)
-        patch.setattr(residual_sums, "quantised", finer)
+        patch.setattr(public_maps, "quantised", finer)
         assert cancelling(generator, shape) == ["exact", "exact"]
     energy = limitless(statistics(generator(8), shape)["energy"], "_clip")
     assert "bound" in broken_promises(energy, rows)

@@ -1,10 +1,25 @@
 """Private learning on a stream of bounded rows.
 
 `row_sums` is the contract of an exact sum over rows, with the sums of simple moments;
-`residual_sums` has those that a descent asks for, step by step.
+`mapped_sums` has those of rows under a public linear map, and `residual_sums` those that a descent
+asks for, step by step.
 """
 
-from dplinear.erm.residual_sums import Energy, Gradient
+from dplinear.erm.mapped_sums import Leverages, MappedGram, MappedNorms, MappedSum
+from dplinear.erm.residual_sums import Energy, Gradient, Residuals, Within
 from dplinear.erm.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 
-__all__ = ["ClippedGram", "Count", "Energy", "Gradient", "RowSum", "SquaredNorms"]
+__all__ = [
+    "ClippedGram",
+    "Count",
+    "Energy",
+    "Gradient",
+    "Leverages",
+    "MappedGram",
+    "MappedNorms",
+    "MappedSum",
+    "Residuals",
+    "RowSum",
+    "SquaredNorms",
+    "Within",
+]

@@ -67,6 +67,22 @@ def scratch(role: str, shape: tuple[int, ...]) -> Floats:
     return held[:size].reshape(shape)
 
 
+def shortened(rows: Floats, norm: int) -> Floats:
+    """Scale, in place, the columns longer than `norm` to it, and round them to integers.
+
+    Requires: integers of at most 2^100; `norm` of at most 2^26.
+    Promises: integers; every norm at most `norm`, verified on them; each column bitwise the same
+    whatever stands beside it.
+    """
+    # A sum of squares is exact up to 2^53, and beyond it in any order larger than 2^52.
+    over = np.flatnonzero(np.einsum("ij,ij->j", rows, rows) > norm**2)
+    if len(over):
+        columns = rows[:, over]
+        columns *= norm / np.sqrt(squared_lengths(columns))
+        rows[:, over] = bounded(np.rint(columns, out=columns), norm**2)
+    return rows
+
+
 def bounded(rows: Floats, most: int) -> Floats:
     """Shorten, in place, the columns whose squared norm is above `most`.
 

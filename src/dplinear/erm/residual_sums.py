@@ -1,37 +1,36 @@
-"""The sums of a whitened descent: the energy of residuals, and their clipped, whitened gradient.
+"""The sums of residuals that a whitened descent asks for, and their clipped, whitened gradient.
 
 Public matrices are rounded to so few bits that their products with a row are exact integers
 whatever BLAS does; from there on, each row is treated by elementwise IEEE operations alone
 (docs/exact-pass.md, "Other sums").
 """
 
-from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from math import isqrt
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, positive, rejection
-from dplinear.erm.integers import EXACT, bounded, quantised, scratch, squared_lengths
-from dplinear.erm.row_sums import Integers, RowSum, check_shape, freeze
+from dplinear.erm.integers import EXACT, bounded, scratch, squared_lengths
+from dplinear.erm.public_maps import (
+    bits,
+    in_units,
+    longest,
+    power,
+    rounded_matrix,
+    rounded_weights,
+)
+from dplinear.erm.row_sums import Integers, RowSum, freeze
 from dplinear.mechanisms.contract import Shape
 from dplinear.schema.cells import Floats
 
-_RESIDUAL_BITS = 25  # of a clipped residual, so that 4096 of its squares stay within 2^62
 _GRADIENT_BITS = 26  # of a row's gradient, so that its squared norm is exact
 
 
 @dataclass(frozen=True, eq=False)
-class Energy(RowSum):
-    """Σ min(r², residual²), r = weights · cells of a row.
-
-    Requires: `weights`, a number for each cell (1 for the target, −u for the features of a
-    regression, 0 elsewhere); `residual`, above 0, in the cells' units.
-    Promises: weights are rounded to `integers`·2^−`scale`; with these, r is exact, or within 2⁻²⁵
-    of the clip. `bound` is the square of the clip in units, rounded down.
-    """
+class _OfResiduals(RowSum):
+    """A sum of a power of r = weights · cells of a row, |r| at most `residual`."""
 
     shape: Shape
     weights: InitVar[npt.ArrayLike]
@@ -43,24 +42,79 @@ class Energy(RowSum):
     scale: int = field(init=False)
     _step: float = field(init=False, repr=False)
     _clip: float = field(init=False, repr=False)
+    _power: ClassVar[int]
+    _bits: ClassVar[int]  # the most that a clipped residual has
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
-        where = "Energy"
-        check_shape(self.shape, where)
-        exact = _public(weights, (self.shape.dimension,), "weights", where)
-        integers, scale = quantised(exact[None, :], self.shape.exponent)
-        reach = _in_units(self.residual, "residual", where, self.shape.cells, scale)
-        shift = max(_bits(reach) - _RESIDUAL_BITS, 0)
+        where = type(self).__name__
+        integers, scale = rounded_weights(weights, self.shape, "weights", where)
+        worth = power(-scale) / self.shape.cells
+        reach = in_units(self.residual, "residual", where, worth=worth)
+        shift = max(bits(reach) - self._bits, 0)
         clip = int(reach / 2**shift)
-        freeze(self, integers=integers, scale=scale, bound=clip**2)
-        freeze(self, unit=(_power(shift - scale) / self.shape.cells) ** 2)
+        freeze(self, integers=integers, scale=scale, bound=clip**self._power)
+        freeze(self, unit=(worth * 2**shift) ** self._power)
         freeze(self, _step=2.0**-shift, _clip=float(clip))
+
+    def _residuals(self, rows: Floats) -> Floats:
+        """Return the residuals in steps, not clipped."""
+        return np.asarray(np.rint((self.integers @ rows)[0] * self._step))
+
+
+@dataclass(frozen=True, eq=False)
+class Energy(_OfResiduals):
+    """Σ min(r², residual²), r = weights · cells of a row.
+
+    Requires: `weights`, a number for each cell (1 for the target, −u for the features of a
+    regression, 0 elsewhere); `residual`, above 0, in the cells' units.
+    Promises: weights are rounded to `integers`·2^−`scale`; with these, r is exact, or within 2⁻²⁵
+    of the clip. `bound` is the square of the clip in units, rounded down.
+    """
+
+    replaced: ClassVar[int] = 1
+    _power: ClassVar[int] = 2
+    _bits: ClassVar[int] = 25  # so that 4096 of its squares stay within 2^62
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped squares."""
-        residuals = np.rint((self.integers @ rows) * self._step)
-        np.clip(residuals, -self._clip, self._clip, out=residuals)
+        residuals = np.clip(self._residuals(rows), -self._clip, self._clip)
         return np.array([np.square(residuals).astype(np.int64).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(_OfResiduals):
+    """Σ clip(r, ±residual), r = weights · cells of a row.
+
+    Requires: `weights` and `residual` as for `Energy`.
+    Promises: weights are rounded as for `Energy`; with these, r is exact, or within 2⁻²⁶ of the
+    clip. `bound` ≤ 2^26 is the clip in units, rounded down.
+    """
+
+    replaced: ClassVar[int] = 4
+    _power: ClassVar[int] = 1
+    _bits: ClassVar[int] = 26
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum of the clipped residuals."""
+        residuals = np.clip(self._residuals(rows), -self._clip, self._clip)
+        return np.array([residuals.astype(np.int64).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class Within(_OfResiduals):
+    """The number of rows with |r| ≤ residual, r = weights · cells of a row.
+
+    Requires: `weights` and `residual` as for `Energy`.
+    Promises: weights are rounded as for `Energy`; with these, the comparison is exact.
+    """
+
+    replaced: ClassVar[int] = 1
+    _power: ClassVar[int] = 0  # each row counts 1 at most
+    _bits: ClassVar[int] = EXACT  # nothing is rounded off
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return how many rows have a small residual."""
+        return np.array([np.count_nonzero(np.abs(self._residuals(rows)) <= self._clip)], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +137,7 @@ class Gradient(RowSum):
     size: int = field(init=False)
     bound: int = field(init=False)
     unit: Fraction = field(init=False)
+    replaced: ClassVar[int] = 4
     integers: Floats = field(init=False, repr=False)
     scales: tuple[int, int] = field(init=False)
     _clips: tuple[float, float] = field(init=False, repr=False)
@@ -90,20 +145,19 @@ class Gradient(RowSum):
 
     def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         where = "Gradient"
-        check_shape(self.shape, where)
-        d, cells, exponent = self.shape.dimension, self.shape.cells, self.shape.exponent
-        matrix, first = quantised(_public(whitening, (None, d), "whitening", where), exponent)
-        exact = _public(weights, (d,), "weights", where)
-        row, second = quantised(exact[None, :], exponent)
-        lever = _in_units(self.leverage, "leverage", where, cells, first, len(matrix))
-        residual = _in_units(self.residual, "residual", where, cells, second)
+        matrix, first = rounded_matrix(whitening, self.shape, "whitening", where)
+        row, second = rounded_weights(weights, self.shape, "weights", where)
+        worth = power(-first) / self.shape.cells, power(-second) / self.shape.cells
+        reach = longest(len(matrix))
+        lever = in_units(self.leverage, "leverage", where, worth=worth[0], reach=reach)
+        residual = in_units(self.residual, "residual", where, worth=worth[1])
         product = lever * residual
-        shift = _bits(product) - _GRADIENT_BITS
+        shift = bits(product) - _GRADIENT_BITS
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
-        freeze(self, bound=int(product / _power(shift)))
-        freeze(self, unit=_power(shift - first - second) / cells**2)
+        freeze(self, bound=int(product / power(shift)))
+        freeze(self, unit=worth[0] * worth[1] * power(shift))
         freeze(self, _clips=(float(lever), float(residual)), _step=2.0**-shift)
 
     def sum(self, rows: Floats) -> Integers:
@@ -118,40 +172,3 @@ class Gradient(RowSum):
         terms = np.multiply(whitened, factor, out=whitened)
         bounded(np.rint(terms, out=terms), self.bound**2)
         return np.asarray(terms.sum(axis=1), np.int64)
-
-
-def _public(
-    values: npt.ArrayLike, shape: Sequence[int | None], parameter: str, where: str
-) -> Floats:
-    """Return a public array of finite numbers, not all zero."""
-    rule = "finite real numbers, one for each cell, not all zero"
-    try:
-        array = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        raise mistyped(parameter, where, rule, type(values)) from None
-    fits = array.ndim == len(shape)
-    fits = fits and all(want in {None, got} for want, got in zip(shape, array.shape, strict=True))
-    if not fits:
-        raise rejection(parameter, where, rule, f"an array of shape {array.shape}")
-    if not np.isfinite(array).all() or not array.any():
-        raise rejection(parameter, where, rule, "other numbers")
-    return array
-
-
-def _in_units(  # noqa: PLR0913, PLR0917 - what it is, and what it is made of
-    clip: float, parameter: str, where: str, cells: int, scale: int, rows: int = 1
-) -> Fraction:
-    """Return a clip in units of an integer product: at least 1, at most what rows can reach."""
-    exact = Fraction(positive(clip, parameter, where)) * cells * _power(scale)
-    reach = (isqrt(rows - 1) + 1) * 2**EXACT  # no less than the root of `rows`, times 2^53
-    # As a float64, which is what rows are compared with.
-    return Fraction(float(min(max(exact, 1), reach)))
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
-
-
-def _bits(number: Fraction) -> int:
-    """Return the least b with number ≤ 2^b, for a number of at least 1."""
-    return (-(-number.numerator // number.denominator) - 1).bit_length()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dplinear.arguments import integer, mistyped, positive, rejection
 from dplinear.erm.integers import EXACT, bounded
 from dplinear.mechanisms.contract import Shape
+from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema.cells import Floats
 
 BLOCK_ROWS = 4096  # the most rows that `sum` is handed at once
@@ -36,12 +37,26 @@ class RowSum(ABC):
 
     `shape` is that of the rows it understands (None: any); an integer of the sum is worth `unit`
     in the cells' units. All of these are public.
+
+    `replaced`: replacing a row u by v changes the sum by f(v) − f(u), whose squared norm is at most
+    `replaced`·bound². It is 4 for any f (opposite vectors), 2 for f = c cᵀ (the squared norm is
+    ‖c‖⁴ + ‖c'‖⁴ − 2(c·c')²), 1 where f is one number, never negative, and 0 for a constant f.
     """
 
     shape: Shape | None
     size: int
     bound: int
     unit: Fraction
+    replaced: ClassVar[int]
+
+    def sensitivity_squared(self, neighbours: Neighbours) -> int:
+        """Return the most that the sums of two neighbours differ by, in squared norm.
+
+        Requires: add/remove or replace neighbours.
+        """
+        where, allowed = type(self).__name__, (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+        relation = Neighbours.parse(neighbours, f"{where}.sensitivity_squared", allowed)
+        return self.bound**2 * (self.replaced if relation is Neighbours.REPLACE else 1)
 
     @abstractmethod
     def sum(self, rows: Floats) -> Integers:
@@ -60,6 +75,7 @@ class Count(RowSum):
     size: int = field(default=1, init=False)
     bound: int = field(default=1, init=False)
     unit: Fraction = field(default=Fraction(1), init=False)
+    replaced: ClassVar[int] = 0
 
     def sum(self, rows: Floats) -> Integers:
         """Return the number of rows."""
@@ -80,6 +96,7 @@ class SquaredNorms(RowSum):
     size: int = field(default=1, init=False)
     bound: int = field(init=False)
     unit: Fraction = field(init=False)
+    replaced: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         where = "SquaredNorms"
@@ -111,6 +128,7 @@ class ClippedGram(RowSum):
     size: int = field(init=False)
     bound: int = field(init=False)
     unit: Fraction = field(init=False)
+    replaced: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         where = "ClippedGram"

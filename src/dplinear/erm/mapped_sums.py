@@ -1,0 +1,174 @@
+"""The sums of rows under a public linear map: vectors, squared norms, Gram matrices, leverages.
+
+The map is rounded to so few bits that its products with a row are exact integers whatever BLAS
+does; from there on, each row is treated by elementwise IEEE operations, and by comparisons that
+no order of additions can sway (docs/exact-pass.md, "Other sums").
+"""
+
+from dataclasses import InitVar, dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.erm.integers import scratch, shortened, squared_lengths
+from dplinear.erm.public_maps import bits, in_units, longest, power, rounded_matrix
+from dplinear.erm.row_sums import Integers, RowSum, freeze
+from dplinear.mechanisms.contract import Shape
+from dplinear.schema.cells import Floats
+
+_SQUARE_BITS = 50  # of a limited squared norm, so that 4096 of them stay within 2^62
+_LEVERAGE_BITS = 24  # after the point
+_MOST_LEVERAGE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class _Mapped(RowSum):
+    """A sum of something of M z, z the cells of a row."""
+
+    shape: Shape
+    matrix: InitVar[npt.ArrayLike]
+    size: int = field(default=1, init=False)
+    bound: int = field(init=False)
+    unit: Fraction = field(init=False)
+    integers: Floats = field(init=False, repr=False)
+    scale: int = field(init=False)
+
+    def __post_init__(self, matrix: npt.ArrayLike) -> None:
+        integers, scale = rounded_matrix(matrix, self.shape, "matrix", type(self).__name__)
+        freeze(self, integers=integers, scale=scale)
+
+    @property
+    def _worth(self) -> Fraction:
+        """What an integer of the product is worth in the cells' units."""
+        return power(-self.scale) / self.shape.cells
+
+    def _clip(self, norm: float) -> Fraction:
+        """Return a norm in units of the product."""
+        reach, where = longest(len(self.integers)), type(self).__name__
+        return in_units(norm, "norm", where, worth=self._worth, reach=reach)
+
+    def _products(self, rows: Floats) -> Floats:
+        """Return the map's integer products with each row, valid until the next call."""
+        room = scratch("products", (len(self.integers), rows.shape[1]))
+        return np.matmul(self.integers, rows, out=room)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfClipped(_Mapped):
+    """A sum of a power of c, which is M z scaled towards zero to norm at most `norm`."""
+
+    norm: float
+    _longest: int = field(init=False, repr=False)
+    _step: float = field(init=False, repr=False)
+    _power: ClassVar[int]
+    _bits: ClassVar[int]  # the most that the norm of c has
+
+    def __post_init__(self, matrix: npt.ArrayLike) -> None:
+        super().__post_init__(matrix)
+        clip = self._clip(self.norm)
+        shift = bits(clip) - self._bits
+        most = int(clip / power(shift))
+        freeze(self, size=len(self.integers) ** self._power, bound=most**self._power)
+        freeze(self, unit=(self._worth * power(shift)) ** self._power)
+        freeze(self, _longest=most, _step=2.0**-shift)
+
+    def _clipped(self, rows: Floats) -> Floats:
+        """Return c for each row, in steps."""
+        products = self._products(rows)
+        products *= self._step
+        return shortened(np.rint(products, out=products), self._longest)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedSum(_OfClipped):
+    """Σ c, c = M z scaled towards zero to norm at most `norm`, z the cells of a row.
+
+    Requires: `matrix`, M, with a column for each cell (0 for those that take no part), not all
+    zero; `norm`, above 0, in the cells' units (at least one unit, at most what a row can reach).
+    Promises: M is rounded to `integers`·2^−`scale`, c to integers of norm at most `bound` ≤ 2^26,
+    which is the norm in units, rounded down.
+    """
+
+    replaced: ClassVar[int] = 4
+    _power: ClassVar[int] = 1
+    _bits: ClassVar[int] = 26  # so that squared norms are exact
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum of the clipped vectors."""
+        return np.asarray(self._clipped(rows).sum(axis=1), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedGram(_OfClipped):
+    """Σ c cᵀ, c = M z scaled towards zero to norm at most `norm`, z the cells of a row.
+
+    Requires: `matrix` and `norm` as for `MappedSum`.
+    Promises: M is rounded to `integers`·2^−`scale`, c to integers of norm N ≤ 2^20; the whole
+    symmetric matrix, row by row, so that `bound` = N² is its sensitivity in Frobenius norm.
+    """
+
+    replaced: ClassVar[int] = 2
+    _power: ClassVar[int] = 2
+    _bits: ClassVar[int] = 20  # so that sums of 4096 products are exact
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the matrix of the clipped vectors, flat."""
+        clipped = self._clipped(rows)
+        return (clipped @ clipped.T).astype(np.int64).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class MappedNorms(_Mapped):
+    """Σ min(‖M z‖², limit), z the cells of a row.
+
+    Requires: `matrix` as for `MappedSum`; `limit`, above 0, in the cells' units squared (at least
+    one unit, at most what a row can reach).
+    Promises: M is rounded to `integers`·2^−`scale`, each square to an integer of at most `bound`
+    ≤ 2^50, which is the limit in units, rounded down.
+    """
+
+    limit: float
+    replaced: ClassVar[int] = 1
+    _step: float = field(init=False, repr=False)
+
+    def __post_init__(self, matrix: npt.ArrayLike) -> None:
+        super().__post_init__(matrix)
+        worth, reach = self._worth**2, longest(len(self.integers)) ** 2
+        limit = in_units(self.limit, "limit", "MappedNorms", worth=worth, reach=reach)
+        shift = max(bits(limit) - _SQUARE_BITS, 0)
+        freeze(self, bound=int(limit / 2**shift), unit=worth * 2**shift, _step=2.0**-shift)
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum of the limited squared norms."""
+        squares = np.rint(squared_lengths(self._products(rows)) * self._step)
+        return np.array([np.minimum(squares, float(self.bound)).astype(np.int64).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class Leverages(_Mapped):
+    """Σ min(l·min(l, 1), 3), l = ‖M z‖/norm, z the cells of a row.
+
+    What clipping M z to `norm` leaves of its square, in units of norm²: l·min(l, 1) is the inner
+    product of the vector with the clipped one.
+
+    Requires: `matrix` and `norm` as for `MappedSum`.
+    Promises: M is rounded to `integers`·2^−`scale`, each term to a multiple of 2^−24; `bound` is 3
+    in these units.
+    """
+
+    norm: float
+    replaced: ClassVar[int] = 1
+    _norm: float = field(init=False, repr=False)
+
+    def __post_init__(self, matrix: npt.ArrayLike) -> None:
+        super().__post_init__(matrix)
+        freeze(self, _norm=float(self._clip(self.norm)), unit=power(-_LEVERAGE_BITS))
+        freeze(self, bound=_MOST_LEVERAGE << _LEVERAGE_BITS)
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum of the limited leverages."""
+        lengths = np.sqrt(squared_lengths(self._products(rows))) / self._norm
+        terms = np.rint(lengths * np.minimum(lengths, 1.0) * 2.0**_LEVERAGE_BITS)
+        return np.array([np.minimum(terms, float(self.bound)).astype(np.int64).sum()])
