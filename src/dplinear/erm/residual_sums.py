@@ -120,7 +120,7 @@ class Within(_OfResiduals):
 
 @dataclass(frozen=True, eq=False)
 class Gradient(RowSum):
-    """Σ W x·clip(r): per row, a whitened vector times a residual, clipped the more the longer it is.
+    """Σ W x·clip(r): a whitened vector times a residual that is clipped the more, the longer it is.
 
     A residual is clipped at `residual`, and at `residual`·`leverage`/‖W x‖ where W x is longer than
     `leverage`.
