@@ -33,6 +33,7 @@ from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
+from dplinear.erm.row_sums import Count
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.ledger import Ledger
 from dplinear.mechanisms.adassp import AdaSSP
@@ -144,7 +145,9 @@ class OneModel:
             None if covariance is None else NamedVector(labels, _deviations(matrix, covariance))
             for covariance in (solution.noise, solution.spread)
         )
-        clipped = self.schema.row_norm is not None
+        estimate = solution.count
+        if estimate is None and self.schema.row_norm is None:
+            estimate = solution.weight
         return ModelRelease(
             schema=self.schema,
             target=self.target,
@@ -152,7 +155,7 @@ class OneModel:
             intercept=float(values[0]) if first else 0.0,
             certificate=certificate,
             rows=rows,
-            count=float(rows) if rows is not None else None if clipped else solution.count,
+            count=float(rows) if rows is not None else estimate,
             standard_errors=spread,
             privacy_errors=noise,
             unknown=solution.unknown if spread is None else None,
@@ -219,8 +222,8 @@ class _Counted(Table):
         return moments
 
     def count(self) -> int:
-        """Return the number of rows, of which there is another pass if none has counted them."""
-        return super().moments().count if self._rows is None else self._rows
+        """Return the number of rows, by another pass if none has counted them."""
+        return int(super().sums([Count()])[0][0]) if self._rows is None else self._rows
 
 
 def _opened(

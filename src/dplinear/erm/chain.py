@@ -26,9 +26,9 @@ from dplinear.privacy.rounding import ceiling, down, root_ceiling
 
 # Sums are scaled, not noise: each is brought to a grid on which noise of this one variance costs
 # its share. So tables for drawing are made once, and no grid is coarse.
-VARIANCE = Fraction(2**64)
+VARIANCE = Fraction(2**80)
 LEAST_SHARE = Fraction(1, 2**14)
-_SQUARES = (Fraction(1, 2**22), Fraction(2**40))  # of μ: within them a row moves 2^14 steps or more
+_SQUARES = (Fraction(1, 2**38), Fraction(2**40))  # of μ: within them a row moves 2^14 steps or more
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.erm.integers import EXACT, bounded, scratch, squared_lengths
+from dplinear.erm.integers import EXACT, bounded, product, squared_lengths
 from dplinear.erm.public_maps import (
     bits,
     in_units,
@@ -105,7 +105,8 @@ class Within(_OfResiduals):
     """The number of rows with |r| ≤ residual, r = weights · cells of a row.
 
     Requires: `weights` and `residual` as for `Energy`.
-    Promises: weights are rounded as for `Energy`; with these, the comparison is exact.
+    Promises: weights are rounded as for `Energy`; with these, the comparison is exact (a residual
+    of less than one unit counts as one).
     """
 
     replaced: ClassVar[int] = 1
@@ -119,11 +120,14 @@ class Within(_OfResiduals):
 
 @dataclass(frozen=True, eq=False)
 class Gradient(RowSum):
-    """Σ clip(W x)·clip(r): per row, a whitened vector shortened to `leverage`, times a residual.
+    """Σ W x·clip(r): a whitened vector times a residual that is clipped the more, the longer it is.
+
+    A residual is clipped at `residual`, and at `residual`·`leverage`/‖W x‖ where W x is longer than
+    `leverage`.
 
     Requires: `whitening`, a matrix with a column for each cell (0 for those that take no part);
-    `weights` and `residual` as for `Energy`; `leverage`, above 0: the norm that W x is shortened to
-    (the clips count as at least one unit, and at most what a row can reach).
+    `weights` and `residual` as for `Energy`; `leverage`, above 0 (the clips count as at least one
+    unit, and at most what a row can reach).
     Promises: W is rounded to `integers[:-1]`·2^−`scales[0]`, the weights to
     `integers[-1]`·2^−`scales[1]`; each row's gradient to integers of norm at most `bound` ≤ 2^26,
     which is leverage·residual in units, rounded down.
@@ -163,12 +167,11 @@ class Gradient(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
         leverage, residual = self._clips
-        room = scratch("products", (len(self.integers), rows.shape[1]))
-        products = np.matmul(self.integers, rows, out=room)
+        products = product(self.integers, rows)
         whitened = products[:-1]
-        factor = np.clip(products[-1], -residual, residual) * self._step
         lengths = np.sqrt(squared_lengths(whitened))
-        factor *= leverage / np.maximum(lengths, leverage)
+        limits = residual * (leverage / np.maximum(lengths, leverage))
+        factor = np.clip(products[-1], -limits, limits) * self._step
         terms = np.multiply(whitened, factor, out=whitened)
         bounded(np.rint(terms, out=terms), self.bound**2)
         return np.asarray(terms.sum(axis=1), np.int64)
