@@ -29,6 +29,7 @@ FALSE_ALARM = 1e-6
 SHAPE = Shape(3, 36, 6)  # 36²·3 ≤ 64²
 HALF = Fraction(1, 2)
 CONCENTRATED = ZCDP(0.5)  # μ = 1
+LEAST, MOST = chain._SQUARES
 
 
 class Table:
@@ -86,10 +87,10 @@ def test_budgets_keep_what_they_claim(epsilon: float, mu: float, coordinates: in
     """To within a millionth of the continuous noise, and never above it, the grid's cost paid."""
     of = budget(guarantee=ApproxDP(epsilon, 1e-6), coordinates=coordinates)
     assert mu * (1 - 1e-6) <= of.mu <= mu * (1 + 1e-14)
-    assert of.inverse == Fraction(coordinates, 2**64)
+    assert of.inverse == coordinates / VARIANCE
     with mpmath.workdps(60):
         exact = mpmath.sqrt(mpmath.mpf(of.square.numerator) / of.square.denominator)
-        inverse = mpmath.mpf(coordinates) / 2**64
+        inverse = mpmath.mpf(coordinates) / int(VARIANCE)
         cost = (1 + mpmath.exp(epsilon)) * mpmath.mpf("0.0203") * inverse
         assert gaussian_delta(mpmath.mpf(epsilon), exact) + cost <= mpmath.mpf(1e-6)
     assert 0.999999e-6 < of.profile.delta(epsilon) <= 1e-6
@@ -105,19 +106,22 @@ def test_concentrated_budgets_are_met_to_the_last_bit(rho: float) -> None:
 
 
 def test_every_law_of_noise_is_wide_enough_for_the_lemma() -> None:
-    assert VARIANCE == 2**64
+    assert VARIANCE.denominator == 1
     assert VARIANCE / 2 >= 121
 
 
 def test_budgets_out_of_reach_are_refused_and_endless_ones_are_cut() -> None:
-    for hopeless in (ZCDP(1e-8), ApproxDP(1e-6, 1e-9)):
+    for hopeless in (ZCDP(1e-20), ApproxDP(1e-9, 1e-12)):
         with pytest.raises(ValueError, match="within reach"):
             budget(guarantee=hopeless)
-    assert budget(guarantee=ZCDP(1e30)).square == 2**40
+    assert budget(guarantee=ZCDP(1e30)).square == MOST
     # The least and the largest budgets, at the least share and at all of it.
-    for rho, share, moved in ((2.0**-23, LEAST_SHARE, 2**14), (1e30, Fraction(1), 2**52)):
+    for rho, share, moved in (
+        (float(LEAST) / 2, LEAST_SHARE, 2**14),
+        (1e30, Fraction(1), math.isqrt(int(MOST * VARIANCE))),
+    ):
         of = budget(guarantee=ZCDP(rho))
-        assert _Noise.of(Query(Count(), share), of).cost == Fraction(moved) ** 2 / 2**64
+        assert _Noise.of(Query(Count(), share), of).cost == Fraction(moved) ** 2 / VARIANCE
 
 
 @pytest.mark.parametrize("guarantee", [GDP(1.0), MIDP(1.0), PureDP(1.0), ApproxDP(1.0, 0.0)])
@@ -138,7 +142,7 @@ def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     first = reader.spent
     assert first == table.spent[0]
     assert Fraction(7, 12) * (1 - Fraction(1, 2**30)) < first <= Fraction(7, 12)
-    assert reader.inverse == Fraction(2, 2**64)
+    assert reader.inverse == 2 / VARIANCE
     assert reader.left == 1 - first
     reader.ask([Query(Count(), reader.left)])
     assert table.spent[1] == reader.spent <= 1
@@ -194,7 +198,7 @@ def test_next_to_nothing_buys_nothing(share: Fraction) -> None:
 
 def test_a_sum_of_too_many_coordinates_for_its_share_is_refused() -> None:
     """Rounding alone could move it by more than it pays for; the scale would be negative."""
-    least = Budget(Fraction(1, 2**22), Fraction(1), ADD_REMOVE)
+    least = Budget(LEAST, Fraction(1), ADD_REMOVE)
     for size, refused in ((2**14 - 1, False), (2**14, True), (2**14 + 600, True)):
         query = Query(Listed(size=size**2), LEAST_SHARE, symmetric=True)
         if refused:
@@ -287,7 +291,7 @@ def test_matrices_are_symmetric_with_half_the_variance_off_the_diagonal(
         noise = (answer.values - truth) / answer.sigma
         assert normal(np.diag(noise))
         assert normal(noise[np.triu_indices(70, 1)] * math.sqrt(2))
-        assert reader.inverse == Fraction(4900, 2**64)
+        assert reader.inverse == 4900 / VARIANCE
         root = {ADD_REMOVE: 1.0, REPLACE: math.sqrt(2)}[relation]
         assert answer.sigma == pytest.approx(root * 9 / math.sqrt(0.5), rel=1e-7)
 
@@ -350,14 +354,18 @@ def adversarial(random: Any, shape: Shape) -> Floats:
 
 
 def farthest(
-    random: Any, relation: Neighbours, names: Sequence[str], share: Fraction = LEAST_SHARE
+    random: Any,
+    relation: Neighbours,
+    names: Sequence[str],
+    share: Fraction = LEAST_SHARE,
+    total: Fraction = LEAST,
 ) -> dict[str, float]:
     """The largest distance of neighbours for each kind of sum."""
     found: dict[str, float] = {}
     for name in names:
         rows = adversarial(random, SHAPES[name])
         for kind, statistic in statistics(random, SHAPES[name]).items():
-            noise = _Noise.of(Query(statistic, share), Budget(Fraction(1), Fraction(1), relation))
+            noise = _Noise.of(Query(statistic, share), Budget(total, Fraction(1), relation))
             if noise.scale is None:
                 continue
             pairs = changes(statistic, rows, relation)
@@ -370,13 +378,17 @@ SMALL = ("plain", "clipped", "one", "coarse")
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("share", [LEAST_SHARE, Fraction(1, 3), Fraction(1)])
+@pytest.mark.parametrize(
+    ("share", "total"),
+    [(LEAST_SHARE, LEAST), (Fraction(1, 3), Fraction(1, 20)), (Fraction(1), MOST)],
+)
 def test_neighbours_are_no_farther_apart_than_is_paid_for(
-    relation: Neighbours, share: Fraction, generator: Seeded
+    relation: Neighbours, share: Fraction, total: Fraction, generator: Seeded
 ) -> None:
+    """From the coarsest grid to steps that no float64 counts."""
     random = generator(21)
     for _ in range(2):
-        found = farthest(random, relation, SMALL, share)
+        found = farthest(random, relation, SMALL, share, total)
         assert max(found.values()) <= 1
         assert len(found) == 13 - (relation is REPLACE)
         # Opposite, orthogonal and vanishing rows are among them: no factor is a loose one.

@@ -139,6 +139,34 @@ def test_expected_is_what_the_matrix_holds_where_it_is_seen(generator: Seeded) -
         assert (inside <= 1.05 * found.most).all()
 
 
+def test_traces_are_weighed_by_their_precision() -> None:
+    """Size times σ² is the variance of the noisy one: as doubtful a count has half the say."""
+    values = np.full(16, 30.0 / 16)
+    found = whitening._trace(values, sigma=1e3, expected=10.0, count_error=4e3)
+    assert found == pytest.approx(20.0, rel=1e-5)
+    assert whitening._trace(values, 1e-6, 10.0, 4e3) == pytest.approx(30.0)
+    assert 0 < whitening._trace(-values, 1e-6, 10.0, 4e3) < 10.0
+
+
+def surprise(random: Any, sigma: float) -> float:
+    """How far what a direction holds is from what is expected of it, on average."""
+    exact = np.diag(np.geomspace(1000, 30, 20))
+    off = []
+    for _ in range(30):
+        found = white(exact + noise_of(random, 20, sigma), sigma, float(np.trace(exact)))
+        inside = np.diag(found.matrix.T @ exact @ found.matrix)
+        off.append(np.abs(inside - found.expected).mean())
+    return float(np.mean(off))
+
+
+def test_what_noise_does_to_eigenvalues_is_undone(
+    generator: Seeded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaned = surprise(generator(20), 5.0)
+    monkeypatch.setattr(whitening, "cleaned", lambda values, _: (values, 1.0))
+    assert cleaned < 0.9 * surprise(generator(20), 5.0)
+
+
 def test_plain_coordinates_are_scaled_alike() -> None:
     found = plain(4, 25.0)
     assert found.matrix.T @ (25.0 * np.eye(4)) @ found.matrix == pytest.approx(np.eye(4))
