@@ -326,6 +326,25 @@ def test_huge_sums_are_exact_until_the_last_rounding() -> None:
     assert found[0] == -found[1]
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_noise_is_all_that_stands_between(
+    *, symmetric: bool, monkeypatch: pytest.MonkeyPatch, generator: Seeded
+) -> None:
+    """Without it: the sums at the scale that was paid for, rounded once to floats."""
+    monkeypatch.setattr(chain, "_drawn", lambda _, size, __: np.zeros(size, object))
+    half = generator(20).integers(-(10**8), 10**8, (3, 3))
+    exact = (half + half.T).ravel()
+    query = Query(ListedGram(bound=10**7, size=9, unit=Fraction(1, 7)), HALF, symmetric)
+    for relation in RELATIONS:
+        of = budget(relation)
+        reader, _ = opened(of, exact[:, None].astype(float))
+        (answer,) = reader.ask([query])
+        scale = _Noise.of(query, of).scale
+        assert scale is not None
+        wanted = [float(steps / scale / 7) for steps in _scaled(exact.astype(object), scale)]
+        assert answer.values.ravel().tolist() == wanted
+
+
 # Neighbours, on exact integers
 
 
