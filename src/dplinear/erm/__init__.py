@@ -6,10 +6,11 @@ asks for, step by step.
 """
 
 from dplinear.erm.mapped_sums import Leverages, MappedGram, MappedNorms, MappedSum
-from dplinear.erm.residual_sums import Energy, Gradient, Residuals, Within
+from dplinear.erm.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.erm.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 
 __all__ = [
+    "Bands",
     "ClippedGram",
     "Count",
     "Energy",
@@ -21,5 +22,4 @@ __all__ = [
     "Residuals",
     "RowSum",
     "SquaredNorms",
-    "Within",
 ]

@@ -73,13 +73,11 @@ class Budget:
 class Query:
     """A sum to release, for a share of μ² (of at least 2^−14).
 
-    `symmetric` says that the sum is a whole symmetric matrix, flat: then its upper triangle is
-    released, with half the variance off the diagonal.
+    Of a symmetric matrix the upper triangle is released, with half the variance off the diagonal.
     """
 
     statistic: RowSum
     share: Fraction
-    symmetric: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +157,7 @@ class _Noise:
         worth = unit / self.scale
         sigma = math.sqrt(VARIANCE) * float(worth)
         scaled = _scaled(exact, self.scale)
-        if not query.symmetric:
+        if not query.statistic.symmetric:
             return Answer(_cells(scaled + _drawn(VARIANCE, len(scaled), entropy), worth), sigma)
         d = math.isqrt(len(scaled))
         upper = np.triu_indices(d, 1)

@@ -101,6 +101,7 @@ class MappedGram(_OfClipped):
     """
 
     replaced: ClassVar[int] = 2
+    symmetric: ClassVar[bool] = True
     _power: ClassVar[int] = 2
     _bits: ClassVar[int] = 20  # so that sums of 4096 products are exact
 

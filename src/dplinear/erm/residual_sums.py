@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dplinear.arguments import rejection
 from dplinear.erm.integers import EXACT, bounded, product, squared_lengths
 from dplinear.erm.public_maps import (
     bits,
@@ -101,21 +102,34 @@ class Residuals(_OfResiduals):
 
 
 @dataclass(frozen=True, eq=False)
-class Within(_OfResiduals):
-    """The number of rows with |r| ≤ residual, r = weights · cells of a row.
+class Bands(_OfResiduals):
+    """Two numbers of rows: with |r| ≤ residual, and with |r| > far; r = weights · cells of a row.
 
-    Requires: `weights` and `residual` as for `Energy`.
-    Promises: weights are rounded as for `Energy`; with these, the comparison is exact (a residual
-    of less than one unit counts as one).
+    Requires: `weights` and `residual` as for `Energy`; `far`, not below `residual`.
+    Promises: weights are rounded as for `Energy`; with these, the comparisons are exact. A row
+    counts in one band at the most, so `bound` is 1.
     """
 
-    replaced: ClassVar[int] = 1
+    far: float
+    size: int = field(default=2, init=False)
+    replaced: ClassVar[int] = 2
+    _far: float = field(init=False, repr=False)
     _power: ClassVar[int] = 0  # each row counts 1 at most
     _bits: ClassVar[int] = EXACT  # nothing is rounded off
 
+    def __post_init__(self, weights: npt.ArrayLike) -> None:
+        super().__post_init__(weights)
+        worth = power(-self.scale) / self.shape.cells
+        far = float(in_units(self.far, "far", "Bands", worth=worth))
+        if far < self._clip:
+            raise rejection("far", "Bands", "not below `residual`", self.far)
+        freeze(self, _far=far)
+
     def sum(self, rows: Floats) -> Integers:
-        """Return how many rows have a small residual."""
-        return np.array([np.count_nonzero(np.abs(self._residuals(rows)) <= self._clip)], np.int64)
+        """Return how many rows have a small residual, and how many a large one."""
+        sizes = np.abs(self._residuals(rows))
+        near, far = np.count_nonzero(sizes <= self._clip), np.count_nonzero(sizes > self._far)
+        return np.array([near, far], np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,10 @@ class RowSum(ABC):
 
     `replaced`: replacing a row u by v changes the sum by f(v) − f(u), whose squared norm is at most
     `replaced`·bound². It is 4 for any f (opposite vectors), 2 for f = c cᵀ (the squared norm is
-    ‖c‖⁴ + ‖c'‖⁴ − 2(c·c')²), 1 where f is one number, never negative, and 0 for a constant f.
+    ‖c‖⁴ + ‖c'‖⁴ − 2(c·c')²) or where f has one entry of 1 at the most, 1 where f is one number,
+    never negative, and 0 for a constant f.
+
+    `symmetric`: whether f(z) is a whole symmetric matrix, row by row.
     """
 
     shape: Shape | None
@@ -48,6 +51,7 @@ class RowSum(ABC):
     bound: int
     unit: Fraction
     replaced: ClassVar[int]
+    symmetric: ClassVar[bool] = False
 
     def sensitivity_squared(self, neighbours: Neighbours) -> int:
         """Return the most that the sums of two neighbours differ by, in squared norm.
@@ -129,6 +133,7 @@ class ClippedGram(RowSum):
     bound: int = field(init=False)
     unit: Fraction = field(init=False)
     replaced: ClassVar[int] = 2
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         where = "ClippedGram"

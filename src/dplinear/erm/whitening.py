@@ -14,7 +14,7 @@ from dplinear.analyst.laws import Matrix
 from dplinear.analyst.shrinkage import cleaned
 
 RIDGE = 0.7  # of the noise's spectral norm, where the matrix is seen at all
-MOST_CURVATURE = 3.0  # of the expected one, that a direction may turn out to have
+MOST_CURVATURE = 6.0  # of the expected one, that a direction may turn out to have
 _LEAST_CURVATURE = 0.3
 _TRACE_ERROR = 0.15  # of what rows at their clip would add up to: how far off the trace may be
 _LEAST_TRACE = 0.2
@@ -82,7 +82,8 @@ def _seen(values: Matrix, sigma: float, mean: float) -> float:
     """Return how far the eigenvalues are spread beyond what the noise alone would do."""
     size = len(values)
     noise = sigma**2 / 2 * size * (size + 1) * (1 + 3 / size)
-    return min(1.0, _SEEN * max(0.0, 1 - noise / float(((values - mean) ** 2).sum())))
+    spread = float(((values - mean) ** 2).sum())
+    return min(1.0, _SEEN * (1 - noise / spread)) if spread > noise else 0.0
 
 
 def _lowered(values: Matrix, total: float) -> Matrix:
