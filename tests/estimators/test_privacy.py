@@ -67,6 +67,8 @@ WRONG += [(kind, {"delta": 2}) for kind in ALL]
 WRONG += [(kind, {"guarantee": ZCDP(0.1)}) for kind in ALL]
 WRONG += [(kind, {"alpha": value}) for kind in (PrivateRidge, PrivateLasso) for value in (-1, "a")]
 WRONG += [(PrivatePCA, {"n_components": value}) for value in (0, 1.5, "mle")]
+WRONG += [(PrivateLinearRegression, {"solver": value}) for value in ("magic", None, 3)]
+WRONG += [(PrivateLinearRegression, {"solver": "adassp", "mechanism": "analyze_gauss"})]
 
 
 @pytest.mark.parametrize(("kind", "arguments"), WRONG)

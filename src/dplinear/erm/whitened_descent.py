@@ -54,6 +54,7 @@ _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
 _SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _GRAM_FULL = 5.0  # n·μ/p^1.5 from which the Gram matrix has its whole share
 _GRAM_LEAST = Fraction(1, 100)  # share below which it is not bought
+_DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _PRIOR = 0.5  # of the target's variance, that the features are expected to explain
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
@@ -218,7 +219,12 @@ class _Run:
         clip = p * square
         gram = MappedGram(self.shape, frame.matrix, math.sqrt(clip))
         (answer,) = self.chain.ask([Query(gram, share)])
-        return whitening(answer.values, answer.sigma, n * clip, census.error * clip), share
+        held = np.diag(answer.values) > _DEVIATIONS * answer.sigma
+        kept = np.flatnonzero(held | ~np.array(self.design.indicators))
+        kept = kept if len(kept) else np.arange(p)
+        matrix = answer.values[np.ix_(kept, kept)]
+        white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
+        return white.among(kept, p), share
 
     def _worth_levelling(self, census: _Census, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
@@ -262,14 +268,15 @@ class _Walk:
         self.run, self.frame, self.census, self.white = run, frame, census, white
         self.shares = shares
         self.length = math.sqrt(white.dimension / census.rows)
-        self.clips = Clips(run.size, run.size / (census.rows * float(sum(shares)) * run.mu**2))
+        size = len(white.expected)
+        self.clips = Clips(size, size / (census.rows * float(sum(shares)) * run.mu**2))
         self.map = white.matrix.T @ frame.matrix
 
     def descend(self, scale: float) -> _Path:
         """Take the steps."""
         n, expected = self.census.rows, self.white.expected
-        place, reached, noise = (np.zeros(self.run.size) for _ in range(3))
-        prior = np.full(self.run.size, _PRIOR * n * scale**2 / self.white.dimension)
+        place, reached, noise = (np.zeros(len(expected)) for _ in range(3))
+        prior = np.full(len(expected), _PRIOR * n * scale**2 / self.white.dimension)
         unknown, doubt, far, heavy = prior, 0.3**2, 0.0, before()
         for step, share in enumerate(self.shares, 1):
             clip = self.clips.best(heavy)

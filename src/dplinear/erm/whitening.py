@@ -6,12 +6,15 @@ this is post-processing of released numbers (docs/theory.md, "Whitened descent")
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.shrinkage import cleaned
+
+Places = npt.NDArray[np.intp]
 
 RIDGE = 0.7  # of the noise's spectral norm, where the matrix is seen at all
 MOST_CURVATURE = 6.0  # of the expected one, that a direction may turn out to have
@@ -39,6 +42,12 @@ class Whitening:
     def dimension(self) -> float:
         """The effective number of directions."""
         return float(self.expected.sum())
+
+    def among(self, kept: Places, size: int) -> "Whitening":
+        """Return the map from `size` coordinates of which only those at `kept` take part."""
+        matrix = np.zeros((size, self.matrix.shape[1]))
+        matrix[kept] = self.matrix
+        return replace(self, matrix=matrix)
 
 
 def plain(size: int, mean: float) -> Whitening:
