@@ -6,6 +6,7 @@ measured in scales, a scale being what 68% of them are within; gradients in scal
 mean length of a whitened row.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,9 +25,9 @@ _PRODUCTS = np.geomspace(0.25, 20.0, 46)
 _LENGTHS = 100  # quantiles of a row's length
 _GUESS, _DOUBT = 0.3, 0.5  # how heavy tails are before anything is seen, and its standard deviation
 _MODEL_ERROR = 0.003  # of a share of far residuals, as no error follows either law
-# With heavy tails long rows lie beyond their bounds, and are wrong about the line: their cost in
-# units of the noise's, from simulation.
-_BIAS = 0.1
+# With heavy tails long rows lie beyond their bounds, and are wrong about the line, which more rows
+# do not mend: what that costs in units of the noise's variance, times √n, from simulation.
+_BIAS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +74,15 @@ class Clips:
     """The clips for rows of so many dimensions, at so much noise.
 
     `noise` is the variance of the noise of a gradient clipped at 1, all steps' shares together,
-    over the variance of the sum of unclipped gradients.
+    over the variance of the sum of unclipped gradients; `rows`, about how many there are.
     """
 
-    def __init__(self, dimension: int, noise: float) -> None:
+    def __init__(self, dimension: int, noise: float, rows: float) -> None:
         self._light, self._heavy = _tables(dimension)
-        squares = _PRODUCTS**2
+        squares, bias = _PRODUCTS**2, _BIAS * math.sqrt(rows)
         self._errors = (
             np.log((self._light.square + noise * squares) / self._light.response**2),
-            np.log((self._heavy.square + (noise + _BIAS) * squares) / self._heavy.response**2),
+            np.log((self._heavy.square + (noise + bias) * squares) / self._heavy.response**2),
         )
 
     def best(self, heavy: float) -> Clip:

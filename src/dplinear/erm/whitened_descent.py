@@ -36,27 +36,31 @@ _HINTS = {
 }
 
 
-class Shares:
-    """Parts of μ²; the steps have what the others leave. Chosen by simulation (docs/theory.md)."""
+@dataclass(frozen=True)
+class Settings:
+    """Parts of μ² and other choices, all public; the steps have what the other parts leave.
 
-    COUNT = Fraction(20, 1000)
-    FEATURE_SUMS = Fraction(12, 1000)
-    TARGET_SUM = Fraction(8, 1000)
-    SQUARES = Fraction(5, 1000)  # each of two
-    GRAM = Fraction(200, 1000)  # at the most
-    BANDS = Fraction(20, 1000)  # of all steps together
-    INTERCEPT = Fraction(20, 1000)
+    The defaults are by simulation (`python -m dplinear.planner.tuning`).
+    """
+
+    count: Fraction = Fraction(40, 1000)
+    feature_sums: Fraction = Fraction(12, 1000)
+    target_sum: Fraction = Fraction(8, 1000)
+    squares: Fraction = Fraction(5, 1000)  # each of two
+    gram: Fraction = Fraction(200, 1000)
+    bands: Fraction = Fraction(20, 1000)  # of all steps together
+    intercept: Fraction = Fraction(20, 1000)
+    steps: int = 12
+    plain_steps: int = 24  # without a Gram matrix
+    gram_from: float = 18.0  # n·μ/p from which it is bought; below, it would be mostly noise
+    prior: float = 0.5  # of the target's variance, that the features are expected to explain
 
 
-_STEPS = {True: 12, False: 24}  # with a Gram matrix, and without
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
 _SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
-_GRAM_FULL = 5.0  # n·μ/p^1.5 from which the Gram matrix has its whole share
-_GRAM_LEAST = Fraction(1, 100)  # share below which it is not bought
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
-_PRIOR = 0.5  # of the target's variance, that the features are expected to explain
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
 _UNKNOWN = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -73,6 +77,7 @@ class WhitenedDescent(Solver):
     together. Numerics are exact.
     """
 
+    settings: Settings = Settings()
     name: ClassVar[str] = "whitened_descent"
     numerics: ClassVar[str] = "exact"
     passes: ClassVar[bool] = True
@@ -80,6 +85,8 @@ class WhitenedDescent(Solver):
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
         arguments.choice(self.calibration, "calibration", _WHERE, ("exact",))
+        if not isinstance(self.settings, Settings):
+            raise arguments.mistyped("settings", _WHERE, "Settings", self.settings)
         rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
         if type(self.guarantee) in _HINTS:
             hint = _HINTS[type(self.guarantee)]
@@ -90,9 +97,11 @@ class WhitenedDescent(Solver):
     def prepare(self, design: Design) -> "PreparedDescent":
         """Calibrate the whole chain."""
         p = design.dimension
-        coordinates = p * p + (max(_STEPS.values()) + 1) * (p + 2) + 6
+        steps = max(self.settings.steps, self.settings.plain_steps)
+        coordinates = p * p + (steps + 1) * (p + 2) + 6
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        return PreparedDescent(design, budget, checks.kept(self.guarantee, budget.profile))
+        account = checks.kept(self.guarantee, budget.profile)
+        return PreparedDescent(design, budget, account, self.settings)
 
 
 @dataclass(frozen=True)
@@ -102,10 +111,12 @@ class PreparedDescent(PreparedSolver):
     design: Design
     budget: Budget
     account: Account
+    settings: Settings
 
     def solve(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release what it takes to descend, and return where that ends."""
-        return _Run(self.design, Chain(rows, self.budget, entropy), self.account).solution()
+        chain = Chain(rows, self.budget, entropy)
+        return _Run(self.design, chain, self.account, self.settings).solution()
 
 
 @dataclass(frozen=True)
@@ -141,8 +152,9 @@ class _Path:
 class _Run:
     """One descent."""
 
-    def __init__(self, design: Design, chain: Chain, account: Account) -> None:
+    def __init__(self, design: Design, chain: Chain, account: Account, settings: Settings) -> None:
         self.design, self.chain, self.account = design, chain, account
+        self.settings = settings
         self.mu = chain.budget.mu
         self.shape = design.shape
         self.size = design.dimension
@@ -152,10 +164,11 @@ class _Run:
         census, frame = self._centred()
         square, scale = self._scales(frame, census)
         frame = replace(frame, constant=math.sqrt(square))
-        white, share = self._whitening(frame, census, square)
+        white, bought = self._whitening(frame, census, square)
         levels = self._worth_levelling(census, scale)
-        kept_back = Shares.BANDS + (Shares.INTERCEPT if levels else 0)
-        shares = _shares(_STEPS[share > 0], self.chain.left - kept_back)
+        kept_back = self.settings.bands + (self.settings.intercept if levels else 0)
+        steps = self.settings.steps if bought else self.settings.plain_steps
+        shares = _shares(steps, self.chain.left - kept_back)
         path = _Walk(self, frame, census, white, shares).descend(scale)
         kept = _kept(path, white.expected, census.released * self.mu)
         coefficients = white.matrix @ (path.place * kept)
@@ -167,7 +180,7 @@ class _Run:
         return Solution(
             frame.readout(coefficients),
             self.account,
-            self._parameters(path, white, share),
+            self._parameters(path, white, steps),
             noise=frame.spread(wide @ wide.T),
             spread=frame.spread(wider @ wider.T) if known else None,
             unknown=None if known else _UNKNOWN,
@@ -178,13 +191,13 @@ class _Run:
         """Release the count and the means; a mean that is mostly noise is left at the middle."""
         design = self.design
         frame = Frame(design, np.zeros(self.size - design.intercept), 0.0)
-        queries = [Query(Count(), Shares.COUNT)]
+        queries = [Query(Count(), self.settings.count)]
         if design.intercept:
             clip = _SUM_CLIP * math.sqrt(self.size - 1)
             target = frame.residual(np.zeros(self.size))[None]
             queries += [
-                Query(MappedSum(self.shape, frame.features, clip), Shares.FEATURE_SUMS),
-                Query(MappedSum(self.shape, target, 1.0), Shares.TARGET_SUM),
+                Query(MappedSum(self.shape, frame.features, clip), self.settings.feature_sums),
+                Query(MappedSum(self.shape, target, 1.0), self.settings.target_sum),
             ]
         count, *sums = self.chain.ask(queries)
         census = _Census(max(float(count.values[0]), 0.0), count.sigma)
@@ -201,51 +214,47 @@ class _Run:
         most = _SQUARES[1]
         answers = self.chain.ask(
             [
-                Query(MappedNorms(self.shape, features, most), Shares.SQUARES),
-                Query(Energy(self.shape, target, math.sqrt(most)), Shares.SQUARES),
+                Query(MappedNorms(self.shape, features, most), self.settings.squares),
+                Query(Energy(self.shape, target, math.sqrt(most)), self.settings.squares),
             ]
         )
         first, second = (_mean_square(answer, census.rows) for answer in answers)
         return first, math.sqrt(second)
 
-    def _whitening(
-        self, frame: Frame, census: _Census, square: float
-    ) -> tuple[Whitening, Fraction]:
+    def _whitening(self, frame: Frame, census: _Census, square: float) -> tuple[Whitening, bool]:
         """Release the Gram matrix of clipped rows, if the budget can buy one worth having."""
         p, n = self.size, census.rows
-        share = Shares.GRAM * Fraction(min(1.0, n * self.mu / p**1.5 / _GRAM_FULL)) ** 2
-        if share < _GRAM_LEAST:
-            return plain(p, n * square), Fraction(0)
+        if n * self.mu < self.settings.gram_from * p:
+            return plain(p, n * square), False
         clip = p * square
         gram = MappedGram(self.shape, frame.matrix, math.sqrt(clip))
-        (answer,) = self.chain.ask([Query(gram, share)])
+        (answer,) = self.chain.ask([Query(gram, self.settings.gram)])
         held = np.diag(answer.values) > _DEVIATIONS * answer.sigma
         kept = np.flatnonzero(held | ~np.array(self.design.indicators))
         kept = kept if len(kept) else np.arange(p)
         matrix = answer.values[np.ix_(kept, kept)]
         white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
-        return white.among(kept, p), share
+        return white.among(kept, p), True
 
     def _worth_levelling(self, census: _Census, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
-        noise = 3 * scale / (math.sqrt(Shares.INTERCEPT) * self.mu)
+        noise = 3 * scale / (math.sqrt(self.settings.intercept) * self.mu)
         return self.design.intercept and noise < 0.02 * census.rows
 
     def _levelled(self, frame: Frame, coefficients: Matrix, census: _Census, scale: float) -> Frame:
         """Move the intercept to the mean of the residuals, clipped wide: errors may be skewed."""
         clip = min(3 * scale, _MOST_RESIDUAL)
         residuals = Residuals(self.shape, frame.residual(coefficients), clip)
-        (answer,) = self.chain.ask([Query(residuals, Shares.INTERCEPT)])
+        (answer,) = self.chain.ask([Query(residuals, self.settings.intercept)])
         total, noise, n = float(answer.values[0]), answer.sigma, census.rows
         doubt = 9 * (noise**2 + n * scale**2)  # three standard deviations
         kept = 1 - doubt / total**2 if total**2 > doubt else 0.0
         return replace(frame, goal=frame.goal + kept * total / n)
 
-    def _parameters(self, path: _Path, white: Whitening, share: Fraction) -> dict[str, float]:
+    def _parameters(self, path: _Path, white: Whitening, steps: int) -> dict[str, float]:
         return {
             "mu": self.mu,
-            "steps": _STEPS[share > 0],
-            "gram_share": float(share),
+            "steps": steps,
             "gram_seen": white.seen,
             "spent": float(1 - self.chain.left),
             "residual_scale": path.scale,
@@ -268,15 +277,17 @@ class _Walk:
         self.run, self.frame, self.census, self.white = run, frame, census, white
         self.shares = shares
         self.length = math.sqrt(white.dimension / census.rows)
-        size = len(white.expected)
-        self.clips = Clips(size, size / (census.rows * float(sum(shares)) * run.mu**2))
+        size, rows = len(white.expected), census.rows
+        self.clips = Clips(size, size / (rows * float(sum(shares)) * run.mu**2), rows)
         self.map = white.matrix.T @ frame.matrix
 
     def descend(self, scale: float) -> _Path:
         """Take the steps."""
         n, expected = self.census.rows, self.white.expected
         place, reached, noise = (np.zeros(len(expected)) for _ in range(3))
-        prior = np.full(len(expected), _PRIOR * n * scale**2 / self.white.dimension)
+        prior = np.full(
+            len(expected), self.run.settings.prior * n * scale**2 / self.white.dimension
+        )
         unknown, doubt, far, heavy = prior, 0.3**2, 0.0, before()
         for step, share in enumerate(self.shares, 1):
             clip = self.clips.best(heavy)
@@ -306,10 +317,11 @@ class _Walk:
         """Release the gradient at a place, and how many residuals are small and large there."""
         shape, weights = self.run.shape, self.frame.residual(self.white.matrix @ place)
         leverage = clip.product / clip.residual * self.length
+        counted = self.run.settings.bands / len(self.shares)
         gradient, bands = self.run.chain.ask(
             [
                 Query(Gradient(shape, self.map, weights, leverage, clip.residual * scale), share),
-                Query(Bands(shape, weights, scale, FAR * scale), Shares.BANDS / len(self.shares)),
+                Query(Bands(shape, weights, scale, FAR * scale), counted),
             ]
         )
         return gradient, bands
@@ -338,8 +350,11 @@ def _kept(path: _Path, expected: Matrix, rows: float) -> Matrix:
     gap = (1 - path.reached) ** 2 * path.prior + path.noise
     found = 1 - float(expected @ gap) / float(expected @ path.prior)
     whole = path.reached**2 * path.prior
-    seen = float(expected @ (path.place**2 - path.noise)) / max(float(expected @ whole), 1e-300)
-    signal = min(max(seen, 0.0), 1.0)
+    total = max(float(expected @ whole), 1e-300)
+    seen = float(expected @ (path.place**2 - path.noise)) / total
+    error = max(2 * float(expected**2 @ path.noise**2) / total**2, 1e-12)
+    # Beforehand .7 of what is expected, give or take .5.
+    signal = min(max((seen / error + 0.7 / 0.5**2) / (1 / error + 1 / 0.5**2), 0.0), 1.0)
     shrunk = signal * path.reached * path.prior / (signal * whole + path.noise + 1e-300)
     trust = min(max((found - 0.15) / 0.2, 0.0), 1.0)
     enough = min(max((rows - 14) / 6, 0.0), 1.0)

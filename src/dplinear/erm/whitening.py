@@ -16,7 +16,7 @@ from dplinear.analyst.shrinkage import cleaned
 
 Places = npt.NDArray[np.intp]
 
-RIDGE = 0.7  # of the noise's spectral norm, where the matrix is seen at all
+RIDGE = 0.5  # of the noise's spectral norm, where the matrix is seen at all
 MOST_CURVATURE = 6.0  # of the expected one, that a direction may turn out to have
 _LEAST_CURVATURE = 0.3
 _TRACE_ERROR = 0.15  # of what rows at their clip would add up to: how far off the trace may be
