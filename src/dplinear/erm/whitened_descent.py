@@ -8,7 +8,7 @@ for those the line is flat (docs/theory.md, "Whitened descent").
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,10 +19,9 @@ from dplinear.analyst.laws import Matrix
 from dplinear.erm.chain import Answer, Budget, Chain, Query
 from dplinear.erm.clips import FAR, Clip, Clips, before, heaviness, scales_within
 from dplinear.erm.frame import Frame
-from dplinear.erm.mapped_sums import MappedGram, MappedNorms, MappedSum
-from dplinear.erm.residual_sums import Bands, Energy, Gradient, Residuals
-from dplinear.erm.row_sums import Count
-from dplinear.erm.whitening import Whitening, plain, whitening
+from dplinear.erm.residual_sums import Bands, Gradient, Residuals
+from dplinear.erm.settings import Settings
+from dplinear.erm.survey import Census, Survey, survey
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
@@ -36,30 +35,6 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Parts of μ² and other choices, all public; the steps have what the other parts leave.
-
-    The defaults are by simulation (`python -m dplinear.planner.tuning`).
-    """
-
-    count: Fraction = Fraction(40, 1000)
-    feature_sums: Fraction = Fraction(12, 1000)
-    target_sum: Fraction = Fraction(8, 1000)
-    squares: Fraction = Fraction(5, 1000)  # each of two
-    gram: Fraction = Fraction(200, 1000)
-    bands: Fraction = Fraction(20, 1000)  # of all steps together
-    intercept: Fraction = Fraction(20, 1000)
-    steps: int = 12
-    plain_steps: int = 24  # without a Gram matrix
-    gram_from: float = 18.0  # n·μ/p from which it is bought; below, it would be mostly noise
-    prior: float = 0.5  # of the target's variance, that the features are expected to explain
-
-
-_TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
-_SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
-_SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
-_DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
 _UNKNOWN = (
@@ -77,7 +52,7 @@ class WhitenedDescent(Solver):
     together. Numerics are exact.
     """
 
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     name: ClassVar[str] = "whitened_descent"
     numerics: ClassVar[str] = "exact"
     passes: ClassVar[bool] = True
@@ -119,18 +94,6 @@ class PreparedDescent(PreparedSolver):
         return _Run(self.design, chain, self.account, self.settings).solution()
 
 
-@dataclass(frozen=True)
-class _Census:
-    """The number of rows: as released, and biased up, so that steps err towards small."""
-
-    released: float
-    error: float
-
-    @property
-    def rows(self) -> float:
-        return max(self.released + self.error, 10.0)
-
-
 @dataclass(frozen=True, eq=False)
 class _Path:
     """Where a descent ended, in whitened coordinates.
@@ -157,91 +120,38 @@ class _Run:
         self.settings = settings
         self.mu = chain.budget.mu
         self.shape = design.shape
-        self.size = design.dimension
 
     def solution(self) -> Solution:
         """Release everything in turn."""
-        census, frame = self._centred()
-        square, scale = self._scales(frame, census)
-        frame = replace(frame, constant=math.sqrt(square))
-        white, bought = self._whitening(frame, census, square)
-        levels = self._worth_levelling(census, scale)
+        known = survey(self.design, self.chain, self.settings)
+        census, frame, white = known.census, known.frame, known.white
+        levels = self._worth_levelling(census, known.scale)
         kept_back = self.settings.bands + (self.settings.intercept if levels else 0)
-        steps = self.settings.steps if bought else self.settings.plain_steps
-        shares = _shares(steps, self.chain.left - kept_back)
-        path = _Walk(self, frame, census, white, shares).descend(scale)
+        shares = steps_shares(known.steps, self.chain.left - kept_back)
+        path = _Walk(self, known, shares).descend()
         kept = _kept(path, white.expected, census.released * self.mu)
         coefficients = white.matrix @ (path.place * kept)
         if levels:
             frame = self._levelled(frame, coefficients, census, path.scale)
-        known = bool((kept == 1).all())
+        whole = bool((kept == 1).all())
         wide = white.matrix * np.sqrt(path.noise)
         wider = white.matrix * np.sqrt(path.noise + path.sampling + path.unknown)
         return Solution(
             frame.readout(coefficients),
             self.account,
-            self._parameters(path, white, steps),
+            self._parameters(path, known),
             noise=frame.spread(wide @ wide.T),
-            spread=frame.spread(wider @ wider.T) if known else None,
-            unknown=None if known else _UNKNOWN,
+            spread=frame.spread(wider @ wider.T) if whole else None,
+            unknown=None if whole else _UNKNOWN,
             count=census.released,
         )
 
-    def _centred(self) -> tuple[_Census, Frame]:
-        """Release the count and the means; a mean that is mostly noise is left at the middle."""
-        design = self.design
-        frame = Frame(design, np.zeros(self.size - design.intercept), 0.0)
-        queries = [Query(Count(), self.settings.count)]
-        if design.intercept:
-            clip = _SUM_CLIP * math.sqrt(self.size - 1)
-            target = frame.residual(np.zeros(self.size))[None]
-            queries += [
-                Query(MappedSum(self.shape, frame.features, clip), self.settings.feature_sums),
-                Query(MappedSum(self.shape, target, 1.0), self.settings.target_sum),
-            ]
-        count, *sums = self.chain.ask(queries)
-        census = _Census(max(float(count.values[0]), 0.0), count.sigma)
-        if not sums:
-            return census, frame
-        middle = _mean(sums[0], census.rows, doubt=1.5, worst=0.1)
-        goal = _mean(sums[1], census.rows, doubt=4.0, worst=0.04)
-        return census, replace(frame, middle=middle, goal=float(goal[0]))
-
-    def _scales(self, frame: Frame, census: _Census) -> tuple[float, float]:
-        """Release the mean square of a feature's cell, and the scale of the target."""
-        target = frame.residual(np.zeros(self.size))
-        features = frame.features / math.sqrt(len(frame.features))
-        most = _SQUARES[1]
-        answers = self.chain.ask(
-            [
-                Query(MappedNorms(self.shape, features, most), self.settings.squares),
-                Query(Energy(self.shape, target, math.sqrt(most)), self.settings.squares),
-            ]
-        )
-        first, second = (_mean_square(answer, census.rows) for answer in answers)
-        return first, math.sqrt(second)
-
-    def _whitening(self, frame: Frame, census: _Census, square: float) -> tuple[Whitening, bool]:
-        """Release the Gram matrix of clipped rows, if the budget can buy one worth having."""
-        p, n = self.size, census.rows
-        if n * self.mu < self.settings.gram_from * p:
-            return plain(p, n * square), False
-        clip = p * square
-        gram = MappedGram(self.shape, frame.matrix, math.sqrt(clip))
-        (answer,) = self.chain.ask([Query(gram, self.settings.gram)])
-        held = np.diag(answer.values) > _DEVIATIONS * answer.sigma
-        kept = np.flatnonzero(held | ~np.array(self.design.indicators))
-        kept = kept if len(kept) else np.arange(p)
-        matrix = answer.values[np.ix_(kept, kept)]
-        white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
-        return white.among(kept, p), True
-
-    def _worth_levelling(self, census: _Census, scale: float) -> bool:
+    def _worth_levelling(self, census: Census, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
         noise = 3 * scale / (math.sqrt(self.settings.intercept) * self.mu)
         return self.design.intercept and noise < 0.02 * census.rows
 
-    def _levelled(self, frame: Frame, coefficients: Matrix, census: _Census, scale: float) -> Frame:
+    def _levelled(self, frame: Frame, coefficients: Matrix, census: Census, scale: float) -> Frame:
         """Move the intercept to the mean of the residuals, clipped wide: errors may be skewed."""
         clip = min(3 * scale, _MOST_RESIDUAL)
         residuals = Residuals(self.shape, frame.residual(coefficients), clip)
@@ -251,11 +161,11 @@ class _Run:
         kept = 1 - doubt / total**2 if total**2 > doubt else 0.0
         return replace(frame, goal=frame.goal + kept * total / n)
 
-    def _parameters(self, path: _Path, white: Whitening, steps: int) -> dict[str, float]:
+    def _parameters(self, path: _Path, known: Survey) -> dict[str, float]:
         return {
             "mu": self.mu,
-            "steps": steps,
-            "gram_seen": white.seen,
+            "steps": known.steps,
+            "gram_seen": known.white.seen,
             "spent": float(1 - self.chain.left),
             "residual_scale": path.scale,
             "residual_clip": path.clip.residual,
@@ -266,24 +176,18 @@ class _Run:
 class _Walk:
     """The steps: a Kalman filter, for which each gradient is a noisy look at the way left."""
 
-    def __init__(
-        self,
-        run: _Run,
-        frame: Frame,
-        census: _Census,
-        white: Whitening,
-        shares: Sequence[Fraction],
-    ) -> None:
-        self.run, self.frame, self.census, self.white = run, frame, census, white
-        self.shares = shares
-        self.length = math.sqrt(white.dimension / census.rows)
-        size, rows = len(white.expected), census.rows
+    def __init__(self, run: _Run, known: Survey, shares: Sequence[Fraction]) -> None:
+        self.run, self.shares = run, shares
+        self.frame, self.census, self.white = known.frame, known.census, known.white
+        self.scale = known.scale
+        size, rows = len(self.white.expected), self.census.rows
+        self.length = math.sqrt(self.white.dimension / rows)
         self.clips = Clips(size, size / (rows * float(sum(shares)) * run.mu**2), rows)
-        self.map = white.matrix.T @ frame.matrix
+        self.map = self.white.matrix.T @ self.frame.matrix
 
-    def descend(self, scale: float) -> _Path:
+    def descend(self) -> _Path:
         """Take the steps."""
-        n, expected = self.census.rows, self.white.expected
+        n, expected, scale = self.census.rows, self.white.expected, self.scale
         place, reached, noise = (np.zeros(len(expected)) for _ in range(3))
         prior = np.full(
             len(expected), self.run.settings.prior * n * scale**2 / self.white.dimension
@@ -335,7 +239,7 @@ class _Walk:
         return max(scale * math.exp(min(max(change, -1.0), 0.3)), _LEAST_SCALE)
 
 
-def _shares(steps: int, total: Fraction) -> list[Fraction]:
+def steps_shares(steps: int, total: Fraction) -> list[Fraction]:
     """Return what each step may spend: later ones more, as residuals are wide at first."""
     weights = [Fraction(math.sqrt(step)) for step in range(1, steps + 1)]
     return [total * weight / sum(weights) for weight in weights]
@@ -359,20 +263,3 @@ def _kept(path: _Path, expected: Matrix, rows: float) -> Matrix:
     trust = min(max((found - 0.15) / 0.2, 0.0), 1.0)
     enough = min(max((rows - 14) / 6, 0.0), 1.0)
     return np.asarray(np.maximum(np.minimum(shrunk, 1.0), trust) * enough)
-
-
-def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Matrix:
-    """Return a mean, shrunk to 0 by how much of it can be noise; 0 where the noise is large."""
-    values, sigma = total.values, total.sigma
-    length, noise = float(values @ values), doubt * len(values) * sigma**2
-    if sigma >= worst * rows or length <= noise:
-        return np.zeros(len(values))
-    return np.asarray(np.clip(values / rows * (1 - noise / length), -1.0, 1.0))
-
-
-def _mean_square(total: Answer, rows: float) -> float:
-    """Return a mean square, shrunk to the typical one, and biased up by the noise."""
-    error = total.sigma / rows
-    weight = 1 / (1 + (error / 0.02) ** 2)
-    found = weight * (float(total.values[0]) / rows + error) + (1 - weight) * _TYPICAL
-    return min(max(found, _SQUARES[0]), _SQUARES[1])

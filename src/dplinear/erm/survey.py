@@ -1,0 +1,138 @@
+"""What a descent asks of a table before its first step: how many rows, where they are, how large.
+
+Every answer is noisy and paid for; what is mostly noise is replaced by what is usual.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dplinear.analyst.laws import Matrix
+from dplinear.erm.chain import Answer, Chain, Query
+from dplinear.erm.frame import Frame
+from dplinear.erm.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.erm.residual_sums import Energy
+from dplinear.erm.row_sums import Count
+from dplinear.erm.settings import Settings
+from dplinear.erm.whitening import Whitening, plain, whitening
+from dplinear.mechanisms.solver import Design
+
+_TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
+_SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
+_SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
+_DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
+
+
+@dataclass(frozen=True)
+class Census:
+    """The number of rows: as released, and biased up, so that steps err towards small."""
+
+    released: float
+    error: float
+
+    @property
+    def rows(self) -> float:
+        """The number to reckon with."""
+        return max(self.released + self.error, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of a table before a descent.
+
+    `scale` is the root mean square of the target's cell; `steps`, how many to take in these
+    coordinates: more where no Gram matrix was bought.
+    """
+
+    census: Census
+    frame: Frame
+    scale: float
+    white: Whitening
+    steps: int
+
+
+def survey(design: Design, chain: Chain, settings: Settings, *, target: bool = True) -> Survey:
+    """Release the count, the means, the sizes of cells, and the Gram matrix if it is worth buying.
+
+    Without `target` nothing of it is released, and its `scale` is the usual one.
+    """
+    census, frame = _centred(design, chain, settings, target=target)
+    square, second = _squares(frame, chain, settings, census, target=target)
+    frame = replace(frame, constant=math.sqrt(square))
+    if census.rows * chain.budget.mu < settings.gram_from * design.dimension:
+        white, steps = plain(design.dimension, census.rows * square), settings.plain_steps
+    else:
+        white, steps = _whitened(frame, chain, settings, census, square), settings.steps
+    return Survey(census, frame, math.sqrt(second), white, steps)
+
+
+def _centred(
+    design: Design, chain: Chain, settings: Settings, *, target: bool
+) -> tuple[Census, Frame]:
+    """Release the count and the means; a mean that is mostly noise is left at the middle."""
+    size = design.dimension - design.intercept
+    frame = Frame(design, np.zeros(size), 0.0)
+    queries = [Query(Count(), settings.count)]
+    if design.intercept:
+        clip = _SUM_CLIP * math.sqrt(size)
+        features = MappedSum(design.shape, frame.features, clip)
+        queries.append(Query(features, settings.feature_sums))
+        if target:
+            whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
+            queries.append(Query(whole, settings.target_sum))
+    count, *sums = chain.ask(queries)
+    census = Census(max(float(count.values[0]), 0.0), count.sigma)
+    if not sums:
+        return census, frame
+    middle = _mean(sums[0], census.rows, doubt=1.5, worst=0.1)
+    goal = float(_mean(sums[1], census.rows, doubt=4.0, worst=0.04)[0]) if target else 0.0
+    return census, replace(frame, middle=middle, goal=goal)
+
+
+def _squares(
+    frame: Frame, chain: Chain, settings: Settings, census: Census, *, target: bool
+) -> Sequence[float]:
+    """Release the mean square of a feature's cell, and of the target's."""
+    shape, most = frame.design.shape, _SQUARES[1]
+    features = frame.features / math.sqrt(len(frame.features))
+    queries = [Query(MappedNorms(shape, features, most), settings.squares)]
+    if target:
+        weights = frame.residual(np.zeros(frame.design.dimension))
+        queries.append(Query(Energy(shape, weights, math.sqrt(most)), settings.squares))
+    found = [_mean_square(answer, census.rows) for answer in chain.ask(queries)]
+    return found if target else [*found, _TYPICAL]
+
+
+def _whitened(
+    frame: Frame, chain: Chain, settings: Settings, census: Census, square: float
+) -> Whitening:
+    """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold."""
+    design, n = frame.design, census.rows
+    clip = design.dimension * square
+    gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
+    (answer,) = chain.ask([Query(gram, settings.gram)])
+    held = np.diag(answer.values) > _DEVIATIONS * answer.sigma
+    kept = np.flatnonzero(held | ~np.array(design.indicators))
+    kept = kept if len(kept) else np.arange(design.dimension)
+    matrix = answer.values[np.ix_(kept, kept)]
+    white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
+    return white.among(kept, design.dimension)
+
+
+def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Matrix:
+    """Return a mean, shrunk to 0 by how much of it can be noise; 0 where the noise is large."""
+    values, sigma = total.values, total.sigma
+    length, noise = float(values @ values), doubt * len(values) * sigma**2
+    if sigma >= worst * rows or length <= noise:
+        return np.zeros(len(values))
+    return np.asarray(np.clip(values / rows * (1 - noise / length), -1.0, 1.0))
+
+
+def _mean_square(total: Answer, rows: float) -> float:
+    """Return a mean square, shrunk to the typical one, and biased up by the noise."""
+    error = total.sigma / rows
+    weight = 1 / (1 + (error / 0.02) ** 2)
+    found = weight * (float(total.values[0]) / rows + error) + (1 - weight) * _TYPICAL
+    return min(max(found, _SQUARES[0]), _SQUARES[1])
