@@ -15,18 +15,17 @@ from sklearn.linear_model import LinearRegression
 
 from dplinear.curator import Schema, open_table, second_moments
 from dplinear.erm import (
+    Bands,
     ClippedGram,
     Count,
     Energy,
     Gradient,
-    Leverages,
     MappedGram,
     MappedNorms,
     MappedSum,
     Residuals,
     RowSum,
     SquaredNorms,
-    Within,
 )
 from dplinear.noise import simulation
 
@@ -66,8 +65,7 @@ def main() -> int:
         "MappedGram, no row clipped": MappedGram(shape, whitening, norm=8.0),
         "MappedGram, a tenth of the rows clipped": MappedGram(shape, whitening, norm=2.14),
         "MappedGram, every row clipped": MappedGram(shape, whitening, norm=0.5),
-        "Leverages": Leverages(shape, whitening, norm=2.0),
-        "Within": Within(shape, weights, residual=0.4),
+        "Bands": Bands(shape, weights, residual=0.25, far=0.625),
         "Residuals": Residuals(shape, weights, residual=0.4),
     }
     kept = open_table(rows, schema)

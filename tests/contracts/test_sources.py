@@ -32,7 +32,19 @@ from dplinear.curator import (
 )
 from dplinear.curator.passes import shape_of
 from dplinear.curator.sums import SumAccumulator
-from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
+from dplinear.erm import (
+    Bands,
+    ClippedGram,
+    Count,
+    Energy,
+    Gradient,
+    MappedGram,
+    MappedNorms,
+    MappedSum,
+    Residuals,
+    RowSum,
+    SquaredNorms,
+)
 from services import library
 
 Seeded = Callable[[int], Any]
@@ -287,6 +299,11 @@ def row_sums(schema: Schema) -> list[RowSum]:
         ClippedGram(shape, [0, 2, 3], norm=1.1),
         Energy(shape, weights, residual=0.6),
         Gradient(shape, whitening, weights, leverage=1.0, residual=0.6),
+        Residuals(shape, weights, residual=0.6),
+        Bands(shape, weights, residual=0.3, far=0.6),
+        MappedSum(shape, whitening, norm=1.0),
+        MappedNorms(shape, whitening, limit=1.0),
+        MappedGram(shape, whitening, norm=1.0),
     ]
 
 

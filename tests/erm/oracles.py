@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 
 from dplinear.erm import (
+    Bands,
     ClippedGram,
     Count,
     Energy,
     Gradient,
-    Leverages,
     MappedGram,
     MappedNorms,
     MappedSum,
     Residuals,
     RowSum,
     SquaredNorms,
-    Within,
 )
 from dplinear.erm.integers import shrunk
 from dplinear.mechanisms.contract import Shape
@@ -74,8 +73,7 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
         "mapped sum": MappedSum(shape, whitening, norm=leverage),
         "mapped norms": MappedNorms(shape, whitening, limit=leverage**2),
         "mapped gram": MappedGram(shape, few, norm=norm),
-        "leverages": Leverages(shape, whitening, norm=leverage / 3),
-        "within": Within(shape, weights, residual=0.3),
+        "bands": Bands(shape, weights, residual=0.3, far=0.6),
         "residuals": Residuals(shape, weights, residual=0.3),
     }
 
@@ -126,12 +124,16 @@ def _residuals(statistic: Residuals, row: list[int]) -> list[int]:
     return [max(-statistic.bound, min(statistic.bound, steps))]
 
 
-def _within(statistic: Within, row: list[int]) -> list[int]:
+def _bands(statistic: Bands, row: list[int]) -> list[int]:
     (exact,) = _products(statistic, row)
     worth = Fraction(2) ** -statistic.scale / statistic.shape.cells
-    # A clip below one unit counts as one; it is compared as a float64.
-    units = max(Fraction(statistic.residual) / worth, Fraction(1))
-    return [int(units > 2**53 or abs(exact) <= Fraction(float(units)))]
+
+    def beyond(clip: float) -> bool:
+        # A clip below one unit counts as one; it is compared as a float64.
+        units = max(Fraction(clip) / worth, Fraction(1))
+        return units <= 2**53 and abs(exact) > Fraction(float(units))
+
+    return [int(not beyond(statistic.residual)), int(beyond(statistic.far))]
 
 
 def _mapped_sum(statistic: MappedSum, row: list[int]) -> list[int]:
@@ -155,14 +157,6 @@ def _shortened(statistic: MappedSum | MappedGram, row: list[int], norm: int) -> 
 def _mapped_norms(statistic: MappedNorms, row: list[int]) -> list[int]:
     total = _square([float(product) for product in _products(statistic, row)])
     return [min(round(Fraction(total) * Fraction(statistic._step)), statistic.bound)]
-
-
-def _leverages(statistic: Leverages, row: list[int]) -> list[int]:
-    length = math.sqrt(_square([float(w) for w in _products(statistic, row)]))
-    norm = Fraction(statistic.norm) * statistic.shape.cells * Fraction(2) ** statistic.scale
-    # As float64, within what tells the least and the largest leverages apart.
-    ratio = length / float(max(min(norm, Fraction(2**98)), Fraction(1, 4)))
-    return [min(round(ratio * min(ratio, 1.0) * 2**24), 3 * 2**24)]
 
 
 def _products(statistic: Any, row: list[int]) -> list[int]:
@@ -199,11 +193,10 @@ _TERMS: dict[type[RowSum], Callable[[Any, list[int]], list[int]]] = {
     Energy: _energy,
     Gradient: _gradient,
     Residuals: _residuals,
-    Within: _within,
+    Bands: _bands,
     MappedSum: _mapped_sum,
     MappedNorms: _mapped_norms,
     MappedGram: _mapped_gram,
-    Leverages: _leverages,
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.erm import Count, Gradient, MappedGram, MappedSum, RowSum, Within, chain
+from dplinear.erm import Bands, Count, Gradient, MappedGram, MappedSum, RowSum, chain
 from dplinear.erm.chain import LEAST_SHARE, VARIANCE, Answer, Budget, Chain, Query, _Noise, _scaled
 from dplinear.erm.row_sums import Integers
 from dplinear.mechanisms.contract import Shape
@@ -135,14 +135,14 @@ def test_what_noise_on_a_grid_cannot_promise_is_refused(guarantee: Any) -> None:
 
 def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     reader, table = opened(budget())
-    within = Within(SHAPE, [0, 0, 1.0], 1.0)
-    reader.ask([Query(Count(), Fraction(1, 3)), Query(within, Fraction(1, 4))])
+    bands = Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0)
+    reader.ask([Query(Count(), Fraction(1, 3)), Query(bands, Fraction(1, 4))])
     assert len(table.asked) == 1
-    assert table.asked[0] == [Count(), within]
+    assert table.asked[0] == [Count(), bands]
     first = reader.spent
     assert first == table.spent[0]
     assert Fraction(7, 12) * (1 - Fraction(1, 2**30)) < first <= Fraction(7, 12)
-    assert reader.inverse == 2 / VARIANCE
+    assert reader.inverse == 3 / VARIANCE
     assert reader.left == 1 - first
     reader.ask([Query(Count(), reader.left)])
     assert table.spent[1] == reader.spent <= 1
@@ -162,17 +162,17 @@ def overspent(reader: Chain) -> None:
 def test_overspending_raises_and_reads_nothing() -> None:
     for relation in RELATIONS:
         reader, table = opened(budget(relation, coordinates=10**6))
-        within = Within(SHAPE, [0, 0, 1.0], 1.0)
+        bands = Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0)
         if relation is ADD_REMOVE:
             overspent(reader)
         with pytest.raises(BudgetExceededError):
-            reader.ask([Query(Count(), HALF), Query(within, Fraction(2))])
+            reader.ask([Query(Count(), HALF), Query(bands, Fraction(2))])
         assert not table.asked
         assert reader.spent == reader.inverse == 0
-        reader.ask([Query(within, Fraction(2, 3))])
+        reader.ask([Query(bands, Fraction(2, 3))])
         before = reader.spent
         with pytest.raises(BudgetExceededError):
-            reader.ask([Query(within, Fraction(2, 3))])
+            reader.ask([Query(bands, Fraction(2, 3))])
         assert (len(table.asked), reader.spent) == (1, before)
 
 
@@ -200,7 +200,7 @@ def test_a_sum_of_too_many_coordinates_for_its_share_is_refused() -> None:
     """Rounding alone could move it by more than it pays for; the scale would be negative."""
     least = Budget(LEAST, Fraction(1), ADD_REMOVE)
     for size, refused in ((2**14 - 1, False), (2**14, True), (2**14 + 600, True)):
-        query = Query(Listed(size=size**2), LEAST_SHARE, symmetric=True)
+        query = Query(ListedGram(size=size**2), LEAST_SHARE)
         if refused:
             with pytest.raises(BudgetExceededError, match="next to nothing"):
                 _Noise.of(query, least)
@@ -216,8 +216,8 @@ def test_counts_are_free_and_exact_where_their_number_is_public() -> None:
     assert (answer.values.tolist(), answer.sigma) == ([77.0], 0.0)
     assert reader.spent == reader.inverse == 0
     assert reader.left == 1
-    (within,) = reader.ask([Query(Within(SHAPE, [0, 0, 1.0], 1.0), HALF)])
-    assert within.sigma > 0
+    (bands,) = reader.ask([Query(Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0), HALF)])
+    assert bands.sigma > 0
 
 
 def test_other_relations_are_refused() -> None:
@@ -246,6 +246,7 @@ class Listed(RowSum):
 
 class ListedGram(Listed):
     replaced: ClassVar[int] = 2
+    symmetric: ClassVar[bool] = True
 
 
 def normal(values: Any) -> bool:
@@ -274,7 +275,7 @@ def test_answers_are_unbiased_and_have_the_stated_noise(relation: Neighbours) ->
 
 def matrices(reader: Chain) -> tuple[Answer, Any]:
     """Return a noisy matrix of 70 columns, and the exact one."""
-    (answer,) = reader.ask([Query(ListedGram(bound=9, size=4900), HALF, symmetric=True)])
+    (answer,) = reader.ask([Query(ListedGram(bound=9, size=4900), HALF)])
     exact = np.add.outer(np.arange(70.0), np.arange(70.0))
     return answer, exact
 
@@ -298,7 +299,7 @@ def test_matrices_are_symmetric_with_half_the_variance_off_the_diagonal(
 
 def test_a_matrix_of_one_number_is_a_number() -> None:
     reader, _ = opened(budget(), np.array([[5.0]]))
-    (answer,) = reader.ask([Query(ListedGram(), HALF, symmetric=True)])
+    (answer,) = reader.ask([Query(ListedGram(), HALF)])
     assert answer.values.shape == (1, 1)
     assert abs(answer.values[0, 0] - 5) < 6 * answer.sigma
 
@@ -326,15 +327,15 @@ def test_huge_sums_are_exact_until_the_last_rounding() -> None:
     assert found[0] == -found[1]
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("kind", [Listed, ListedGram])
 def test_noise_is_all_that_stands_between(
-    *, symmetric: bool, monkeypatch: pytest.MonkeyPatch, generator: Seeded
+    kind: type[Listed], monkeypatch: pytest.MonkeyPatch, generator: Seeded
 ) -> None:
     """Without it: the sums at the scale that was paid for, rounded once to floats."""
     monkeypatch.setattr(chain, "_drawn", lambda _, size, __: np.zeros(size, object))
     half = generator(20).integers(-(10**8), 10**8, (3, 3))
     exact = (half + half.T).ravel()
-    query = Query(ListedGram(bound=10**7, size=9, unit=Fraction(1, 7)), HALF, symmetric)
+    query = Query(kind(bound=10**7, size=9, unit=Fraction(1, 7)), HALF)
     for relation in RELATIONS:
         of = budget(relation)
         reader, _ = opened(of, exact[:, None].astype(float))
@@ -409,7 +410,7 @@ def test_neighbours_are_no_farther_apart_than_is_paid_for(
     for _ in range(2):
         found = farthest(random, relation, SMALL, share, total)
         assert max(found.values()) <= 1
-        assert len(found) == 13 - (relation is REPLACE)
+        assert len(found) == 12 - (relation is REPLACE)
         # Opposite, orthogonal and vanishing rows are among them: no factor is a loose one.
         assert min(found.values()) > (0.99 if relation is ADD_REMOVE else 0.8), found
 
@@ -465,7 +466,7 @@ def spends_all(answer: Answer, left: Fraction) -> Query:
 
 
 def asks_for_a_matrix(answer: Answer, left: Fraction) -> Query:
-    return Query(GRAMS[int(answer.values[0] > 0)], left, symmetric=True)
+    return Query(GRAMS[int(answer.values[0] > 0)], left)
 
 
 def stops_if_high(answer: Answer, left: Fraction) -> Query | None:
@@ -477,7 +478,7 @@ def loss(query: Query, answer: Answer, one: Table, other: Table) -> float:
     shape = answer.values.shape
     unit = float(query.statistic.unit)
     weight = np.ones(shape)
-    if query.symmetric:
+    if query.statistic.symmetric:
         weight = np.triu(2 * weight) - np.eye(len(weight))
     squares = [
         (weight * (answer.values - (unit * table.exact(query.statistic)).reshape(shape)) ** 2).sum()
@@ -609,7 +610,7 @@ def test_a_factor_of_replacement_that_is_lost_is_caught(
     assert low > of.profile.delta(EPSILON)
     found = farthest(generator(24), REPLACE, ["plain", "coarse"])
     loose = {"gram", "gram of neighbouring columns", "mapped gram"}
-    loose |= {"gradient", "mapped sum", "residuals"}
+    loose |= {"gradient", "mapped sum", "residuals", "bands"}
     assert {kind for kind, worst in found.items() if worst > 1.5} == loose
 
 
@@ -620,7 +621,7 @@ def test_a_root_of_two_that_is_lost_is_caught(
     monkeypatch.setattr(MappedGram, "replaced", 1)
 
     def nearly_all(_: Answer, left: Fraction) -> Query:
-        return Query(GRAMS[0], left, symmetric=True)
+        return Query(GRAMS[0], left)
 
     tables = pair(REPLACE, FULL, ACROSS)
     low, _ = audited(of, nearly_all, tables, LEAST_SHARE)
@@ -646,7 +647,7 @@ def test_noise_of_another_variance_is_caught(
     (answer,) = reader.ask([Query(Listed(size=4000), HALF)])
     assert not normal(answer.values / answer.sigma)
     reader, _ = opened(budget(coordinates=4900), np.zeros((4900, 1)))
-    (matrix,) = reader.ask([Query(ListedGram(size=4900), HALF, symmetric=True)])
+    (matrix,) = reader.ask([Query(ListedGram(size=4900), HALF)])
     upper = matrix.values[np.triu_indices(70, 1)]
     assert not normal(upper / matrix.sigma * math.sqrt(2))
 

@@ -11,18 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.erm import (
+    Bands,
     ClippedGram,
     Count,
     Energy,
     Gradient,
-    Leverages,
     MappedGram,
     MappedNorms,
     MappedSum,
     Residuals,
     RowSum,
     SquaredNorms,
-    Within,
     integers,
     mapped_sums,
     public_maps,
@@ -44,8 +43,7 @@ REPLACED = {
     MappedSum: 4,
     MappedNorms: 1,
     MappedGram: 2,
-    Leverages: 1,
-    Within: 1,
+    Bands: 2,
     Residuals: 4,
 }
 
@@ -56,10 +54,9 @@ def mapped(shape: Shape, matrix: Any, clip: float, limit: float | None = None) -
         MappedSum(shape, matrix, clip),
         MappedGram(shape, matrix, clip),
         MappedNorms(shape, matrix, clip if limit is None else limit),
-        Leverages(shape, matrix, clip),
     ]
     if np.any(matrix[0]):
-        made += [Within(shape, matrix[0], clip), Residuals(shape, matrix[0], clip)]
+        made += [Bands(shape, matrix[0], clip, 2 * clip), Residuals(shape, matrix[0], clip)]
     return made
 
 
@@ -76,17 +73,16 @@ def exact_value(statistic: Any, matrix: Any, rows: Any) -> list[float]:
 
 
 def _value(statistic: Any, vector: list[Any]) -> list[Fraction]:
-    if isinstance(statistic, Within | Residuals):
+    if isinstance(statistic, Bands | Residuals):
         (residual,), clip = vector, Fraction(statistic.residual)
-        if isinstance(statistic, Within):
-            return [Fraction(abs(residual) <= clip)]
+        if isinstance(statistic, Bands):
+            size = abs(residual)
+            return [Fraction(size <= clip), Fraction(size > Fraction(statistic.far))]
         return [max(-clip, min(clip, residual))]
     squared = sum(entry**2 for entry in vector)
     if isinstance(statistic, MappedNorms):
         return [min(squared, Fraction(statistic.limit))]
     ratio = _root(squared) / Fraction(statistic.norm)
-    if isinstance(statistic, Leverages):
-        return [min(ratio * min(ratio, Fraction(1)), Fraction(3))]
     clipped = [entry / max(ratio, Fraction(1)) for entry in vector]
     if isinstance(statistic, MappedSum):
         return clipped
@@ -108,7 +104,7 @@ def test_values_are_those_of_exact_arithmetic(name: str, generator: Seeded) -> N
         spread = float(np.linalg.norm(matrix, 2)) * float(shape.bound)
         for clip in (0.1 * spread, 0.4 * spread, 2 * spread):
             for statistic in mapped(shape, matrix, clip, clip**2):
-                lines = matrix[0] if isinstance(statistic, Within | Residuals) else matrix
+                lines = matrix[0] if isinstance(statistic, Bands | Residuals) else matrix
                 got = statistic.sum(rows).astype(float) * float(statistic.unit)
                 want = exact_value(statistic, lines, rows)
                 most = float(statistic.bound * statistic.unit)
@@ -119,15 +115,14 @@ def test_values_are_those_of_exact_arithmetic(name: str, generator: Seeded) -> N
 def test_bounds_are_the_clips(name: str, generator: Seeded) -> None:
     shape = SHAPES[name]
     matrix = generator(21).normal(0, 1, (3, shape.dimension))
-    summed, gram, norms, leverages, within, residuals = mapped(shape, matrix, 0.3, 0.09)
+    summed, gram, norms, bands, residuals = mapped(shape, matrix, 0.3, 0.09)
     for statistic, clip in ((summed, 0.3), (gram, 0.09), (norms, 0.09), (residuals, 0.3)):
         assert float(statistic.bound * statistic.unit) == pytest.approx(clip, rel=2.0**-17)
         assert statistic.bound * statistic.unit <= Fraction(clip) * (1 + Fraction(1, 2**52))
-    assert leverages.bound * leverages.unit == 3
-    assert within.bound * within.unit == 1
+    assert bands.bound * bands.unit == 1
     assert 2**25 - 1 <= summed.bound <= 2**26
     assert (2**19 - 1) ** 2 <= gram.bound <= 2**40
-    assert (summed.size, gram.size, norms.size) == (3, 9, 1)
+    assert (summed.size, gram.size, norms.size, bands.size) == (3, 9, 1, 2)
 
 
 CELL = st.sampled_from([0, 1, -1, 2, 3, 1_000_003, 1_185_606, -1_185_606, 2**20, 2**19 - 1])
@@ -206,22 +201,24 @@ def test_lengths_that_an_order_could_sway_are_taken_by_halving(
     assert asked == [(5, 8)]
 
 
-def test_a_residual_at_the_clip_is_within() -> None:
+def test_a_residual_at_an_edge_is_on_the_near_side() -> None:
     shape = Shape(2, 2**20, 21)
     rows = np.array([[2**19, -(2**19), 2**19, 2**19, -(2**19)], [0, 0, 1, -1, -1]], float)
-    within = Within(shape, [1.0, 2.0**-20], residual=0.5)
-    assert [int(within.sum(rows[:, [i]])[0]) for i in range(5)] == [1, 1, 0, 1, 0]
+    weights = [1.0, 2.0**-20]
+    beyond = [0, 0, 1, 0, 1]
+    near = Bands(shape, weights, residual=0.5, far=0.9)
+    assert [near.sum(rows[:, [i]]).tolist() for i in range(5)] == [[1 - b, 0] for b in beyond]
+    far = Bands(shape, weights, residual=0.4, far=0.5)
+    assert [far.sum(rows[:, [i]]).tolist() for i in range(5)] == [[0, b] for b in beyond]
 
 
-def test_leverages_are_relative_to_the_norm_however_small_or_large() -> None:
-    shape = Shape(2, 2**20, 20)
-    matrix = np.array([[1.0, 0.0], [0.0, 2.0**-32]])
-    rows = np.array([[0.0, 0.0, 2.0**20], [0.0, 1.0, 0.0]])
-    unit = 2.0**-52  # the length of the shortest vector but 0
-    for norm, want in ((unit / 1e9, 6.0), (unit / 2, 5.0), (unit, 4.0), (2.0, 0.25), (1e300, 0)):
-        leverages = Leverages(shape, matrix, norm)
-        got = leverages.sum(rows)[0] * float(leverages.unit)
-        assert got == pytest.approx(want, abs=1e-6)
+def test_no_row_is_in_both_bands(generator: Seeded) -> None:
+    """Nor where the edges are one, or next to nothing, or beyond all rows."""
+    rows = integer_rows(generator(29), PLAIN, 60)
+    for edges in ((0.3, 0.3), (1e-300, 1e-300), (1e300, 1e300), (1e-300, 1e300), (0.1, 0.5)):
+        bands = Bands(PLAIN, np.linspace(-1, 1, 6), *edges)
+        assert max(int(bands.sum(rows[:, [i]]).sum()) for i in range(60)) <= 1
+        assert broken_promises(bands, rows) == []
 
 
 def test_longest_rows_and_widest_blocks_are_exact(generator: Seeded) -> None:
@@ -256,8 +253,7 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
         "mapped sum": (MappedSum(PLAIN, eye, 0.5), plus, minus),
         "mapped norms": (MappedNorms(PLAIN, eye, 0.5), plus, zero),
         "mapped gram": (MappedGram(PLAIN, eye, 0.5), plus, other),
-        "leverages": (Leverages(PLAIN, eye, 0.1), plus, zero),
-        "within": (Within(PLAIN, first, 0.5), plus, zero),
+        "bands": (Bands(PLAIN, first, 0.2, 0.5), plus, zero),
         "residuals": (Residuals(PLAIN, first, 0.5), plus, minus),
     }
 
@@ -298,19 +294,21 @@ def test_replaced_rows_stay_within_the_factor(generator: Seeded) -> None:
 ONE: Any = np.ones(6)
 BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "no shape": (lambda: MappedSum(None, ONE, 1.0), TypeError, "MappedSum must be a Shape"),  # type: ignore[arg-type]
-    "no shape to weigh": (lambda: Within(None, ONE, 1.0), TypeError, "Within must be a Shape"),  # type: ignore[arg-type]
+    "no shape to weigh": (lambda: Energy(None, ONE, 1.0), TypeError, "Energy must be a Shape"),  # type: ignore[arg-type]
     "flat": (lambda: MappedGram(PLAIN, ONE, 1.0), ValueError, r"shape \(6,\)"),
     "narrow": (lambda: MappedGram(PLAIN, np.ones((2, 5)), 1.0), ValueError, r"shape \(2, 5\)"),
     "empty": (lambda: MappedSum(PLAIN, np.ones((0, 6)), 1.0), ValueError, "not all zero"),
-    "zero": (lambda: Leverages(PLAIN, np.zeros((2, 6)), 1.0), ValueError, "not all zero"),
+    "zero": (lambda: MappedSum(PLAIN, np.zeros((2, 6)), 1.0), ValueError, "not all zero"),
     "infinite": (lambda: MappedNorms(PLAIN, [[np.inf] * 6], 1.0), ValueError, "finite"),
     "words": (lambda: MappedNorms(PLAIN, [["a"] * 6], 1.0), TypeError, "finite real"),
     "limit": (lambda: MappedNorms(PLAIN, ONE[None], 0.0), ValueError, "'limit'.*above 0"),
     "norm": (lambda: MappedGram(PLAIN, ONE[None], -1.0), ValueError, "'norm'.*above 0"),
-    "no number": (lambda: Leverages(PLAIN, ONE[None], np.nan), ValueError, "'norm'.*finite"),
+    "no number": (lambda: MappedSum(PLAIN, ONE[None], np.nan), ValueError, "'norm'.*finite"),
     "weights": (lambda: Residuals(PLAIN, ONE[:5], 1.0), ValueError, "'weights' .* of Residuals"),
-    "no weights": (lambda: Within(PLAIN, np.zeros(6), 1.0), ValueError, "not all zero"),
-    "residual": (lambda: Within(PLAIN, ONE, 0.0), ValueError, "'residual' .* of Within"),
+    "no weights": (lambda: Bands(PLAIN, np.zeros(6), 1.0, 2.0), ValueError, "not all zero"),
+    "residual": (lambda: Bands(PLAIN, ONE, 0.0, 1.0), ValueError, "'residual' .* of Bands"),
+    "far": (lambda: Bands(PLAIN, ONE, 1.0, 0.0), ValueError, "'far' .* of Bands.*above 0"),
+    "nearer": (lambda: Bands(PLAIN, ONE, 0.5, 0.4), ValueError, "'far'.*not below `residual`"),
 }
 
 
@@ -338,13 +336,13 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
     def broken() -> list[list[str]]:
         return [broken_promises(statistic, rows) for statistic in mapped(shape, matrix, 0.7)]
 
-    assert broken() == [[]] * 6
+    assert broken() == [[]] * 5
     with monkeypatch.context() as patch:
         patch.setattr(mapped_sums, "shortened", never_shortened)
         assert all({"bound", "neighbours", "exact"} <= set(kind) for kind in broken()[:2])
     with monkeypatch.context() as patch:
         patch.setattr(public_maps, "quantised", finer)
         assert any("exact" in kind for kind in broken())
-    residuals = mapped(shape, matrix, 0.01)[5]
+    residuals = mapped(shape, matrix, 0.01)[4]
     object.__setattr__(residuals, "_clip", 2.0**60)
     assert "bound" in broken_promises(residuals, rows)

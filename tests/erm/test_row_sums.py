@@ -40,8 +40,7 @@ KINDS = (
     "mapped sum",
     "mapped norms",
     "mapped gram",
-    "leverages",
-    "within",
+    "bands",
     "residuals",
 )
 SMALL = [name for name in SHAPES if name != "longest"]

@@ -1,16 +1,14 @@
-"""Whitened coordinates, the frame they are in and the clip of residuals: properties and limits."""
+"""Whitened coordinates and the frame they are in: properties and limits."""
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
 
 from dplinear.analyst.laws import Matrix
-from dplinear.erm import residual_clip, whitening
+from dplinear.erm import whitening
 from dplinear.erm.frame import Frame
 from dplinear.erm.whitening import Whitening, plain
 from dplinear.mechanisms.contract import Shape
@@ -246,55 +244,3 @@ def test_a_flat_model_predicts_the_goal(generator: Seeded) -> None:
     frame = frame_of(generator(19), intercept=True)
     assert frame.readout(np.zeros(4)).tolist() == [frame.goal, 0, 0, 0]
     assert not frame_of(generator(19), intercept=False).readout(np.zeros(3)).any()
-
-
-# The clip of residuals
-
-
-def density(z: float) -> float:
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-
-
-@pytest.mark.parametrize("clip", [0.03, 0.2, 1.0, 2.2, 3.5, 8.0])
-def test_moments_of_clipped_errors_are_integrals(clip: float) -> None:
-    within, _ = integrate.quad(density, -clip, clip, epsabs=1e-13)
-    squares, _ = integrate.quad(lambda z: z * z * density(z), -clip, clip, epsabs=1e-13)
-    beyond, _ = integrate.quad(density, clip, clip + 40, epsabs=1e-13)
-    assert float(residual_clip.inside(clip)) == pytest.approx(within, rel=1e-9)
-    energy = squares + 2 * clip**2 * beyond
-    assert float(residual_clip.energy(clip)) == pytest.approx(energy, rel=1e-9)
-    if clip < 5:
-        assert residual_clip.scale_of(within) == pytest.approx(clip, rel=1e-6)
-
-
-def test_clips_that_clip_nothing_or_all() -> None:
-    assert residual_clip.inside(0.0) == residual_clip.energy(0.0) == 0
-    assert residual_clip.inside(40.0) == 1
-    assert residual_clip.energy(40.0) == pytest.approx(1)
-    small = np.geomspace(1e-4, 1e-2, 5)
-    assert residual_clip.energy(small) == pytest.approx(small**2, rel=0.01)
-    assert residual_clip.scale_of(0.6826894921370859) == pytest.approx(1)
-    assert residual_clip.scale_of(0.0) == 0
-
-
-def error(clip: float, noise: float) -> float:
-    """The variance of a step whose curvature is what clipping leaves of it."""
-    within, _ = integrate.quad(density, -clip, clip)
-    squares, _ = integrate.quad(lambda z: min(z * z, clip * clip) * density(z), -9, 9, limit=200)
-    return (squares + noise * clip**2) / within**2
-
-
-@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0, 10.0, 100.0])
-def test_the_best_clip_has_the_least_error(noise: float) -> None:
-    found = residual_clip.best(noise)
-    bounds = (0.03, 3.5)
-    least = optimize.minimize_scalar(error, bounds=bounds, args=(noise,), method="bounded")
-    assert error(found, noise) <= float(least.fun) * (1 + 1e-3)
-
-
-def test_more_noise_means_a_narrower_clip() -> None:
-    noises = [0.0, *np.geomspace(1e-6, 1e6, 60)]
-    clips = [residual_clip.best(noise) for noise in noises]
-    assert all(after <= before for before, after in itertools.pairwise(clips))
-    assert clips[0] > 3  # nothing is gained by clipping where there is no noise
-    assert clips[-1] < 0.1

@@ -5,7 +5,7 @@
 asks for, step by step.
 """
 
-from dplinear.erm.mapped_sums import Leverages, MappedGram, MappedNorms, MappedSum
+from dplinear.erm.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.erm.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.erm.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 
@@ -15,7 +15,6 @@ __all__ = [
     "Count",
     "Energy",
     "Gradient",
-    "Leverages",
     "MappedGram",
     "MappedNorms",
     "MappedSum",

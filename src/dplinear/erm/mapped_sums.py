@@ -1,4 +1,4 @@
-"""The sums of rows under a public linear map: vectors, squared norms, Gram matrices, leverages.
+"""The sums of rows under a public linear map: vectors, squared norms, Gram matrices.
 
 The map is rounded to so few bits that its products with a row are exact integers whatever BLAS
 does; from there on, each row is treated by elementwise IEEE operations, and by comparisons that
@@ -19,10 +19,6 @@ from dplinear.mechanisms.contract import Shape
 from dplinear.schema.cells import Floats
 
 _SQUARE_BITS = 50  # of a limited squared norm, so that 4096 of them stay within 2^62
-_LEVERAGE_BITS = 24  # after the point
-_MOST_LEVERAGE = 3
-_SMALLEST_NORM = Fraction(1, 4)  # every vector but 0 has the most leverage
-_LARGEST_NORM = 1 << 100  # every vector has one that is rounded to 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,35 +132,3 @@ class MappedNorms(_Mapped):
         """Return the sum of the limited squared norms."""
         squares = np.rint(squared_lengths(product(self.integers, rows)) * self._step)
         return np.array([np.minimum(squares, float(self.bound)).astype(np.int64).sum()])
-
-
-@dataclass(frozen=True, eq=False)
-class Leverages(_Mapped):
-    """Σ min(l·min(l, 1), 3), l = ‖M z‖/norm, z the cells of a row.
-
-    What clipping M z to `norm` leaves of its square, in units of norm²: l·min(l, 1) is the inner
-    product of the vector with the clipped one.
-
-    Requires: `matrix` as for `MappedSum`; `norm`, above 0, in the cells' units.
-    Promises: M is rounded to `integers`·2^−`scale`, each term to a multiple of 2^−24; `bound` is 3
-    in these units.
-    """
-
-    norm: float
-    replaced: ClassVar[int] = 1
-    _norm: float = field(init=False, repr=False)
-
-    def __post_init__(self, matrix: npt.ArrayLike) -> None:
-        super().__post_init__(matrix)
-        # Unlike a clip, a norm that l is relative to may not move. It is far enough out at either
-        # end: vectors of integers are 0 or at least 1 long, and at most √k·2^53.
-        worth = self._worth * _SMALLEST_NORM
-        norm = in_units(self.norm, "norm", "Leverages", worth=worth, reach=_LARGEST_NORM)
-        freeze(self, _norm=float(norm * _SMALLEST_NORM), unit=power(-_LEVERAGE_BITS))
-        freeze(self, bound=_MOST_LEVERAGE << _LEVERAGE_BITS)
-
-    def sum(self, rows: Floats) -> Integers:
-        """Return the sum of the limited leverages."""
-        lengths = np.sqrt(squared_lengths(product(self.integers, rows))) / self._norm
-        terms = np.rint(lengths * np.minimum(lengths, 1.0) * 2.0**_LEVERAGE_BITS)
-        return np.array([np.minimum(terms, float(self.bound)).astype(np.int64).sum()])
