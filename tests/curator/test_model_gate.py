@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 import dplinear
 from dplinear.curator import Schema, release_model
 from dplinear.curator.grid import Grid, round_to_grid
-from dplinear.curator.model_gate import OneModel, most_squared, part_of
+from dplinear.curator.model_gate import SOLVERS, OneModel, most_squared, part_of
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP
@@ -36,11 +36,13 @@ def table(rows: int, seed: int = 1) -> pa.Table:
 
 
 TABLE = table(4000)
+WAYS = [("whitened_descent", "exact"), ("adassp", "exact"), ("adassp", "paper")]
+by_method = pytest.mark.parametrize("method", SOLVERS)
 
 
-@pytest.mark.parametrize("calibration", ["exact", "paper"])
+@pytest.mark.parametrize(("method", "calibration"), WAYS)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_a_model_says_what_it_promises(neighbours: str, calibration: str) -> None:
+def test_a_model_says_what_it_promises(neighbours: str, method: str, calibration: str) -> None:
     book = Book()
     model = release_model(
         TABLE,
@@ -49,6 +51,7 @@ def test_a_model_says_what_it_promises(neighbours: str, calibration: str) -> Non
         ["age", "bmi", "smoker"],
         **BUDGET,
         neighbours=neighbours,
+        method=method,
         calibration=calibration,
         ledger=book,
         dataset="visits",
@@ -56,7 +59,7 @@ def test_a_model_says_what_it_promises(neighbours: str, calibration: str) -> Non
     )
     certificate = model.certificate
     assert model.names == ("age", "bmi", "smoker=yes", "smoker=other")
-    assert certificate.mechanism == "adassp"
+    assert certificate.mechanism == method
     assert certificate.numerics == "exact"
     assert certificate.asked == ApproxDP(1.0, 1e-6)
     if calibration == "exact":
@@ -68,7 +71,7 @@ def test_a_model_says_what_it_promises(neighbours: str, calibration: str) -> Non
     assert model.count == pytest.approx(4000, abs=6 * 5 * 4 * 5)
     (spent,) = book.requests
     assert spent.guarantee == certificate.holds
-    assert (spent.request, spent.dataset, spent.mechanism) == ("first", "visits", "adassp")
+    assert (spent.request, spent.dataset, spent.mechanism) == ("first", "visits", method)
     assert spent.parameters["target"] == "charges"
 
 
@@ -88,10 +91,11 @@ def oracle(model: Any, data: pa.Table, features: list[str], *, intercept: bool =
     assert model.predict(X) == pytest.approx(fitted.predict(X), abs=1e-3)
 
 
+@by_method
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_without_noise_it_is_least_squares(neighbours: str) -> None:
+def test_without_noise_it_is_least_squares(neighbours: str, method: str) -> None:
     data = table(60_000)
-    more: dict[str, Any] = {**PLENTY, "neighbours": neighbours}
+    more: dict[str, Any] = {**PLENTY, "neighbours": neighbours, "method": method}
     features = ["age", "bmi", "smoker=yes", "smoker=other"]
     with simulation.door(4):
         oracle(release_model(data, SCHEMA, "charges", features, **more), data, features)
@@ -111,17 +115,25 @@ def test_groups_stand_for_their_features_and_none_for_all() -> None:
 
 def test_only_the_columns_of_the_model_are_read() -> None:
     narrow = TABLE.select(["age", "charges"])
-    model = release_model(narrow, SCHEMA, "charges", "age", **BUDGET)
+    bounds: dict[str, Any] = {**BUDGET, "method": "adassp"}
+    assert release_model(narrow, SCHEMA, "charges", "age", **BUDGET).schema == part_of(
+        SCHEMA, ["age", "charges"], intercept=True
+    )
+    model = release_model(narrow, SCHEMA, "charges", "age", **bounds)
     assert model.schema.columns == ("age", "charges")
     assert model.certificate.parameters["feature_bound"] == pytest.approx(2**0.5)
     assert model.certificate.parameters["target_bound"] == 1
-    squared = release_model(narrow, SCHEMA, "charges", "age^2", **BUDGET)
+    squared = release_model(narrow, SCHEMA, "charges", "age^2", **bounds)
     assert squared.certificate.parameters["feature_bound"] == pytest.approx(2**0.5)
 
 
 def test_a_refused_spend_reads_nothing() -> None:
     watched = Watched(TABLE)
     arguments: dict[str, Any] = {"schema": SCHEMA, "target": "charges", **BUDGET}
+    with pytest.raises((TypeError, ValueError), match="once"):
+        release_model(watched, ledger=Book(), **arguments)  # it may be a stream
+    assert not watched.read
+    arguments["method"] = "adassp"
     with pytest.raises(PermissionError, match="the budget is spent"):
         release_model(watched, ledger=Book(refuse=True), **arguments)
     assert not watched.read
@@ -151,7 +163,9 @@ def test_a_refused_spend_reads_nothing() -> None:
         (BUDGET | {"calibration": "loose"}, "calibration"),
         (BUDGET | {"neighbours": "element"}, "neighbours"),
         (BUDGET | {"degrees": 5}, "options' parameter of release_model must be one of"),
-        (BUDGET | {"shares": (1, 1, 1)}, "'shares' parameter"),
+        (BUDGET | {"method": "adassp", "shares": (1, 1, 1)}, "'shares' parameter"),
+        (BUDGET | {"shares": (0.1, 0.6, 0.3)}, "options' parameter of release_model must be one of"),
+        (BUDGET | {"calibration": "paper"}, "calibration"),
         (BUDGET | {"threads": 0}, "threads"),
         (BUDGET | {"dataset": ""}, "dataset"),
         (BUDGET | {"data": TABLE.drop_columns(["bmi"])}, "bmi"),
@@ -185,7 +199,7 @@ def test_arrays_have_columns_by_position() -> None:
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("calibration", ["exact", "paper"])
+@pytest.mark.parametrize(("method", "calibration"), WAYS)
 @pytest.mark.parametrize(
     ("schema", "options"),
     [
@@ -199,7 +213,7 @@ def test_arrays_have_columns_by_position() -> None:
     ],
 )
 def test_any_table_has_a_model(
-    schema: Schema, options: dict[str, Any], calibration: str, neighbours: str
+    schema: Schema, options: dict[str, Any], method: str, calibration: str, neighbours: str
 ) -> None:
     constant = pa.table({name: [TABLE[name][0].as_py()] * 300 for name in TABLE.column_names})
     hostile = pa.table(
@@ -213,7 +227,8 @@ def test_any_table_has_a_model(
     if "guarantee" in options and calibration == "paper":
         options = {}  # the published constants are for (ε, δ)
     budget = {} if {"guarantee", "epsilon"} & set(options) else BUDGET
-    more: dict[str, Any] = budget | options | {"neighbours": neighbours, "calibration": calibration}
+    more: dict[str, Any] = budget | options | {"neighbours": neighbours, "method": method}
+    more["calibration"] = calibration
     for data in (TABLE.slice(0, 0), TABLE.slice(0, 1), constant, hostile):
         model = release_model(data, schema, "charges", **more)
         assert np.isfinite(model.coefficients.values).all()

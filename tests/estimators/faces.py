@@ -25,3 +25,10 @@ def table(rows: int = 400, columns: int = 3, seed: int = 0) -> tuple[Any, Any]:
     X = generator.uniform(-1, 1, (rows, columns))
     slopes = np.linspace(-1.5, 2, columns)
     return X, X @ slopes + 0.5 + generator.normal(0, 0.1, rows)
+
+
+def released(model: Any) -> Any:
+    """Return the numbers that a fitted estimator made public."""
+    if hasattr(model, "moments_"):
+        return model.moments_.values
+    return np.append(model.coef_, model.intercept_)

@@ -41,14 +41,14 @@ def test_arguments_come_back_as_they_were_given(kind: Any) -> None:
 def test_bounds_have_many_forms(kind: Any) -> None:
     X, y = table()
     forms: list[Any] = [(-1, 1), [-1, 1], np.array([-1, 1]), [(-1, 1)] * 3, np.array([[-1, 1]] * 3)]
-    schemas = [face(kind, bounds=form).fit(X, y).moments_.schema for form in forms]
+    schemas = [face(kind, bounds=form).fit(X, y).schema_ for form in forms]
     assert all(schema == schemas[0] for schema in schemas)
     assert schemas[0].declared["x2"].low == -1
 
 
 def test_bounds_keep_their_order() -> None:
     model = face(PrivateRidge, bounds=[(0, 1), (0, 2), (0, 3)]).fit(*table())
-    highs = [float(column.high) for column in model.moments_.schema.declared.values()]
+    highs = [float(column.high) for column in model.schema_.declared.values()]
     assert highs == [1, 2, 3, 10]
 
 
@@ -65,8 +65,8 @@ def test_a_column_of_targets_keeps_its_second_dimension(columns: int) -> None:
     Y = np.column_stack([y] * columns)
     model = face(PrivateLinearRegression).fit(X, Y)
     assert model.coef_.shape == (columns, 3)
+    assert model.intercept_.shape == (columns,)
     assert model.predict(X).shape == Y.shape
-    assert len(model.fit_result_) == columns
     flat = face(PrivateLinearRegression).fit(X, y)
     assert flat.coef_.shape == (3,)
     assert isinstance(flat.intercept_, float)
@@ -97,14 +97,14 @@ def test_frames_give_their_names(kind: Any) -> None:
     X, y = frame(["age", "bmi", "y"]), table()[1]
     model = face(kind).fit(X, library("pandas").Series(y))
     assert list(model.feature_names_in_) == ["age", "bmi", "y"]
-    assert model.moments_.schema.columns[:3] == ("age", "bmi", "y")
+    assert model.schema_.columns[:3] == ("age", "bmi", "y")
     method = model.predict if kind in REGRESSORS else model.transform
     with pytest.raises(ValueError, match="feature names"):
         method(X[["bmi", "age", "y"]])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         method(X.to_numpy())
     if kind in REGRESSORS:
-        assert model.moments_.schema.columns[3] == "target y"
+        assert model.schema_.columns[3] == "target y"
         assert model.fit_result_.names == ("age", "bmi", "y")
 
 
@@ -112,7 +112,7 @@ def test_frames_give_their_names(kind: Any) -> None:
 @pytest.mark.parametrize("names", [["intercept", "b"], ["a\n", "b"], [" ", "b"]])
 def test_names_that_a_schema_cannot_have_are_replaced(names: list[str]) -> None:
     model = PrivatePCA(bounds=(-1, 1)).fit(frame(names))
-    assert model.moments_.schema.columns == ("x0", "x1")
+    assert model.schema_.columns == ("x0", "x1")
     assert list(model.feature_names_in_) == names
 
 

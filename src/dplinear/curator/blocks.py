@@ -6,6 +6,7 @@ fills an accumulator of its own. What they send back adds up in any order.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -39,7 +40,11 @@ class Blocks(ABC, Generic[Part]):
         self.schema = schema
         self.keep: list[Kept] | None = None
         self._grid = Grid.of(schema)
-        self._encoder = Encoder(schema, float(self._grid.cells))
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """What maps cells: made when it is needed, as blocks that were kept need none."""
+        return Encoder(self.schema, float(self._grid.cells))
 
     @abstractmethod
     def add(self, rows: Floats) -> None:

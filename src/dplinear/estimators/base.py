@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.moments import MomentsRelease
 from dplinear.arguments import mistyped
@@ -19,14 +20,15 @@ from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
 
-_FEWEST = 2
+FEWEST = 2  # rows that a release must show to say anything
+_MECHANISM = "analyze_gauss"
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """An estimator whose `fit` makes one release of second moments.
+    """An estimator whose `fit` makes one release, of second moments unless it says otherwise.
 
-    `moments_` is that release, `certificate_` what it promises. Subclasses take, in their own
-    constructors, the arguments named here.
+    `moments_` is that release, `certificate_` what it promises, `schema_` the public description of
+    the table. Subclasses take, in their own constructors, the arguments named here.
     """
 
     epsilon: float | None
@@ -35,10 +37,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     bounds: Any
     row_norm: float | None
     neighbours: str
-    mechanism: str
+    mechanism: str | None
     ledger: Ledger | None
     dataset: str | None
     moments_: MomentsRelease
+    schema_: Schema
+    certificate_: Certificate
     n_features_in_: int
 
     @property
@@ -61,22 +65,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         check_is_fitted(self)
         table = features_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
-        declared = list(self.moments_.schema.declared.values())[: self.n_features_in_]
+        declared = list(self.schema_.declared.values())[: self.n_features_in_]
         return numbers(table, [column for column in declared if isinstance(column, Numeric)])
+
+    def _asked(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Return what every gate is told."""
+        self.schema_ = Schema(columns, row_norm=self.row_norm)
+        return {
+            "schema": self.schema_,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "guarantee": self.guarantee,
+            "neighbours": self.neighbours,
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+        }
 
     def _release(self, table: Array, columns: dict[str, Any]) -> MomentsRelease:
         """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
-        self.moments_ = release_moments(
-            table,
-            Schema(columns, row_norm=self.row_norm),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            guarantee=self.guarantee,
-            neighbours=self.neighbours,
-            mechanism=self.mechanism,
-            ledger=self.ledger,
-            dataset=self.dataset,
-        )
+        mechanism = _MECHANISM if self.mechanism is None else self.mechanism
+        self.moments_ = release_moments(table, **self._asked(columns), mechanism=mechanism)
         self.certificate_ = self.moments_.certificate
         return self._usable(self.moments_)
 
@@ -87,15 +95,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """
         known = moments.rows is not None and moments.schema.row_norm is None
         total = moments.weight if known else float(moments.unbiased[0, 0])
-        if total >= _FEWEST:
+        if total >= FEWEST:
             return moments
+        self._warn()
+        schema = Schema({name: _ends(what) for name, what in moments.schema.declared.items()})
+        return replace(moments, schema=schema, rows=FEWEST)
+
+    def _warn(self) -> None:
+        """Say that the release shows no rows; that is public, as the release is."""
         warnings.warn(
             f"{self._where}: the noise is larger than the table, so the model says nothing.\n\n"
             "Hint: use more rows, fewer columns, tighter bounds or a larger epsilon.",
-            stacklevel=4,
+            stacklevel=5,
         )
-        schema = Schema({name: _ends(what) for name, what in moments.schema.declared.items()})
-        return replace(moments, schema=schema, rows=_FEWEST)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
         tags = super().__sklearn_tags__()

@@ -1,6 +1,5 @@
-"""Private linear models for scikit-learn: least squares, ridge and lasso on released moments."""
+"""Private linear models for scikit-learn: least squares, ridge and lasso."""
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -8,54 +7,64 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import Matrix
-from dplinear.arguments import real
-from dplinear.estimators.base import PrivateEstimator, check_flag
+from dplinear.analyst.model_release import ModelRelease
+from dplinear.arguments import choice, real, rejection
+from dplinear.curator.model_gate import SOLVERS, release_model
+from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import joined, target_names, targets_of
+from dplinear.estimators.tables import Array, joined, target_names, targets_of
 from dplinear.ledger import Ledger
 from dplinear.privacy.guarantees import Guarantee
 
+_MOMENTS = "moments"
+
 
 class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
-    """A linear model of one target or several, fitted to one release of all columns' moments."""
+    """A linear model of one target or several, made of one release."""
 
     target_bounds: Any
     fit_intercept: bool
-    fit_result_: Fit | Fits
+    fit_result_: Fit | Fits | ModelRelease
     coef_: Matrix
-    intercept_: Matrix | float
+    intercept_: Any
 
     def _penalties(self) -> tuple[float, float]:
         """Return `ridge` and `l1`, as `MomentsRelease.regress` takes them."""
         return 0.0, 0.0
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
-        """Release the second moments of X and y, once, and fit the model to them.
+        """Release what the model takes, once.
 
         Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         bounds = read_bounds(self.bounds, "bounds", self._where)
         target_bounds = read_bounds(self.target_bounds, "target_bounds", self._where)
-        intercept = check_flag(self.fit_intercept, "fit_intercept", self._where)
-        ridge, l1 = self._penalties()
+        check_flag(self.fit_intercept, "fit_intercept", self._where)
+        self._penalties()
         self._check_guarantee()
         features, names = self._features(X, y)
         targets = targets_of(y, len(features), self._where)
         goals = target_names(names, targets)
         columns = for_columns(bounds, names, "bounds", self._where)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
-        moments = self._release(joined(features, targets), columns)
-        model = partial(moments.regress, features=names, ridge=ridge, l1=l1, intercept=intercept)
-        self._keep(model(goals[0]) if targets.ndim == 1 else model(goals))
+        self._learn(joined(features, targets), columns, names, goals)
+        if targets.ndim == 1:
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            if isinstance(self.fit_result_, Fits):
+                self.fit_result_ = self.fit_result_[goals[0]]
         return self
 
-    def _keep(self, result: Fit | Fits) -> None:
-        self.fit_result_ = result
-        if isinstance(result, Fits):
-            self.coef_, self.intercept_ = result.coefficients, result.intercepts
-        else:
-            self.coef_, self.intercept_ = np.array(result.coefficients.values), result.intercept
+    def _learn(
+        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+    ) -> None:
+        """Release, and keep a row of coefficients for each target: here, of all moments."""
+        ridge, l1 = self._penalties()
+        moments = self._release(table, columns)
+        fits = moments.regress(goals, names, ridge=ridge, l1=l1, intercept=bool(self.fit_intercept))
+        self.fit_result_ = fits
+        self.coef_, self.intercept_ = fits.coefficients, fits.intercepts
 
     def predict(self, X: Any) -> Matrix:  # noqa: ANN401
         """Return the predicted targets.
@@ -77,9 +86,11 @@ class PrivateLinearRegression(_PrivateRegressor):
     Requires: public `bounds` for the columns of X (a pair for all, or one for each) and
     `target_bounds` for y; values outside are clamped, missing ones are the middle. The guarantee is
     `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
-    that are `neighbours`. Options: docs/estimators.md.
+    that are `neighbours`. `solver` is one of `release_model`'s methods, "moments" (a release of all
+    second moments by `mechanism`), or "auto": "whitened_descent", the most accurate for one
+    target, and "moments" for several or if a mechanism is named. Options: docs/estimators.md.
     Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
-    `intercept_`, `fit_result_`, `moments_`, `certificate_`.
+    `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
@@ -94,7 +105,8 @@ class PrivateLinearRegression(_PrivateRegressor):
         fit_intercept: bool = True,
         ledger: Ledger | None = None,
         dataset: str | None = None,
-        mechanism: str = "analyze_gauss",
+        solver: str = "auto",
+        mechanism: str | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -106,8 +118,43 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
+        self.solver = solver
         self.mechanism = mechanism
         self.guarantee = guarantee
+
+    def _check_guarantee(self) -> None:
+        super()._check_guarantee()
+        solver = choice(self.solver, "solver", self._where, ("auto", _MOMENTS, *SOLVERS))
+        if solver in SOLVERS and self.mechanism is not None:
+            hint = f'solver="{_MOMENTS}" makes a release of moments, by a mechanism.'
+            raise rejection("mechanism", self._where, "left out", self.mechanism, hint)
+
+    def _learn(
+        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+    ) -> None:
+        solver = self.solver
+        if solver == "auto":
+            several = len(goals) > 1 or self.mechanism is not None
+            solver = _MOMENTS if several else WhitenedDescent.name
+        if solver == _MOMENTS:
+            super()._learn(table, columns, names, goals)
+            return
+        if len(goals) > 1:
+            hint = f'solver="{_MOMENTS}" takes several targets.'
+            raise rejection("y", self._where, "one target for this solver", len(goals), hint)
+        model = release_model(
+            table,
+            target=goals[0],
+            features=names,
+            intercept=bool(self.fit_intercept),
+            method=solver,
+            **self._asked(columns),
+        )
+        self.fit_result_, self.certificate_ = model, model.certificate
+        if model.rows is None and model.count is not None and model.count < FEWEST:
+            self._warn()
+        self.coef_ = np.array(model.coefficients.values)[None]
+        self.intercept_ = np.array([model.intercept])
 
 
 class _Penalised(_PrivateRegressor):

@@ -315,7 +315,7 @@ class PreparedAdaSSP(PreparedSolver):
             self._parameters(lower, ridge),
             noise=inverse @ self._noise(coefficients) @ inverse,
             unknown=_UNKNOWN,
-            count=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
+            weight=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
         )
 
     def _kept(self, gram: Matrix) -> npt.NDArray[np.intp]:

@@ -67,7 +67,8 @@ class Solution:
 
     `noise` is the covariance of the coefficients that is due to privacy alone, `spread` that of
     noise and sampling together; either is None where the method cannot tell, and `unknown` says
-    why there is no `spread`. `count` is an estimate of the number of rows.
+    why there is no `spread`. `count` is an estimate of the number of rows, `weight` of the sum of
+    the intercept's squared cells: the same, unless rows are clipped to a norm.
     """
 
     coefficients: Matrix
@@ -77,6 +78,7 @@ class Solution:
     spread: Matrix | None = field(default=None, repr=False)
     unknown: str | None = None
     count: float | None = None
+    weight: float | None = None
 
 
 class PreparedSolver(ABC):

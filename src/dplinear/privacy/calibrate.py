@@ -5,6 +5,7 @@ for the returned floats, and no noise smaller by a relative 1e-9 would do.
 """
 
 import math
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,25 @@ def grid_gaussian(guarantee: Guarantee, sensitivity: float, coordinates: float) 
         rule = "at least four grid units of noise, for this guarantee"
         raise arguments.rejection("sensitivity", where, rule, sensitivity, hint)
     return variance
+
+
+def grid_chain(guarantee: Guarantee, inverse_variance: float) -> Fraction:
+    """Return the largest μ² = Σ Δ²/σ² that discrete Gaussian noise may come to.
+
+    Requires: integer statistics, in a fixed list or an adaptive chain; `inverse_variance` ≥ Σ 1/σ²
+    over all their coordinates, in grid units.
+    Promises: `ZCDP` exactly, or `ApproxDP` with the grid's own cost included.
+    """
+    where = "calibrate.grid_chain"
+    inverse_variance = arguments.positive(inverse_variance, "inverse_variance", where)
+    if isinstance(guarantee, ZCDP):
+        return 2 * Fraction(guarantee.rho)
+    approximate = _approximate(guarantee, where, "discrete Gaussian noise", "calibrate.laplace")
+
+    def delta(mu: float) -> float:
+        return GridGaussian(mu, inverse_variance).delta(approximate.epsilon)
+
+    return Fraction(largest_private(delta, approximate.delta, _mu(approximate))) ** 2
 
 
 def sketch(
