@@ -14,7 +14,20 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from dplinear.curator import Schema, open_table, second_moments
-from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
+from dplinear.erm import (
+    ClippedGram,
+    Count,
+    Energy,
+    Gradient,
+    Leverages,
+    MappedGram,
+    MappedNorms,
+    MappedSum,
+    Residuals,
+    RowSum,
+    SquaredNorms,
+    Within,
+)
 from dplinear.noise import simulation
 
 ROWS, DIMENSION, STEPS, REPEATS = 1_000_000, 40, 6, 3
@@ -48,6 +61,14 @@ def main() -> int:
         "ClippedGram, a tenth of the rows clipped": ClippedGram(shape, columns, norm=2.14),
         "Energy": Energy(shape, weights, residual=0.4),
         "Gradient": gradient,
+        "MappedSum": MappedSum(shape, whitening, norm=2.0),
+        "MappedNorms": MappedNorms(shape, whitening, limit=4.0),
+        "MappedGram, no row clipped": MappedGram(shape, whitening, norm=8.0),
+        "MappedGram, a tenth of the rows clipped": MappedGram(shape, whitening, norm=2.14),
+        "MappedGram, every row clipped": MappedGram(shape, whitening, norm=0.5),
+        "Leverages": Leverages(shape, whitening, norm=2.0),
+        "Within": Within(shape, weights, residual=0.4),
+        "Residuals": Residuals(shape, weights, residual=0.4),
     }
     kept = open_table(rows, schema)
     kept.moments()

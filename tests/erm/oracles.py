@@ -130,8 +130,8 @@ def _within(statistic: Within, row: list[int]) -> list[int]:
     (exact,) = _products(statistic, row)
     worth = Fraction(2) ** -statistic.scale / statistic.shape.cells
     # A clip below one unit counts as one; it is compared as a float64.
-    units = Fraction(float(max(Fraction(statistic.residual) / worth, Fraction(1))))
-    return [int(abs(exact) <= units)]
+    units = max(Fraction(statistic.residual) / worth, Fraction(1))
+    return [int(units > 2**53 or abs(exact) <= Fraction(float(units)))]
 
 
 def _mapped_sum(statistic: MappedSum, row: list[int]) -> list[int]:
@@ -148,7 +148,7 @@ def _shortened(statistic: MappedSum | MappedGram, row: list[int], norm: int) -> 
     vector = [round(product * step) for product in _products(statistic, row)]
     if sum(entry**2 for entry in vector) <= norm**2:
         return vector
-    factor = norm / math.sqrt(_square([float(entry) for entry in vector]))
+    factor = (norm - 2) / math.sqrt(_square([float(entry) for entry in vector]))
     return _clipped([round(float(entry) * factor) for entry in vector], norm)
 
 
@@ -158,7 +158,10 @@ def _mapped_norms(statistic: MappedNorms, row: list[int]) -> list[int]:
 
 
 def _leverages(statistic: Leverages, row: list[int]) -> list[int]:
-    ratio = math.sqrt(_square([float(w) for w in _products(statistic, row)])) / statistic._norm
+    length = math.sqrt(_square([float(w) for w in _products(statistic, row)]))
+    norm = Fraction(statistic.norm) * statistic.shape.cells * Fraction(2) ** statistic.scale
+    # As float64, within what tells the least and the largest leverages apart.
+    ratio = length / float(max(min(norm, Fraction(2**98)), Fraction(1, 4)))
     return [min(round(ratio * min(ratio, 1.0) * 2**24), 3 * 2**24)]
 
 

@@ -12,6 +12,7 @@ from dplinear.schema.cells import Floats
 
 EXACT = 53  # every integer of at most 2^53 is a float64
 
+_MARGIN = 2.0  # rounding moves a length by about a third, so that few columns are too long again
 _MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
 _memory = threading.local()
 
@@ -67,19 +68,28 @@ def scratch(role: str, shape: tuple[int, ...]) -> Floats:
     return held[:size].reshape(shape)
 
 
-def shortened(rows: Floats, norm: int) -> Floats:
-    """Scale, in place, the columns longer than `norm` to it, and round them to integers.
+def product(matrix: Floats, rows: Floats) -> Floats:
+    """Return matrix·rows in memory of this thread, valid until the next call."""
+    return np.matmul(matrix, rows, out=scratch("products", (len(matrix), rows.shape[1])))
 
-    Requires: integers of at most 2^100; `norm` of at most 2^26.
+
+def shortened(rows: Floats, norm: int) -> Floats:
+    """Round columns in place; scale those then longer than `norm` down to it, and round again.
+
+    Requires: entries of at most 2^100; `norm` from 2^10 to 2^26.
     Promises: integers; every norm at most `norm`, verified on them; each column bitwise the same
     whatever stands beside it.
     """
-    # A sum of squares is exact up to 2^53, and beyond it in any order larger than 2^52.
-    over = np.flatnonzero(np.einsum("ij,ij->j", rows, rows) > norm**2)
-    if len(over):
-        columns = rows[:, over]
-        columns *= norm / np.sqrt(squared_lengths(columns))
-        rows[:, over] = bounded(np.rint(columns, out=columns), norm**2)
+    np.rint(rows, out=rows)
+    # Sums of squares are exact up to 2^53; beyond, they are above 2^52 in any order.
+    squares = np.einsum("ij,ij->j", rows, rows)
+    over = squares > norm**2
+    if over.any():
+        if squares.max() > 2.0 ** (EXACT - 1):
+            squares = squared_lengths(rows)
+        # The others are multiplied by 1: picking columns out and putting them back takes longer.
+        rows *= np.where(over, (norm - _MARGIN) / np.sqrt(np.maximum(squares, 1.0)), 1.0)
+        bounded(np.rint(rows, out=rows), norm**2)
     return rows
 
 

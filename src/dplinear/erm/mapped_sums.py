@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.erm.integers import scratch, shortened, squared_lengths
+from dplinear.erm.integers import product, shortened, squared_lengths
 from dplinear.erm.public_maps import bits, in_units, longest, power, rounded_matrix
 from dplinear.erm.row_sums import Integers, RowSum, freeze
 from dplinear.mechanisms.contract import Shape
@@ -21,6 +21,8 @@ from dplinear.schema.cells import Floats
 _SQUARE_BITS = 50  # of a limited squared norm, so that 4096 of them stay within 2^62
 _LEVERAGE_BITS = 24  # after the point
 _MOST_LEVERAGE = 3
+_SMALLEST_NORM = Fraction(1, 4)  # every vector but 0 has the most leverage
+_LARGEST_NORM = 1 << 100  # every vector has one that is rounded to 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +46,6 @@ class _Mapped(RowSum):
         """What an integer of the product is worth in the cells' units."""
         return power(-self.scale) / self.shape.cells
 
-    def _clip(self, norm: float) -> Fraction:
-        """Return a norm in units of the product."""
-        reach, where = longest(len(self.integers)), type(self).__name__
-        return in_units(norm, "norm", where, worth=self._worth, reach=reach)
-
-    def _products(self, rows: Floats) -> Floats:
-        """Return the map's integer products with each row, valid until the next call."""
-        room = scratch("products", (len(self.integers), rows.shape[1]))
-        return np.matmul(self.integers, rows, out=room)
-
 
 @dataclass(frozen=True, eq=False)
 class _OfClipped(_Mapped):
@@ -67,7 +59,8 @@ class _OfClipped(_Mapped):
 
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
-        clip = self._clip(self.norm)
+        reach, where = longest(len(self.integers)), type(self).__name__
+        clip = in_units(self.norm, "norm", where, worth=self._worth, reach=reach)
         shift = bits(clip) - self._bits
         most = int(clip / power(shift))
         freeze(self, size=len(self.integers) ** self._power, bound=most**self._power)
@@ -76,9 +69,7 @@ class _OfClipped(_Mapped):
 
     def _clipped(self, rows: Floats) -> Floats:
         """Return c for each row, in steps."""
-        products = self._products(rows)
-        products *= self._step
-        return shortened(np.rint(products, out=products), self._longest)
+        return shortened(product(self.integers * self._step, rows), self._longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +79,7 @@ class MappedSum(_OfClipped):
     Requires: `matrix`, M, with a column for each cell (0 for those that take no part), not all
     zero; `norm`, above 0, in the cells' units (at least one unit, at most what a row can reach).
     Promises: M is rounded to `integers`·2^−`scale`, c to integers of norm at most `bound` ≤ 2^26,
-    which is the norm in units, rounded down.
+    which is the norm in units, rounded down; what is clipped comes within a few units of it.
     """
 
     replaced: ClassVar[int] = 4
@@ -142,7 +133,7 @@ class MappedNorms(_Mapped):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the limited squared norms."""
-        squares = np.rint(squared_lengths(self._products(rows)) * self._step)
+        squares = np.rint(squared_lengths(product(self.integers, rows)) * self._step)
         return np.array([np.minimum(squares, float(self.bound)).astype(np.int64).sum()])
 
 
@@ -153,7 +144,7 @@ class Leverages(_Mapped):
     What clipping M z to `norm` leaves of its square, in units of norm²: l·min(l, 1) is the inner
     product of the vector with the clipped one.
 
-    Requires: `matrix` and `norm` as for `MappedSum`.
+    Requires: `matrix` as for `MappedSum`; `norm`, above 0, in the cells' units.
     Promises: M is rounded to `integers`·2^−`scale`, each term to a multiple of 2^−24; `bound` is 3
     in these units.
     """
@@ -164,11 +155,15 @@ class Leverages(_Mapped):
 
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
-        freeze(self, _norm=float(self._clip(self.norm)), unit=power(-_LEVERAGE_BITS))
+        # Unlike a clip, a norm that l is relative to may not move. It is far enough out at either
+        # end: vectors of integers are 0 or at least 1 long, and at most √k·2^53.
+        worth = self._worth * _SMALLEST_NORM
+        norm = in_units(self.norm, "norm", "Leverages", worth=worth, reach=_LARGEST_NORM)
+        freeze(self, _norm=float(norm * _SMALLEST_NORM), unit=power(-_LEVERAGE_BITS))
         freeze(self, bound=_MOST_LEVERAGE << _LEVERAGE_BITS)
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the limited leverages."""
-        lengths = np.sqrt(squared_lengths(self._products(rows))) / self._norm
+        lengths = np.sqrt(squared_lengths(product(self.integers, rows))) / self._norm
         terms = np.rint(lengths * np.minimum(lengths, 1.0) * 2.0**_LEVERAGE_BITS)
         return np.array([np.minimum(terms, float(self.bound)).astype(np.int64).sum()])

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.erm.integers import EXACT, bounded, scratch, squared_lengths
+from dplinear.erm.integers import EXACT, bounded, product, squared_lengths
 from dplinear.erm.public_maps import (
     bits,
     in_units,
@@ -105,7 +105,8 @@ class Within(_OfResiduals):
     """The number of rows with |r| ≤ residual, r = weights · cells of a row.
 
     Requires: `weights` and `residual` as for `Energy`.
-    Promises: weights are rounded as for `Energy`; with these, the comparison is exact.
+    Promises: weights are rounded as for `Energy`; with these, the comparison is exact (a residual
+    of less than one unit counts as one).
     """
 
     replaced: ClassVar[int] = 1
@@ -163,8 +164,7 @@ class Gradient(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
         leverage, residual = self._clips
-        room = scratch("products", (len(self.integers), rows.shape[1]))
-        products = np.matmul(self.integers, rows, out=room)
+        products = product(self.integers, rows)
         whitened = products[:-1]
         factor = np.clip(products[-1], -residual, residual) * self._step
         lengths = np.sqrt(squared_lengths(whitened))
