@@ -164,7 +164,10 @@ def test_a_refused_spend_reads_nothing() -> None:
         (BUDGET | {"neighbours": "element"}, "neighbours"),
         (BUDGET | {"degrees": 5}, "options' parameter of release_model must be one of"),
         (BUDGET | {"method": "adassp", "shares": (1, 1, 1)}, "'shares' parameter"),
-        (BUDGET | {"shares": (0.1, 0.6, 0.3)}, "options' parameter of release_model must be one of"),
+        (
+            BUDGET | {"shares": (0.1, 0.6, 0.3)},
+            "options' parameter of release_model must be one of",
+        ),
         (BUDGET | {"calibration": "paper"}, "calibration"),
         (BUDGET | {"threads": 0}, "threads"),
         (BUDGET | {"dataset": ""}, "dataset"),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import integer, real, rejection
-from dplinear.erm.integers import bounded, scratch, squared_lengths
+from dplinear.erm.integers import bounded, product, squared_lengths
 from dplinear.erm.public_maps import (
     bits,
     in_units,
@@ -29,7 +29,7 @@ from dplinear.schema.cells import Floats
 _BITS = 26  # of a row's gradient, so that its squared norm is exact; and of its curvature
 _FARTHEST = 32.0  # a margin beyond it counts as it: exp(−32) is 1.3e-14
 _HALVINGS = 10  # that make a margin at most 1/32
-_TERMS = 7  # of the series of exp(−x), which leave out x⁸/8! of itself, at most 2.3e-17
+_TERMS = 7  # of the series of exp(−x), which leave out less than x⁸/8!, at most 2.3e-17
 _LEAST_WORTH = 2.0**-200  # below it every margin is less than 2^-147: no margin at all
 
 
@@ -88,8 +88,7 @@ class LogisticGradient(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
-        room = scratch("products", (len(self.integers), rows.shape[1]))
-        products = np.matmul(self.integers, rows, out=room)
+        products = product(self.integers, rows)
         whitened, margins = products[:-1], products[-1]
         factor = scores(margins, self._worth, rows[self.label] > 0, self.score)
         factor *= self._step
@@ -129,7 +128,7 @@ class Curvatures(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the curvatures."""
-        odds = decay((self.integers @ rows)[0], self._worth)
+        odds = decay(product(self.integers, rows)[0], self._worth)
         likely = 1.0 / (1.0 + odds)
         terms = np.rint(odds * likely * np.minimum(likely, self.score) * (4.0 * self.bound))
         return np.array([np.minimum(terms, float(self.bound)).astype(np.int64).sum()])
