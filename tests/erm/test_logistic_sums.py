@@ -120,6 +120,16 @@ def test_the_exponential_is_accurate(generator: Seeded) -> None:
             assert abs(value / want - 1) < 1e-12
 
 
+def test_the_exponential_of_any_margin_is_a_number() -> None:
+    margins = np.array([0.0, 1.0, -1.0, 2.0**53])
+    with np.errstate(all="raise"):
+        huge = logistic_sums.decay(margins, 2.0**997)
+        tiny = logistic_sums.decay(margins, 2.0**-200)
+    assert huge[0] == 1
+    assert huge[1:] == pytest.approx(math.exp(-32), rel=1e-12)
+    assert (tiny == 1).all()
+
+
 @pytest.mark.parametrize("most", [0.5, 0.77, 1.0])
 def test_scores_are_accurate_bounded_and_zero_on_average(most: float, generator: Seeded) -> None:
     margins = margins_of(generator(2))
