@@ -1,18 +1,20 @@
 """How accurate are private regressions, side by side: simulated tables and real ones.
 
 Every method gets the same guarantee, neighbours (add_remove) and public bounds. Repetitions are
-paired: all methods fit the same tables. One run prints tables and writes risks.csv, real.csv and
-accuracy.png to a folder. Two processes with one thread each.
+paired: all methods fit the same tables. All is seeded but OpenDP's noise, which cannot be. One run
+prints tables and writes risks.csv, real.csv and accuracy.png to a folder. Two processes with one
+thread each.
 
     python benchmarks/accuracy.py --cells quick
     python benchmarks/accuracy.py --cells core --repetitions 20
+    python benchmarks/accuracy.py --cells single    # one column, where OpenDP has a method
 """
 
 import argparse
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import tables
 from benchmarks.designs import LAWS, Design, draw, seeded
-from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional
+from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional, theil_sen
 from benchmarks.tables import TABLES, RealTable
 from benchmarks.verdicts import Verdict, summary, verdict
 from dplinear.experiments import figures
@@ -73,6 +75,7 @@ GRIDS = {
     "quick": _grid(LAWS, [(1e3, 1e4), (5, 20), (1, 100)], (1.0,)),
     "core": _grid(LAWS, [(1e3, 1e4, 1e5), (5, 20, 100), (1, 100, 1e4)], (0.1, 1.0, 4.0)),
     "large": _grid(LAWS, [(1e6,), (5, 20), (1, 1e4)], (0.1, 1.0)),
+    "single": _grid(LAWS, [(1e3, 1e4, 1e5), (1,), (1,)], (0.1, 1.0, 4.0)),
     "floor": _grid(LAWS[:1], [(1e5,), (10,), (1, 100)], (1.0,)),
 }
 
@@ -257,15 +260,24 @@ def picture(verdicts: dict[Cell, Verdict], path: Path) -> None:
     figures.save(figure, path)
 
 
+# Methods that need what may be missing, and what finds it.
+NEEDS: dict[str, Callable[[], object]] = {
+    "diffprivlib": functional.interpreter,
+    "opendp": theil_sen.library,
+}
+
+
 def available(methods: Sequence[str]) -> list[str]:
     """Return the methods that can run here; print a line for one that cannot."""
-    if "diffprivlib" in methods:
+    found = []
+    for name in methods:
         try:
-            functional.interpreter()
-        except functional.MissingError as error:
-            print(f"diffprivlib is left out: {error}.")
-            return [name for name in methods if name != "diffprivlib"]
-    return list(methods)
+            if name in NEEDS:
+                NEEDS[name]()
+            found.append(name)
+        except (functional.MissingError, theil_sen.MissingError) as error:
+            print(f"{name} is left out: {error}.")
+    return found
 
 
 def jobs_of(options: argparse.Namespace, methods: tuple[str, ...]) -> list[Job]:
@@ -285,6 +297,8 @@ def jobs_of(options: argparse.Namespace, methods: tuple[str, ...]) -> list[Job]:
 
 def report(results: Sequence[Result], methods: Sequence[str], output: Path) -> None:
     """Print the tables and write the files."""
+    tried = {one.method for one in results}
+    methods = [name for name in methods if name in tried]
     console = Console(width=80 + 12 * len(methods))
     simulated = [one for one in results if isinstance(one.source, Design)]
     real = [one for one in results if not isinstance(one.source, Design)]

@@ -67,8 +67,39 @@ def tails(law: str, count: int, generator: simulation.Generator) -> Array:
     return np.asarray(np.sqrt(2 / generator.chisquare(4, count)))
 
 
-def draw(design: Design, generator: simulation.Generator) -> Simulated:
-    """Return a table, drawn in blocks into one array."""
+@dataclass(frozen=True)
+class Population:
+    """Where the rows of tables come from: their law, and what is true of them."""
+
+    law: str
+    root: Array  # of the covariance: root · rootᵀ
+    best: Array
+    half_widths: Array
+    target_half_width: float
+
+    def block(self, count: int, generator: simulation.Generator) -> tuple[Array, Array]:
+        """Return rows and their target, in cells."""
+        part = generator.standard_normal((count, len(self.best))) @ self.root.T
+        part *= tails(self.law, count, generator)[:, None]
+        errors = generator.standard_normal(count) * tails(self.law, count, generator)
+        goal = part @ self.best + errors
+        cells = np.clip(part / self.half_widths, -1, 1)
+        return cells, np.clip(goal / self.target_half_width, -1, 1)
+
+    def table(self, count: int, generator: simulation.Generator) -> Simulated:
+        """Return a table, drawn in blocks into one array."""
+        rows, target = np.empty((count, len(self.best))), np.empty(count)
+        for start in range(0, count, BLOCK):
+            end = min(start + BLOCK, count)
+            rows[start:end], target[start:end] = self.block(end - start, generator)
+        covariance = self.root @ self.root.T
+        return Simulated(
+            rows, target, covariance, self.best, self.half_widths, self.target_half_width
+        )
+
+
+def population(design: Design, generator: simulation.Generator) -> Population:
+    """Return a population of the design: a rotation and a best line."""
     d = design.columns
     spectrum = np.geomspace(1.0, 1 / design.condition, d)
     rotation = np.linalg.qr(generator.standard_normal((d, d)))[0]
@@ -77,14 +108,9 @@ def draw(design: Design, generator: simulation.Generator) -> Simulated:
     best = generator.standard_normal(d)
     best /= math.sqrt(float(best @ covariance @ best))
     half_widths = WIDTH * np.sqrt(np.diag(covariance))
-    target_half_width = WIDTH * math.sqrt(2)
-    rows, target = np.empty((design.rows, d)), np.empty(design.rows)
-    for start in range(0, design.rows, BLOCK):
-        size = min(BLOCK, design.rows - start)
-        part = generator.standard_normal((size, d)) @ root.T
-        part *= tails(design.law, size, generator)[:, None]
-        errors = generator.standard_normal(size) * tails(design.law, size, generator)
-        goal = part @ best + errors
-        rows[start : start + size] = np.clip(part / half_widths, -1, 1)
-        target[start : start + size] = np.clip(goal / target_half_width, -1, 1)
-    return Simulated(rows, target, covariance, best, half_widths, target_half_width)
+    return Population(design.law, root, best, half_widths, WIDTH * math.sqrt(2))
+
+
+def draw(design: Design, generator: simulation.Generator) -> Simulated:
+    """Return a table of a population of its own."""
+    return population(design, generator).table(design.rows, generator)

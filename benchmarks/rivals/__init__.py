@@ -14,6 +14,7 @@ from benchmarks.rivals import (
     mean,
     noisy_gd,
     ols,
+    theil_sen,
     tukey_em,
 )
 from benchmarks.rivals.common import Array, Fit, Line
@@ -53,6 +54,7 @@ METHODS = {
     "noisy gd": Method(noisy_gd.fit),
     "noisy gd, short": Method(noisy_gd.fit_short),
     "diffprivlib": Method(functional.fit, repetitions=5, columns=20),
+    "opendp": Method(theil_sen.fit, columns=1),
     MEAN: Method(mean.fit),
     FLOOR: Method(ols.fit),
 }

@@ -187,8 +187,8 @@ def _gradient(statistic: Gradient, row: list[int]) -> list[int]:
     products = _products(statistic, row)
     leverage, residual = statistic._clips
     whitened = [float(w) for w in products[:-1]]
-    factor = max(-residual, min(residual, float(products[-1]))) * statistic._step
-    factor *= leverage / max(math.sqrt(_square(whitened)), leverage)
+    limit = residual * (leverage / max(math.sqrt(_square(whitened)), leverage))
+    factor = max(-limit, min(limit, float(products[-1]))) * statistic._step
     return _clipped([round(w * factor) for w in whitened], statistic.bound)
 
 

@@ -189,6 +189,41 @@ def test_rows_beside_far_longer_ones_are_scaled_the_same(generator: Seeded) -> N
         assert statistic.sum(small).tolist() == oracle(statistic, small)
 
 
+def test_lengths_that_an_order_could_sway_are_taken_by_halving(
+    generator: Seeded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(values: Any) -> Any:
+        asked.append(values.shape)
+        return np.square(values).sum(axis=0)
+
+    monkeypatch.setattr(integers, "squared_lengths", watched)
+    rows = generator(28).normal(0, 1.0, (5, 8))
+    integers.shortened(rows * 2.0**21, 2**20)
+    assert not asked  # exact in any order
+    integers.shortened(rows * np.array([1.0] * 7 + [2.0**30]), 2**20)
+    assert asked == [(5, 8)]
+
+
+def test_a_residual_at_the_clip_is_within() -> None:
+    shape = Shape(2, 2**20, 21)
+    rows = np.array([[2**19, -(2**19), 2**19, 2**19, -(2**19)], [0, 0, 1, -1, -1]], float)
+    within = Within(shape, [1.0, 2.0**-20], residual=0.5)
+    assert [int(within.sum(rows[:, [i]])[0]) for i in range(5)] == [1, 1, 0, 1, 0]
+
+
+def test_leverages_are_relative_to_the_norm_however_small_or_large() -> None:
+    shape = Shape(2, 2**20, 20)
+    matrix = np.array([[1.0, 0.0], [0.0, 2.0**-32]])
+    rows = np.array([[0.0, 0.0, 2.0**20], [0.0, 1.0, 0.0]])
+    unit = 2.0**-52  # the length of the shortest vector but 0
+    for norm, want in ((unit / 1e9, 6.0), (unit / 2, 5.0), (unit, 4.0), (2.0, 0.25), (1e300, 0)):
+        leverages = Leverages(shape, matrix, norm)
+        got = leverages.sum(rows)[0] * float(leverages.unit)
+        assert got == pytest.approx(want, abs=1e-6)
+
+
 def test_longest_rows_and_widest_blocks_are_exact(generator: Seeded) -> None:
     """4096 rows at the clip: the largest sums that a block can have."""
     shape = Shape(2, 1_000_000, 20)

@@ -162,7 +162,9 @@ def test_values_are_integers_times_the_unit(generator: Seeded) -> None:
         return vectors * np.minimum(1, clip / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300))
 
     residuals = np.clip(weights @ cells, -0.5, 0.5)
-    gradients = shortened(whitening @ cells, 1.5) * residuals
+    lengths = np.maximum(np.linalg.norm(whitening @ cells, axis=0), 1e-9)
+    limits = np.minimum(0.5, 0.75 / lengths)
+    gradients = (whitening @ cells) * np.clip(weights @ cells, -limits, limits)
     clipped = shortened(cells[[0, 3]], 0.7)
     squares = np.minimum((cells[1:4] ** 2).sum(axis=0), 0.9).sum()
     want: list[tuple[RowSum, Any]] = [
@@ -174,8 +176,7 @@ def test_values_are_integers_times_the_unit(generator: Seeded) -> None:
     ]
     for statistic, expected in want:
         assert value(statistic) == pytest.approx(np.array(expected), rel=1e-5, abs=1e-5)
-    limits = [1, 0.9, 0.49, 0.25, 0.75]
-    for (statistic, _), limit in zip(want, limits, strict=True):
+    for (statistic, _), limit in zip(want, [1, 0.9, 0.49, 0.25, 0.75], strict=True):
         assert float(statistic.bound * statistic.unit) == pytest.approx(limit, rel=1e-5)
         assert statistic.bound * statistic.unit <= Fraction(limit)
 

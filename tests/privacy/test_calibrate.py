@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
+import mpmath
 import pytest
 from flint import arb
 
@@ -252,6 +254,84 @@ def test_grid_gaussian_pays_for_its_grid() -> None:
     assert GridGaussian(2.0**14 / math.sqrt(variance), 1600 / variance).delta(1) <= 1e-6
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "mu"),
+    [(0.1, 0.0275446502438276), (1, 0.236704380663436), (4, 0.837858757089998)],
+)
+def test_chain_oracle_values(epsilon: float, mu: float) -> None:
+    """On a grid so fine that it costs nothing, the budget is that of continuous noise."""
+    square = calibrate.grid_chain(ApproxDP(epsilon, 1e-6), 1e-30)
+    assert mu * (1 - 1e-13) < math.sqrt(square) <= mu * (1 + 2e-15)
+
+
+@pytest.mark.parametrize("rho", [1e-12, 0.1, 1 / 3, 1e9])
+def test_concentrated_chains_are_exact_on_any_grid(rho: float) -> None:
+    for inverse in (1e-20, 1e-3):
+        assert calibrate.grid_chain(ZCDP(rho), inverse) == 2 * Fraction(rho)
+
+
+def grid_delta(epsilon: float, mu: Any, inverse: float) -> Any:
+    """The lemma's bound, as a ball."""
+    cost = (1 + arb(epsilon).exp()) * arb("0.0203") * arb(inverse)
+    return oracles.gaussian(epsilon, mu) + cost
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("block", range(4))
+def test_chains_never_overshoot(block: int) -> None:
+    draw = generator(800 + block)
+    for _ in range(50):
+        guarantee = ApproxDP(10 ** draw.uniform(-3, 1), 10 ** draw.uniform(-12, -1))
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+        # The grid takes up to a tenth of δ, so that the lemma is the better bound.
+        inverse = delta * 10 ** draw.uniform(-8, -1) / (0.0203 * (1 + math.exp(epsilon)))
+        mu = Fraction(math.sqrt(calibrate.grid_chain(guarantee, inverse)))
+        assert mu**2 == calibrate.grid_chain(guarantee, inverse)
+        exact = arb(mu.numerator) / arb(mu.denominator)
+        less = grid_delta(epsilon, exact * (1 + RELATIVE), inverse)
+        assert_tight(delta, grid_delta(epsilon, exact, inverse), less)
+
+
+def concentrated_delta(rho: Any, epsilon: float) -> Any:
+    """The least of exp((α−1)(αρ−ε))/(α−1)·(1−1/α)^α, by golden section on ln(α−1)."""
+
+    def log_delta(x: Any) -> Any:
+        order = 1 + mpmath.exp(x)
+        tail = order * mpmath.log1p(-1 / order) - x
+        return (order - 1) * (order * rho - epsilon) + tail
+
+    low, high = mpmath.mpf(-20), mpmath.mpf(20)
+    golden = (mpmath.sqrt(5) - 1) / 2
+    for _ in range(200):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if log_delta(left) < log_delta(right) else (left, high)
+    return mpmath.exp(log_delta(low))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1, 1e-9), (4, 1e-3), (700, 1e-6)])
+def test_chains_on_a_coarse_grid_are_concentrated(epsilon: float, delta: float) -> None:
+    """Where the grid alone would cost more than δ, the bound is that of zCDP."""
+    square = calibrate.grid_chain(ApproxDP(epsilon, delta), 1.0)
+    with mpmath.workdps(40):
+        rho = mpmath.mpf(square.numerator) / square.denominator / 2
+        assert concentrated_delta(rho, epsilon) <= delta * (1 + mpmath.mpf(10) ** -15)
+        assert concentrated_delta(rho * (1 + 1e-6), epsilon) > delta
+
+
+def test_a_chain_of_one_sum_is_that_sum() -> None:
+    for guarantee in (ApproxDP(1, 1e-6), ApproxDP(0.01, 1e-9), ZCDP(0.3)):
+        variance = calibrate.grid_gaussian(guarantee, 2.0**20, 1600)
+        square = calibrate.grid_chain(guarantee, 1600 / variance)
+        assert float(square) == pytest.approx(2.0**40 / variance, rel=1e-9)
+
+
+def test_more_coordinates_never_buy_more() -> None:
+    for guarantee in (ApproxDP(1, 1e-6), ApproxDP(8, 1e-3)):
+        squares = [calibrate.grid_chain(guarantee, 10.0**power) for power in range(-20, 1)]
+        for before, after in itertools.pairwise(squares):
+            assert after <= before * (1 + Fraction(1, 10**12))
+
+
 GOOD = ApproxDP(1, 1e-6)
 NAN, INF = math.nan, math.inf
 
@@ -344,6 +424,11 @@ anything: Any = lambda value: value  # noqa: E731
         ),
         (lambda: calibrate.grid_gaussian(GOOD, 0.1, 10), ValueError, "refine the grid"),
         (lambda: calibrate.grid_gaussian(GDP(1), 100.0, 10), TypeError, "ask for ApproxDP"),
+        (lambda: calibrate.grid_chain(GDP(1), 1e-9), TypeError, "ask for ApproxDP"),
+        (lambda: calibrate.grid_chain(PureDP(1), 1e-9), ValueError, "never pure"),
+        (lambda: calibrate.grid_chain(ApproxDP(1, 0), 1e-9), ValueError, "with δ above 0"),
+        (lambda: calibrate.grid_chain(GOOD, 0), ValueError, "'inverse_variance' parameter of cali"),
+        (lambda: calibrate.grid_chain(GOOD, NAN), ValueError, "Got nan"),
     ],
 )
 def test_bad_arguments_get_the_sentence(call: Any, error: type[Exception], sentence: str) -> None:

@@ -142,11 +142,12 @@ class _Noise:
         square = statistic.sensitivity_squared(budget.neighbours)
         if not square:
             return cls(None, Fraction(0), Fraction(0))
-        if query.share < LEAST_SHARE:
-            raise BudgetExceededError("A sum cannot be released for next to nothing.")
-        moved = math.isqrt(math.floor(query.share * budget.square * VARIANCE))
+        enough = query.share >= LEAST_SHARE
+        moved = math.isqrt(math.floor(query.share * budget.square * VARIANCE)) if enough else 0
         # Rounding what is scaled moves each of the differences by less than one step.
         rounding = math.isqrt(statistic.size - 1) + 1
+        if moved <= rounding:
+            raise BudgetExceededError("A sum cannot be released for next to nothing.")
         scale = Fraction(down(float((moved - rounding) / root_ceiling(Fraction(square)))))
         return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE)
 

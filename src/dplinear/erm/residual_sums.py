@@ -120,11 +120,14 @@ class Within(_OfResiduals):
 
 @dataclass(frozen=True, eq=False)
 class Gradient(RowSum):
-    """Σ clip(W x)·clip(r): per row, a whitened vector shortened to `leverage`, times a residual.
+    """Σ W x·clip(r): a whitened vector times a residual that is clipped the more, the longer it is.
+
+    A residual is clipped at `residual`, and at `residual`·`leverage`/‖W x‖ where W x is longer than
+    `leverage`.
 
     Requires: `whitening`, a matrix with a column for each cell (0 for those that take no part);
-    `weights` and `residual` as for `Energy`; `leverage`, above 0: the norm that W x is shortened to
-    (the clips count as at least one unit, and at most what a row can reach).
+    `weights` and `residual` as for `Energy`; `leverage`, above 0 (the clips count as at least one
+    unit, and at most what a row can reach).
     Promises: W is rounded to `integers[:-1]`·2^−`scales[0]`, the weights to
     `integers[-1]`·2^−`scales[1]`; each row's gradient to integers of norm at most `bound` ≤ 2^26,
     which is leverage·residual in units, rounded down.
@@ -166,9 +169,9 @@ class Gradient(RowSum):
         leverage, residual = self._clips
         products = product(self.integers, rows)
         whitened = products[:-1]
-        factor = np.clip(products[-1], -residual, residual) * self._step
         lengths = np.sqrt(squared_lengths(whitened))
-        factor *= leverage / np.maximum(lengths, leverage)
+        limits = residual * (leverage / np.maximum(lengths, leverage))
+        factor = np.clip(products[-1], -limits, limits) * self._step
         terms = np.multiply(whitened, factor, out=whitened)
         bounded(np.rint(terms, out=terms), self.bound**2)
         return np.asarray(terms.sum(axis=1), np.int64)
