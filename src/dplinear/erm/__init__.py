@@ -1,10 +1,11 @@
 """Private learning on a stream of bounded rows.
 
 `row_sums` is the contract of an exact sum over rows, with the sums of simple moments;
-`mapped_sums` has those of rows under a public linear map, and `residual_sums` those that a descent
-asks for, step by step.
+`mapped_sums` has those of rows under a public linear map; `residual_sums` and `logistic_sums` those
+that a descent asks for, step by step.
 """
 
+from dplinear.erm.logistic_sums import Curvatures, LogisticGradient
 from dplinear.erm.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.erm.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.erm.row_sums import ClippedGram, Count, RowSum, SquaredNorms
@@ -13,8 +14,10 @@ __all__ = [
     "Bands",
     "ClippedGram",
     "Count",
+    "Curvatures",
     "Energy",
     "Gradient",
+    "LogisticGradient",
     "MappedGram",
     "MappedNorms",
     "MappedSum",
