@@ -1,4 +1,4 @@
-"""`python -m dplinear`: release the moments of the bundled table once, and ask them many things."""
+"""`python -m dplinear`: releases of the bundled table, and what they answer."""
 
 from collections.abc import Iterator
 from importlib.resources import as_file, files
@@ -32,6 +32,15 @@ QUESTIONS = (
     ("bmi", ["age", "children"]),
     ("smoker", ["age"]),
 )
+
+
+def one_model(console: Console) -> None:
+    """Print the one regression that all of a budget buys."""
+    with as_file(files("dplinear") / "data" / "visits.csv") as path:
+        model = dpl.release_model(path, SCHEMA, *QUESTIONS[0], epsilon=1.0, delta=DELTA)
+    console.rule("[b]One regression, for all of the same budget")
+    console.print(model.summary(), highlight=False)
+    console.print("It takes a release of its own, and answers this one question.\n")
 
 
 def release(console: Console) -> tuple[MomentsRelease, MomentsRelease]:
@@ -142,6 +151,7 @@ def main() -> None:
     console = Console()
     moments, exact = release(console)
     answers(console, moments, exact)
+    one_model(console)
     calibrations(console)
 
 
