@@ -33,7 +33,7 @@ from dplinear.mechanisms.contract import (
     Statistic,
 )
 from dplinear.noise import simulation
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.schema import Schema

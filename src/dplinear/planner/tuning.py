@@ -12,8 +12,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -32,10 +33,10 @@ from dplinear.privacy.guarantees import ApproxDP
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 4.0)
 SIZES: tuple[tuple[int, Kind], ...] = (
-    (1_000, Kind(5)),
+    (1_000, Kind(10)),
     (1_000, Kind(20, condition=100.0)),
     (3_000, Kind(10, tails="heavy")),
-    (3_000, Kind(10, explained=0.2)),
+    (10_000, Kind(10, explained=0.2)),
     (10_000, Kind(5, condition=1e4, tails="heavy")),
     (10_000, Kind(20, explained=0.9)),
     (10_000, Kind(40, condition=100.0)),
@@ -72,18 +73,16 @@ class Ratio:
 def alternatives(default: Settings | None = None) -> dict[str, Settings]:
     """Return the settings to compare with the defaults, by what differs."""
     default = default or Settings()
-    made = {}
+    changes: list[tuple[str, dict[str, Any]]] = []
     for name in _SHARES:
         share = getattr(default, name)
-        for factor, word in ((0.5, "halved"), (2, "doubled")):
-            made[f"{name} {word}"] = replace(default, **{name: share * type(share)(factor)})
+        changes += [(f"{name} halved", {name: share / 2}), (f"{name} doubled", {name: share * 2})]
     for name, values in _OTHERS.items():
-        for value in values:
-            made[f"{name} {value:g}"] = replace(default, **{name: value})
-    return made
+        changes += [(f"{name} {value:g}", {name: value}) for value in values]
+    return {words: replace(default, **change) for words, change in changes}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _prepared(columns: int, epsilon: float) -> tuple[PreparedDescent, ...]:
     """Return the descents to compare, the default one first."""
     guarantee, design = ApproxDP(epsilon, DELTA), plain_design(columns)
