@@ -38,6 +38,7 @@ class Expected:
     line explains: 0 is the best line, 1 the mean of the target. 90% of tables are between `low`
     and `high`. `r_squared` is the median share of variance explained on new rows, `worse` the share
     of tables whose line is worse than the mean, `seconds` the median time of a fit in memory.
+    `risks` has the excess on each table, in the same order for all methods.
     """
 
     method: str
@@ -47,6 +48,7 @@ class Expected:
     r_squared: float
     worse: float
     seconds: float = field(compare=False)
+    risks: tuple[float, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,7 @@ def _expected(method: str, results: Matrix, kind: Kind) -> Expected:
         r_squared=kind.explained * (1 - median),
         worse=float(np.mean(risks > 1)),
         seconds=float(np.median(seconds)),
+        risks=tuple(risks.tolist()),
     )
 
 

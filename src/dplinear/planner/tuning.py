@@ -140,8 +140,11 @@ def _place(job: Job) -> tuple[int, float, int]:
 
 
 def _done(work: Sequence[Job], processes: int) -> Iterator[tuple[Job, Matrix]]:
-    """Yield results as they come, the longest jobs begun first."""
+    """Yield results as they come, the longest jobs begun first; one process is this one."""
     longest = sorted(work, key=lambda job: -SIZES[job.size][0] * SIZES[job.size][1].columns)
+    if processes == 1:
+        yield from ((job, log_risks(job)) for job in longest)
+        return
     with ProcessPoolExecutor(processes) as pool:
         futures = {pool.submit(log_risks, job): job for job in longest}
         for future in as_completed(futures):
@@ -164,17 +167,19 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
     work = jobs(chosen.tables, chosen.seed)
     done = _done(work, chosen.processes)
     found = dict(track(done, "Simulating", total=len(work), console=console, transient=True))
-    console.print(shown(compare(found, chosen.tables), chosen.tables))
+    budgets = ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)
+    console.print(
+        f"Excess risk over the defaults': {len(SIZES)} populations, ε = {budgets}, "
+        f"δ = {DELTA:g}, {chosen.tables} tables each. Above 1, the default is better."
+    )
+    console.print(shown(compare(found, chosen.tables)))
 
 
-def shown(ratios: Mapping[str, Ratio], tables: int) -> Table:
+def shown(ratios: Mapping[str, Ratio]) -> Table:
     """Return the comparison as a table to print."""
-    title = f"Excess risk over the defaults': {len(SIZES)} populations, ε = "
-    title += ", ".join(f"{epsilon:g}" for epsilon in EPSILONS) + f", {tables} tables each"
-    table = Table("setting", "ratio", "95% interval", title=title)
+    table = Table("setting", "ratio", "95% interval")
     for name, found in ratios.items():
         table.add_row(name, f"{found.mean:.3f}", f"{found.low:.3f} to {found.high:.3f}")
-    table.caption = "Above 1: the default is better."
     return table
 
 
