@@ -27,7 +27,8 @@ def test_it_forecasts_what_the_gate_offers() -> None:
 def test_the_same_arguments_give_the_same_numbers() -> None:
     first, again, other = (forecast(300, 2, **BUDGET, tables=3, seed=seed) for seed in (5, 5, 6))
     assert first == again
-    assert first != other
+    for line, another in zip(first.lines, other.lines, strict=True):
+        assert not set(line.risks) & set(another.risks)
     alone = forecast(300, 2, **BUDGET, tables=3, seed=5, methods=["adassp"])
     assert alone["adassp"] == first["adassp"]
     assert alone.best == "adassp"

@@ -52,15 +52,16 @@ def test_intervals_cover_as_they_say() -> None:
 
 
 def test_alternatives_are_compared_with_the_defaults_on_the_same_table() -> None:
+    """The ratio differs between cells, but not within one: so intervals have no width."""
     names = list(alternatives())
-    found = {
-        job: np.array([float(job.table), *(job.table + place for place in range(len(names)))])
-        for job in reversed(jobs(3, 0))
-    }
+    found = {}
+    for job in sorted(jobs(3, 0), key=lambda job: job.table):
+        gains = [place + job.size + job.epsilon for place in range(len(names))]
+        found[job] = job.table + np.array([0.0, *gains])
     ratios = compare(found, 3)
     assert list(ratios) == names
     for place, name in enumerate(names):
-        assert ratios[name].mean == pytest.approx(math.exp(place))
+        assert ratios[name].mean == pytest.approx(math.exp(place + 3.5 + 5.1 / 3))
         assert ratios[name].low == pytest.approx(ratios[name].high)
 
 
