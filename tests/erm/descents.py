@@ -1,7 +1,7 @@
 """Designs, tables and transcripts for tests of whole descents."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -63,8 +63,8 @@ def normal_rows(seed: int, of: Design, count: int, noise: float = 0.5) -> Floats
 class Rows:
     """An integer table in memory."""
 
-    def __init__(self, rows: Floats) -> None:
-        self.rows = rows
+    def __init__(self, rows: Floats, block: int = BLOCK) -> None:
+        self.rows, self.block = rows, block
 
     def moments(self) -> Any:
         raise AssertionError("A descent asks for sums alone.")
@@ -73,8 +73,8 @@ class Rows:
         return [self.exact(statistic) for statistic in asked]
 
     def exact(self, statistic: RowSum) -> Any:
-        blocks = range(0, max(self.rows.shape[1], 1), BLOCK)
-        return sum(statistic.sum(self.rows[:, i : i + BLOCK]).astype(object) for i in blocks)
+        blocks = range(0, max(self.rows.shape[1], 1), self.block)
+        return sum(statistic.sum(self.rows[:, i : i + self.block]).astype(object) for i in blocks)
 
 
 @dataclass
@@ -151,18 +151,40 @@ class Replayed:
         return max(self.sums) <= 1 and self.spent <= 1
 
 
-def replayed(asked: Sequence[Query], of: Budget, one: Floats, other: Floats) -> Replayed:
-    """Ask the same of two tables, on exact integers at the scales in use."""
-    apart, spent = [], Fraction(0)
-    for query in asked:
-        sums = Rows(one).exact(query.statistic), Rows(other).exact(query.statistic)
-        moved = square(sums[0] - sums[1])
-        most = query.statistic.sensitivity_squared(of.neighbours)
-        apart.append(Fraction(moved, most) if most else Fraction(2 * bool(moved)))
-        scale = _Noise.of(query, of).scale
-        if scale is not None:
-            spent += square(_scaled(sums[0], scale) - _scaled(sums[1], scale)) / VARIANCE
-    return Replayed(apart, spent / of.square)
+@dataclass(frozen=True)
+class _Asked:
+    """The sums of one table, as they are and at the scales in use."""
+
+    exact: list[Any]
+    scaled: list[Any]
+
+
+def replayed(
+    asked: Sequence[Query], of: Budget, pairs: Sequence[tuple[Floats, Floats]]
+) -> Replayed:
+    """Ask the same of pairs of tables, on exact integers; the farthest that any two are apart."""
+    most = [query.statistic.sensitivity_squared(of.neighbours) for query in asked]
+    scales = [_Noise.of(query, of).scale for query in asked]
+    known: dict[int, _Asked] = {}
+
+    def sums(table: Floats) -> _Asked:
+        if id(table) not in known:
+            exact = Rows(table).sums([query.statistic for query in asked])
+            both = zip(exact, scales, strict=True)
+            scaled = [_scaled(total, scale) for total, scale in both if scale]
+            known[id(table)] = _Asked(exact, scaled)
+        return known[id(table)]
+
+    apart, spent = [Fraction(0)] * len(asked), Fraction(0)
+    for one, other in pairs:
+        first, second = sums(one), sums(other)
+        for place, limit in enumerate(most):
+            moved = square(first.exact[place] - second.exact[place])
+            of_limit = Fraction(moved, limit) if limit else Fraction(2 * bool(moved))
+            apart[place] = max(apart[place], of_limit)
+        moves = (square(a - b) for a, b in zip(first.scaled, second.scaled, strict=True))
+        spent = max(spent, sum(moves) / VARIANCE / of.square)
+    return Replayed(apart, spent)
 
 
 def loss(transcript: Transcript, one: Floats, other: Floats) -> float:
@@ -185,6 +207,3 @@ def loss(transcript: Transcript, one: Floats, other: Floats) -> float:
 
 def _cells(rows: Floats, query: Query, unit: float) -> Any:
     return np.asarray(Rows(rows).exact(query.statistic), float) * unit
-
-
-Patch = Callable[[pytest.MonkeyPatch], None]

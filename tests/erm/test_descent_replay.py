@@ -64,16 +64,13 @@ def neighbours(
         more = [(table, np.column_stack((table, row))) for row in rows.T]
         less = [(table, np.delete(table, i, axis=1)) for i in range(min(table.shape[1], count))]
         return more + less
-    pairs = list(itertools.product(rows.T[::3], rows.T[: 2 * count : 2]))
-    pairs += [(row, -row) for row in rows.T[:count]]
-    return [(np.column_stack((table, one)), np.column_stack((table, two))) for one, two in pairs]
+    tables = [np.column_stack((table, row)) for row in rows.T]
+    return list(itertools.product(tables[::3], tables[: 2 * count]))
 
 
 def worst(ready: PreparedDescent, transcript: Transcript, pairs: list[Neighbour]) -> Replayed:
     """The farthest that any two neighbours are, sum by sum and all together."""
-    found = [replayed(transcript.asked, ready.budget, one, other) for one, other in pairs]
-    apart = [max(sums) for sums in zip(*(each.sums for each in found), strict=True)]
-    return Replayed(apart, max(each.spent for each in found))
+    return replayed(transcript.asked, ready.budget, pairs)
 
 
 CASES = {
@@ -97,7 +94,7 @@ def test_no_row_moves_a_descent_by_more_than_is_paid_for(
     ready = prepared(of, guarantee, relation)
     table = normal_rows(1, of, count)
     transcript = recorded(ready, table, seed=2)
-    pairs = neighbours(generator(3), of, table, relation, 8)
+    pairs = neighbours(generator(3), of, table, relation, 6)
     found = worst(ready, transcript, pairs)
     assert max(found.sums) <= 1
     assert found.spent <= 1
@@ -136,7 +133,7 @@ def leaks(ready: PreparedDescent, told: Transcript, other: Floats) -> list[str]:
     one, two = told.solution, again.solution
     same = (one.coefficients == two.coefficients).all() and one.count == two.count
     same = same and dict(one.parameters) == dict(two.parameters)
-    if not (same and (one.noise == two.noise).all()):
+    if not (same and np.array_equal(np.asarray(one.noise), np.asarray(two.noise))):
         found.append("solution")
     return found
 
@@ -177,6 +174,7 @@ EPSILON = 1.0
 ASKED = ApproxDP(EPSILON, 0.1)  # a large δ, so that few descents measure it
 OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.cells)
 COMMON = normal_rows(11, LINE, 20)
+STEEP = 0.858  # a slope that is rare with the outlier, which pulls it down
 LONGER = np.column_stack((COMMON, OUTLIER))
 
 
@@ -188,7 +186,13 @@ def interval(hits: int, count: int) -> tuple[float, float]:
     return low, high
 
 
-def audited(one: Floats, other: Floats, count: int = 150) -> tuple[float, float]:
+def claimed_delta() -> float:
+    profile = prepared(LINE, ASKED).account.profile
+    assert profile is not None
+    return profile.delta(EPSILON)
+
+
+def audited(one: Floats, other: Floats, count: int = 120) -> tuple[float, float]:
     """Return an exact interval of δ(ε) for all answers of a descent, by likelihood ratios."""
     ready = prepared(LINE, ASKED)
     losses = np.array([loss(recorded(ready, one, seed), one, other) for seed in range(count)])
@@ -199,7 +203,7 @@ def audited(one: Floats, other: Floats, count: int = 150) -> tuple[float, float]
 
 def test_a_descent_hides_an_outlier_as_claimed() -> None:
     """The row is at nearly every clip, so that what is claimed is nearly what is true."""
-    claimed = prepared(LINE, ASKED).account.profile.delta(EPSILON)
+    claimed = claimed_delta()
     assert 0.0999 < claimed <= 0.1
     for one, other in ((LONGER, COMMON), (COMMON, LONGER)):
         low, high = audited(one, other)
@@ -210,7 +214,7 @@ def test_a_descent_hides_an_outlier_as_claimed() -> None:
 def told_apart(factor: int, count: int) -> float:
     """A lower bound of δ(ε) of the coefficients alone, by a threshold on the slope.
 
-    `factor` multiplies μ². Of 1,000 runs each way a false alarm is one in a million.
+    `factor` multiplies μ². The threshold is one that other seeds found to tell most.
     """
     ready = prepared(LINE, ASKED)
     ready = replace(ready, budget=replace(ready.budget, square=factor * ready.budget.square))
@@ -223,17 +227,15 @@ def told_apart(factor: int, count: int) -> float:
         )
         for start, table in ((0, COMMON), (10**6, LONGER))
     ]
-    # The row far below the line pulls the slope down; half of all slopes are on either side.
-    middle = float(np.median(np.concatenate(slopes)))
-    above = [int((side > middle).sum()) for side in slopes]
+    above = [int((side > STEEP).sum()) for side in slopes]
     return interval(above[0], count)[0] - math.exp(EPSILON) * interval(above[1], count)[1]
 
 
 @pytest.mark.long
 def test_coefficients_alone_tell_less_than_is_claimed() -> None:
     """And more, if the noise is halved."""
-    claimed = prepared(LINE, ASKED).account.profile.delta(EPSILON)
-    assert told_apart(1, 1000) <= claimed < told_apart(4, 1000)
+    claimed = claimed_delta()
+    assert told_apart(1, 600) <= claimed < told_apart(4, 600)
 
 
 # Planted bugs
@@ -354,7 +356,7 @@ def test_private_facts_that_steer_a_descent_are_caught(
 
 
 def test_half_the_noise_is_caught_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    claimed = prepared(LINE, ASKED).account.profile.delta(EPSILON)
+    claimed = claimed_delta()
     true = Budget.of(ASKED, 1000, ADD_REMOVE, "a test").square
     monkeypatch.setattr(
         Budget, "of", classmethod(lambda cls, *_: cls(4 * true, Fraction(1), ADD_REMOVE))
