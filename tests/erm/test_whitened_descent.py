@@ -84,7 +84,7 @@ def table(of: Design, seed: int, count: int, change: Any = plain) -> Floats:
     return integer_rows(of, change(cells, random), target)
 
 
-@pytest.mark.parametrize("change", [plain, turned, shifted])
+@pytest.mark.parametrize("change", [plain, scaled, turned, shifted, collinear])
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 def test_without_noise_the_line_is_that_of_least_squares(change: Any, relation: Neighbours) -> None:
     """Clips are then at four scales or more, where they cost normal errors a thousandth.
