@@ -186,6 +186,9 @@ def test_tails_are_between_the_two_laws_and_grow_with_what_is_far() -> None:
     assert heaviness(light, 0.0) == pytest.approx(0, abs=0.05)
     assert heaviness(heavy, 0.0) == pytest.approx(1, abs=0.05)
     assert heaviness((light + heavy) / 2, 0.0) == pytest.approx(0.5, abs=0.05)
+    # A count as doubtful as the guess has half the say.
+    equal = clips._DOUBT * (heavy - light)
+    assert heaviness(heavy, equal) == pytest.approx((1 + clips.before()) / 2, abs=0.02)
     # Where the count is nothing but noise, nothing is learned from it.
     assert heaviness(0.5, 1e6) == pytest.approx(clips.before(), abs=1e-6)
     assert 0 <= clips.before() <= 1
