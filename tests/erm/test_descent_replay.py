@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.erm import Count, Gradient, MappedGram, RowSum, residual_sums, whitened_descent
+from dplinear.erm import (
+    Count,
+    Gradient,
+    MappedGram,
+    RowSum,
+    residual_sums,
+    survey,
+    whitened_descent,
+)
 from dplinear.erm.chain import LEAST_SHARE, Budget, Chain, _Noise
 from dplinear.erm.row_sums import Integers
-from dplinear.erm.whitened_descent import PreparedDescent, Shares, _Run
+from dplinear.erm.whitened_descent import PreparedDescent
 from dplinear.erm.whitening import whitening
 from dplinear.mechanisms.solver import Design
 from dplinear.noise import simulation
@@ -150,6 +158,7 @@ GRID = list(
 )
 
 
+@pytest.mark.heavy
 def test_no_descent_spends_more_than_its_budget() -> None:
     """From no rows to many and from next to no budget to an endless one; all of it is spent."""
     steps = set()
@@ -201,6 +210,7 @@ def audited(one: Floats, other: Floats, count: int = 120) -> tuple[float, float]
     return interval(int((coins < gains).sum()), count)
 
 
+@pytest.mark.long
 def test_a_descent_hides_an_outlier_as_claimed() -> None:
     """The row is at nearly every clip, so that what is claimed is nearly what is true."""
     claimed = claimed_delta()
@@ -255,21 +265,22 @@ def exact_count(_: RowSum, __: Neighbours) -> int:
     return 0
 
 
-def true_whitening(self: _Run, frame: Any, census: Any, square: float) -> Any:
+def true_whitening(frame: Any, chain: Any, _: Any, census: Any, square: float) -> Any:
     """Coordinates from the Gram matrix itself."""
-    gram = MappedGram(self.shape, frame.matrix, math.sqrt(self.size * square))
-    (exact,) = self.chain._rows.sums([gram])
-    cells = np.asarray(exact, float).reshape(self.size, self.size) * float(gram.unit)
-    return whitening(cells, 1e-9, census.rows * self.size * square, 1e-9), Shares.GRAM
+    size = frame.design.dimension
+    gram = MappedGram(frame.design.shape, frame.matrix, math.sqrt(size * square))
+    (exact,) = chain._rows.sums([gram])
+    cells = np.asarray(exact, float).reshape(size, size) * float(gram.unit)
+    return whitening(cells, 1e-9, census.rows * size * square, 1e-9)
 
 
-def true_census(self: _Run) -> Any:
-    census, frame = HONEST_START(self)
-    return replace(census, released=float(self.chain._rows.rows.shape[1])), frame  # type: ignore[attr-defined]
+def true_census(design: Any, chain: Any, settings: Any, *, target: bool) -> Any:
+    census, frame = HONEST_START(design, chain, settings, target=target)
+    return replace(census, released=float(chain._rows.rows.shape[1])), frame
 
 
-HONEST_START = _Run._centred
-HONEST_SHARES = whitened_descent._shares
+HONEST_START = survey._centred
+HONEST_SHARES = whitened_descent.steps_shares
 
 
 def twice(steps: int, total: Fraction) -> list[Fraction]:
@@ -330,7 +341,7 @@ def test_a_count_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_share_that_is_counted_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whitened_descent, "_shares", twice)
+    monkeypatch.setattr(whitened_descent, "steps_shares", twice)
     with pytest.raises(BudgetExceededError):
         found_on(ADD_REMOVE)
 
@@ -342,12 +353,12 @@ def test_a_chain_that_books_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("name", "bug"), [("_whitening", true_whitening), ("_centred", true_census)]
+    ("name", "bug"), [("_whitened", true_whitening), ("_centred", true_census)]
 )
 def test_private_facts_that_steer_a_descent_are_caught(
     name: str, bug: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_Run, name, bug)
+    monkeypatch.setattr(survey, name, bug)
     of, count, guarantee = CASES["with a Gram matrix"]
     ready = prepared(of, guarantee)
     told = recorded(ready, normal_rows(7, of, count), seed=8)
@@ -355,6 +366,7 @@ def test_private_facts_that_steer_a_descent_are_caught(
     assert "queries" in leaks(ready, told, longer)
 
 
+@pytest.mark.long
 def test_half_the_noise_is_caught_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     claimed = claimed_delta()
     true = Budget.of(ASKED, 1000, ADD_REMOVE, "a test").square
