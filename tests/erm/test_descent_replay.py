@@ -183,7 +183,7 @@ EPSILON = 1.0
 ASKED = ApproxDP(EPSILON, 0.1)  # a large δ, so that few descents measure it
 OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.cells)
 COMMON = normal_rows(11, LINE, 20)
-STEEP = 0.858  # a slope that is rare with the outlier, which pulls it down
+STEEP = 0.875  # a slope that is rare with the outlier, which pulls it down
 LONGER = np.column_stack((COMMON, OUTLIER))
 
 
@@ -245,7 +245,7 @@ def told_apart(factor: int, count: int) -> float:
 def test_coefficients_alone_tell_less_than_is_claimed() -> None:
     """And more, if the noise is halved."""
     claimed = claimed_delta()
-    assert told_apart(1, 600) <= claimed < told_apart(4, 600)
+    assert told_apart(1, 500) <= claimed < told_apart(4, 1000)
 
 
 # Planted bugs
