@@ -22,6 +22,7 @@ from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Ledger, Request
 from dplinear.ledger.tally import count
 from dplinear.mechanisms import MECHANISMS
+from dplinear.mechanisms.checks import read_guarantee
 from dplinear.mechanisms.contract import (
     Account,
     Measurement,
@@ -32,7 +33,7 @@ from dplinear.mechanisms.contract import (
     Statistic,
 )
 from dplinear.noise import simulation
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.schema import Schema
@@ -112,23 +113,6 @@ def release_sketch(  # noqa: PLR0913 - as above
     law = measured.law
     assert isinstance(law, SketchLaw)  # noqa: S101 - the sketch's own law
     return SketchRelease(schema, measured.values, law, certificate, table_rows)
-
-
-def read_guarantee(
-    where: str, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
-) -> Guarantee:
-    """Return the guarantee that was asked for, in whichever way."""
-    if guarantee is not None:
-        if epsilon is not None or delta is not None:
-            rule = "left out where epsilon or delta is given"
-            raise rejection("guarantee", where, rule, guarantee)
-        if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
-            raise mistyped("guarantee", where, "a guarantee such as ZCDP(rho)", guarantee)
-        return guarantee
-    if epsilon is None:
-        hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
-        raise mistyped("epsilon", where, "given: there is no default privacy", epsilon, hint)
-    return PureDP(epsilon) if delta is None or delta == 0 else ApproxDP(epsilon, delta)
 
 
 def own_options(method: type[Method], options: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from dplinear.curator.gate import (
     Passing,
     curve_of,
     own_options,
-    read_guarantee,
     reading_options,
 )
 from dplinear.curator.gram import SecondMoments
@@ -37,6 +36,7 @@ from dplinear.erm.row_sums import Count
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.ledger import Ledger
 from dplinear.mechanisms.adassp import AdaSSP
+from dplinear.mechanisms.checks import read_guarantee
 from dplinear.mechanisms.solver import Design, Solution, Solver
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours

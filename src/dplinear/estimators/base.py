@@ -13,9 +13,10 @@ from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.moments import MomentsRelease
 from dplinear.arguments import mistyped
-from dplinear.curator.gate import read_guarantee, release_moments
+from dplinear.curator.gate import release_moments
 from dplinear.estimators.tables import Array, column_names, features_of, numbers
 from dplinear.ledger import Ledger
+from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric

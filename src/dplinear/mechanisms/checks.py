@@ -5,7 +5,7 @@ from typing import Any
 
 from dplinear import arguments
 from dplinear.mechanisms.contract import Account, Shape, Statistic
-from dplinear.privacy.guarantees import ApproxDP, Guarantee, PureDP
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.roots import smallest_private
@@ -13,6 +13,25 @@ from dplinear.privacy.roots import smallest_private
 CALIBRATIONS = ("exact", "paper")
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _RULE = "an ApproxDP guarantee with ε and δ above 0"
+
+
+def read_guarantee(
+    where: str, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
+) -> Guarantee:
+    """Return the guarantee that was asked for, in whichever way."""
+    if guarantee is not None:
+        if epsilon is not None or delta is not None:
+            rule = "left out where epsilon or delta is given"
+            raise arguments.rejection("guarantee", where, rule, guarantee)
+        if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
+            raise arguments.mistyped("guarantee", where, "a guarantee such as ZCDP(rho)", guarantee)
+        return guarantee
+    if epsilon is None:
+        hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
+        raise arguments.mistyped(
+            "epsilon", where, "given: there is no default privacy", epsilon, hint
+        )
+    return PureDP(epsilon) if delta is None or delta == 0 else ApproxDP(epsilon, delta)
 
 
 def relation(value: Any, where: str) -> Neighbours:  # noqa: ANN401 - the caller's argument

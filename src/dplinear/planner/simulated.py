@@ -1,0 +1,126 @@
+"""A simulated table in memory, as solvers see one: integer rows, and exact sums over them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.analyst.laws import Matrix
+from dplinear.arguments import integer, mistyped, rejection
+from dplinear.erm.integers import EXACT, scratch
+from dplinear.erm.row_sums import BLOCK_ROWS, WORD, RowSum
+from dplinear.mechanisms.contract import Shape
+from dplinear.mechanisms.solver import Design, Integers
+from dplinear.schema.cells import Floats
+
+_FINEST = 26  # the exponent of the finest grid
+_LARGEST_CELL = isqrt(2**EXACT // BLOCK_ROWS)  # blocks of products of such cells are exact
+_HALF = 32  # bits of the lower of two words
+
+Kept = npt.NDArray[np.float32]
+
+
+def plain_design(columns: int) -> Design:
+    """Return the design of a regression on so many numeric columns, with an intercept.
+
+    Promises: the facts and the grid of a schema of these columns and a target: the constant first,
+    the columns, the target last.
+    """
+    columns = integer(columns, "columns", "plain_design", low=1)
+    dimension = columns + 2
+    exponent, cells = next(
+        (exponent, cells)
+        for exponent in range(_FINEST, 0, -1)
+        if (cells := isqrt(4**exponent // dimension)) <= _LARGEST_CELL
+    )
+    return Design(
+        shape=Shape(dimension, cells, exponent),
+        features=tuple(range(columns + 1)),
+        target=columns + 1,
+        feature_square=(columns + 1) * cells**2,
+        target_square=cells**2,
+        intercept=True,
+        indicators=(False,) * (columns + 1),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedMoments:
+    """The exact second moments of simulated rows."""
+
+    integers: Integers = field(repr=False)
+
+
+class SimulatedRows:
+    """Rows of a simulated table, rounded to the grid of a shape.
+
+    Requires: blocks of finite cells in [−1, 1], shape (rows, dimension).
+    Promises: integers of norm at most 2^exponent, verified on them; the sums of the same cells on
+    the same grid are those of an exact pass, to the bit. Four bytes to a cell.
+    """
+
+    def __init__(self, shape: Shape, blocks: Iterator[Matrix]) -> None:
+        self.shape = shape
+        self.count = 0
+        self._kept: list[Kept] = []
+        for block in blocks:
+            self._keep(block)
+
+    def _keep(self, block: Matrix) -> None:
+        rule = f"rows of {self.shape.dimension} cells in [−1, 1]"
+        wide = block.ndim == 2 and block.shape[1] == self.shape.dimension
+        if not wide or not bool((np.abs(block) <= 1).all()):
+            raise rejection("blocks", "SimulatedRows", rule, f"shape {block.shape}")
+        for start in range(0, len(block), BLOCK_ROWS):
+            rows = np.rint(block[start : start + BLOCK_ROWS].T * float(self.shape.cells), order="C")
+            squares = np.einsum("ij,ij->j", rows, rows)
+            if squares.max() > self.shape.sensitivity:
+                rule = f"rows of norm at most {float(self.shape.bound):g}"
+                raise rejection("blocks", "SimulatedRows", rule, "longer ones")
+            self._kept.append(rows.astype(np.float32))  # exact: a cell is below 2^21
+            self.count += rows.shape[1]
+
+    def _blocks(self) -> Iterator[Floats]:
+        """Yield the rows block by block, shape (dimension, rows), in memory used over and over."""
+        for kept in self._kept:
+            rows = scratch("rows", kept.shape)
+            np.copyto(rows, kept)
+            yield rows
+
+    def moments(self) -> SimulatedMoments:
+        """Return the exact second moments."""
+        total = _Total(self.shape.dimension**2)
+        for rows in self._blocks():
+            total.add((rows @ rows.T).astype(np.int64).ravel())
+        return SimulatedMoments(total.integers().reshape(2 * (self.shape.dimension,)))
+
+    def sums(self, statistics: Sequence[Any]) -> list[Integers]:
+        """Return several exact sums over rows, in one pass."""
+        for statistic in statistics:
+            if not isinstance(statistic, RowSum):
+                raise mistyped("statistics", "SimulatedRows.sums", "a list of row sums", statistic)
+        totals = [_Total(statistic.size) for statistic in statistics]
+        for rows in self._blocks():
+            for statistic, total in zip(statistics, totals, strict=True):
+                step = max(1, min(BLOCK_ROWS, (1 << WORD) // statistic.bound))
+                for start in range(0, rows.shape[1], step):
+                    total.add(statistic.sum(rows[:, start : start + step]))
+        return [total.integers() for total in totals]
+
+
+class _Total:
+    """A sum of fewer than 2^31 arrays of int64, as two words: neither can overflow."""
+
+    def __init__(self, size: int) -> None:
+        self._high, self._low = np.zeros((2, size), np.int64)
+
+    def add(self, block: npt.NDArray[np.int64]) -> None:
+        self._high += block >> _HALF
+        self._low += block & ((1 << _HALF) - 1)
+
+    def integers(self) -> Integers:
+        """Return the sums as Python's integers."""
+        return np.asarray(self._high.astype(object) * (1 << _HALF) + self._low)
