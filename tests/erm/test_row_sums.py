@@ -213,6 +213,7 @@ def test_squared_lengths_are_those_of_each_column_alone(generator: Seeded) -> No
             assert integers.squared_lengths(values[:, i : i + 1])[0] == whole[i]
 
 
+@pytest.mark.heavy
 def test_lengths_are_verified_even_if_they_were_reckoned_wrongly(generator: Seeded) -> None:
     rows = np.rint(generator(11).uniform(-1e6, 1e6, (6, 100)))
     squares = np.array([float(square(row)) for row in rows.T])

@@ -37,6 +37,7 @@ _HINTS = {
 
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
+_MISJUDGED = 0.1  # of a step: how far off it may be because curvatures are expected, not known
 _UNKNOWN = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
     "towards a flat line. More rows, fewer features or a larger ε give both."
@@ -205,7 +206,7 @@ class _Walk:
             gain = curve * unknown / (curve**2 * unknown + gradient.sigma**2)
             gain = np.minimum(gain, 1 / (response * self.white.most))
             moved = place + gain * gradient.values
-            unknown = unknown * (1 - gain * curve)
+            unknown = unknown * (1 - gain * curve) + (_MISJUDGED * (moved - place)) ** 2
             reached = reached + gain * curve * (1 - reached)
             noise = noise * (1 - gain * curve) ** 2 + (gain * gradient.sigma) ** 2
             fall = float(expected @ (moved**2 - place**2)) / n / scale**2
