@@ -62,7 +62,7 @@ def test_the_demo_releases_once_and_answers_many_questions() -> None:
     assert not done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/releases.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/releases.md", "docs/planning.md"])
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

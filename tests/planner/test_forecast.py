@@ -45,7 +45,14 @@ def test_it_agrees_with_releases_through_the_gate(method: str) -> None:
     """Two samples of 40 tables; the rank test raises a false alarm at a rate of 1e-6."""
     rows, tables, kind = 1_000, 40, Kind(3, explained=0.6, condition=20.0)
     expected = forecast(
-        rows, 3, **BUDGET, explained=0.6, condition=20.0, tables=tables, methods=[method]
+        rows,
+        3,
+        **BUDGET,
+        explained=0.6,
+        condition=20.0,
+        width=3.0,
+        tables=tables,
+        methods=[method],
     )[method]
     found = []
     for table in range(tables):
@@ -54,8 +61,8 @@ def test_it_agrees_with_releases_through_the_gate(method: str) -> None:
         features = generator.standard_normal((rows, 3)) @ population.root.T
         target = features @ population.best + np.sqrt(4 / 6) * generator.standard_normal(rows)
         covariance = population.root @ population.root.T
-        bounds = {f"x{place}": 4 * covariance[place, place] ** 0.5 for place in range(3)}
-        bounds["y"] = 4 * np.sqrt(1 / 0.6)
+        bounds = {f"x{place}": 3 * covariance[place, place] ** 0.5 for place in range(3)}
+        bounds["y"] = 3 * np.sqrt(1 / 0.6)
         schema = Schema({name: (-bound, bound) for name, bound in bounds.items()})
         with simulation.door(table):
             release = release_model(
@@ -125,6 +132,7 @@ def test_it_says_when_a_budget_buys_nothing() -> None:
         ({"explained": 0}, ValueError, r"'explained' .* in \(0, 1\)"),
         ({"explained": 1}, ValueError, "'explained'"),
         ({"condition": 0.5}, ValueError, "'condition'"),
+        ({"width": 0.9}, ValueError, "'width'"),
         ({"tails": "long"}, ValueError, "one of 'normal', 'heavy'"),
         ({"methods": "adassp"}, TypeError, "a list of at least one method"),
         ({"methods": []}, TypeError, "a list of at least one method"),

@@ -15,7 +15,7 @@ from dplinear.mechanisms import checks
 from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.solver import Design, Rows, Solver
 from dplinear.noise import simulation
-from dplinear.planner.populations import Kind, Population, seed_of
+from dplinear.planner.populations import WIDTH, Kind, Population, seed_of
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -116,6 +116,7 @@ def forecast(  # noqa: PLR0913 - what is assumed of a table, each with its own n
     explained: float = 0.5,
     condition: float = 1.0,
     tails: str = "normal",
+    width: float = WIDTH,
     methods: Sequence[str] | None = None,
     tables: int = 20,
     seed: int = 0,
@@ -125,12 +126,13 @@ def forecast(  # noqa: PLR0913 - what is assumed of a table, each with its own n
     Requires: a public guess of the number of `rows` (at most 2,000,000, and 100,000,000 cells) and
     of numeric feature `columns`; the budget and `neighbours` as for `release_model`; what is
     assumed of the table: the share of variance that the best line explains, the condition number of
-    the features' covariance, "normal" or "heavy" `tails`. `methods` are names as for
+    the features' covariance, "normal" or "heavy" `tails`, and how many of its standard deviations a
+    column's bounds are from its mean (`width`, at least 1). `methods` are names as for
     `release_model` (None: all).
     Promises: nothing private is read and nothing is spent. All methods fit the same tables, each
     from a population of its own; the same arguments give the same numbers, but for the seconds.
     """
-    kind = Kind.checked(columns, explained, condition, tails)
+    kind = Kind(columns, explained, condition, tails, width).checked(_WHERE)
     rows = _size(rows, kind)
     relation = checks.relation(neighbours, _WHERE)
     asked = checks.read_guarantee(_WHERE, epsilon, delta, guarantee)
@@ -159,7 +161,7 @@ def _size(rows: int, kind: Kind) -> int:
     most = min(MOST_ROWS, MOST_CELLS // (kind.columns + 2))
     if rows > most:
         rule = f"at most {most:,} for {kind.columns} columns, which are simulated in memory"
-        hint = f"ask for {most:,}: with more rows the error is smaller still."
+        hint = f"ask for {most:,}: with more rows the error is no larger."
         raise rejection("rows", _WHERE, rule, rows, hint)
     return rows
 

@@ -43,16 +43,15 @@ class Kind:
     tails: str = "normal"
     width: float = WIDTH
 
-    @classmethod
-    def checked(cls, columns: int, explained: float, condition: float, tails: str) -> "Kind":
-        """Return the kind that a caller of `forecast` means."""
-        where = "forecast"
-        share = real(explained, "explained", where, low=0, high=1, open_low=True, open_high=True)
-        return cls(
-            integer(columns, "columns", where, low=1),
-            share,
-            real(condition, "condition", where, low=1),
-            choice(tails, "tails", where, TAILS),
+    def checked(self, where: str) -> "Kind":
+        """Return the kind with its fields as plain numbers; raise where one means nothing."""
+        share = self.explained
+        return Kind(
+            integer(self.columns, "columns", where, low=1),
+            real(share, "explained", where, low=0, high=1, open_low=True, open_high=True),
+            real(self.condition, "condition", where, low=1),
+            choice(self.tails, "tails", where, TAILS),
+            real(self.width, "width", where, low=1),
         )
 
 
