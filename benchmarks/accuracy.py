@@ -40,6 +40,7 @@ from dplinear.privacy import ApproxDP
 
 DELTA = 1e-6
 HELD_OUT = 0.2
+PATIENCE = 60.0  # seconds between two lines of progress where there is no terminal
 REAL_EPSILONS = (0.1, 1.0, 4.0)
 RISKS_HEADER = (
     "law",
@@ -172,8 +173,13 @@ def run_all(jobs: Sequence[Job], processes: int, console: Console) -> Iterator[R
         ProcessPoolExecutor(processes, initializer=_one_thread) as pool,
     ):
         bar = progress.add_task("fitting", total=len(jobs))
-        for done in as_completed([pool.submit(run, job) for job in ordered]):
+        said = time.perf_counter()
+        futures = as_completed([pool.submit(run, job) for job in ordered])
+        for count, done in enumerate(futures, start=1):
             progress.advance(bar)
+            if not console.is_terminal and time.perf_counter() - said > PATIENCE:
+                console.print(f"{count} of {len(jobs)} tables, the largest first")
+                said = time.perf_counter()
             yield from done.result()
 
 
