@@ -19,7 +19,7 @@ from dplinear.erm.chain import Answer, Budget, Chain, Query
 from dplinear.erm.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_score
 from dplinear.erm.logistic_sums import Curvatures, LogisticGradient
 from dplinear.erm.settings import Settings
-from dplinear.erm.survey import Survey, survey
+from dplinear.erm.survey import SUM_CLIP, Survey, survey
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
@@ -35,7 +35,11 @@ _LEVERAGE = 0.85  # where rows are shortened, in root mean squares of their whit
 _RESPONSE = 0.87  # what that leaves of curvature
 _DOUBT = 0.2  # of a step's square: curvature changes on the way
 _SURE = 0.97  # of a place, that is kept: with less there are no standard errors
-_FEW = 300.0  # rows of a label or of a level, below which standard errors would be too small
+# Where standard errors are too small, by simulation: labels rarer than this, if their number times
+# μ is below `_FEW` for each coefficient.
+_UNUSUAL = 0.2
+_FEW = 60.0
+_WIDE = 0.1  # variance of a cell; with bounds four standard deviations from the middle it is 1/16
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
     "towards 0. More rows, fewer features or a larger ε give both."
@@ -116,7 +120,7 @@ class PreparedLogistic(PreparedSolver):
         kept = _kept(path, walk.prior, known, self.budget.mu)
         path = replace(path, place=path.place * kept)
         weights = walk.weights(path.place)
-        unknown = _SHRUNK if kept < _SURE else _rare(known, rate)
+        unknown = _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu)
         own = known.white.matrix
         spread = walk.sampling(path) + path.cautious
         return Solution(
@@ -307,6 +311,33 @@ def _kept(path: _Path, prior: Matrix, known: Survey, mu: float) -> float:
     return enough * signal * whole / (signal * whole + spent + 1e-300)
 
 
-def _rare(known: Survey, rate: float) -> str | None:
-    """Return why there are no standard errors, where few rows say anything of a coefficient."""
-    return _RARE if known.census.released * min(rate, 1 - rate) < _FEW else None
+def _rare(known: Survey, rate: float, mu: float) -> str | None:
+    """Return why there are no standard errors, where few rows say anything of a coefficient.
+
+    Labels: where one is unusual, and its rows times μ are few for each coefficient. Levels: where
+    rows that hold one are shortened more than others, by that cell alone.
+    """
+    fewer = min(rate, 1 - rate)
+    few = known.census.released * fewer * mu < _FEW * known.frame.design.dimension
+    if fewer < _UNUSUAL and few:
+        return _RARE
+    shares = _shares_of_levels(known)
+    short = 1 - shares > _LEVERAGE**2 * known.white.dimension * shares
+    return _RARE if short.any() else None
+
+
+def _shares_of_levels(known: Survey) -> Matrix:
+    """Return the share of rows that hold each level, or the rarer value of a two-valued column.
+
+    A column may have two values if it is spread widely around a mean far from the middle, as far
+    as means that rows were shortened for can tell. Levels that no row seems to hold have no part.
+    """
+    design, matrix = known.frame.design, known.white.matrix
+    first = int(design.intercept)
+    sizes = (matrix**2).sum(axis=0)  # the Gram matrix is Σ expected/size²·wwᵀ over the columns w
+    squares = (matrix**2 @ (known.white.expected / sizes**2))[first:] / known.census.rows
+    middle = np.abs(known.frame.middle)
+    indicators = np.array(design.indicators[first:], bool)
+    shares = np.where(indicators, squares + middle**2, (1 - middle / SUM_CLIP) / 2)
+    kept = matrix[first:].any(axis=1) & (indicators | (squares > _WIDE))
+    return np.asarray(np.clip(shares[kept], 0.0, 1.0))
