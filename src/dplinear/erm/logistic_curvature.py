@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import chi2
 
 from dplinear.analyst.laws import Matrix
 
@@ -17,6 +18,8 @@ MOST_VARIANCE = 30.0  # of log-odds
 _POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _SCORES = np.linspace(0.5, 1.0, 26)
+_LEVERAGES = (0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)  # in root mean squares of a whitened length
+_LENGTHS = (np.arange(200) + 0.5) / 200  # quantiles
 _LEAST_LEVEL = 0.01
 _LEAST = 0.3  # of the mean curvature, that any direction is taken to have
 _SECANTS = (0.2, 5.0)  # what a change of the gradient may be, of the expected one
@@ -42,14 +45,34 @@ def curve(mean: float, variance: float, score: float) -> Curve:
     return Curve(*(float(_WEIGHTS @ power) for power in powers))
 
 
-def best_score(mean: float, variance: float, price: float) -> float:
-    """Return the clip of scores with the least error; noise of clip s has variance `price`·s²."""
-    curves = [curve(mean, variance, float(score)) for score in _SCORES]
-    errors = [
-        (found.square + price * score**2) / found.level**2
-        for score, found in zip(_SCORES, curves, strict=True)
-    ]
-    return float(_SCORES[int(np.argmin(errors))])
+@dataclass(frozen=True)
+class Clips:
+    """Where scores and lengths are clipped, and what the second leaves of curvature."""
+
+    score: float
+    leverage: float
+    response: float
+
+
+def best_clips(mean: float, variance: float, price: float, dimension: int) -> Clips:
+    """Return the clips with the least error, for normal log-odds and normal rows.
+
+    `price` is the variance of the noise of gradients clipped at 1, over that of their lengths. The
+    Gram matrix counts a row's square up to the mean, so a response is in units of what that is.
+    """
+    squares = chi2.ppf(_LENGTHS, dimension) / dimension
+    curves = [(float(score), curve(mean, variance, float(score))) for score in _SCORES]
+    best, least = Clips(1.0, 1.0, 1.0), math.inf
+    for leverage in _LEVERAGES:
+        shortened = np.minimum(np.sqrt(squares), leverage)
+        left, energy = float((np.sqrt(squares) * shortened).mean()), float((shortened**2).mean())
+        for score, found in curves:
+            noise = price * (leverage * score) ** 2
+            error = (found.square * energy + noise) / (found.level * left) ** 2
+            if error < least:
+                response = left / float(np.minimum(squares, 1.0).mean())
+                best, least = Clips(score, leverage, response), error
+    return best
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix
 from dplinear.erm.chain import Answer, Budget, Chain, Query
-from dplinear.erm.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_score
+from dplinear.erm.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
 from dplinear.erm.logistic_sums import Curvatures, LogisticGradient
 from dplinear.erm.settings import Settings
 from dplinear.erm.survey import SUM_CLIP, Survey, survey
@@ -31,14 +31,14 @@ _HINTS = {
     GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
     MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
 }
-_LEVERAGE = 0.85  # where rows are shortened, in root mean squares of their whitened length
-_RESPONSE = 0.87  # what that leaves of curvature
+_SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
 _DOUBT = 0.2  # of a step's square: curvature changes on the way
 _SURE = 0.97  # of a place, that is kept: with less there are no standard errors
 # Where standard errors are too small, by simulation: labels rarer than this, if their number times
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
 _FEW = 60.0
+_LONG = 0.7  # of the mean square of a whitened length, that a level's cell alone may come to
 _WIDE = 0.1  # variance of a cell; with bounds four standard deviations from the middle it is 1/16
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -132,7 +132,8 @@ class PreparedLogistic(PreparedSolver):
                 "gram_seen": known.white.seen,
                 "spent": float(1 - chain.left),
                 "label_rate": rate,
-                "score_clip": walk.model.score,
+                "score_clip": walk.clips.score,
+                "leverage_clip": walk.clips.leverage,
                 "kept": kept,
             },
             noise=known.frame.spread(own @ path.noise @ own.T),
@@ -196,12 +197,14 @@ class _Walk:
         self.share = (chain.left - settings.bands) / self.steps
         self.white, self.frame, self.rows = known.white, known.frame, known.census.rows
         self.map = self.white.matrix.T @ self.frame.matrix
-        self.length = _LEVERAGE * math.sqrt(self.white.dimension / self.rows)
-        start = math.log(rate / (1 - rate))
-        noise = self.length**2 / (float(self.share) * self.steps * chain.budget.mu**2)
-        score = best_score(start, settings.prior, noise / _RESPONSE**2)
-        self.model = Hessian(self.white.expected, self._middle(), start, self.rows, score)
-        size = len(self.white.expected)
+        start, size = math.log(rate / (1 - rate)), len(self.white.expected)
+        spent = float(self.share) * self.steps * chain.budget.mu**2
+        price = self.white.dimension / (self.rows * spent)
+        self.clips = best_clips(start, settings.prior, price, size)
+        self.length = self.clips.leverage * math.sqrt(self.white.dimension / self.rows)
+        self.model = Hessian(
+            self.white.expected, self._middle(), start, self.rows, self.clips.score
+        )
         self.prior = settings.prior * self.rows / self.white.dimension * np.eye(size)
         self.ratio, self.doubt = 1.0, 0.15**2  # of curvature, measured over expected
         self.secants = Secants(np.zeros((size, size)))
@@ -262,7 +265,7 @@ class _Walk:
         )
         self._measured(total, model.curve(path.place).level)
         further = 0.5 * float(self.white.expected @ np.diag(path.unknown)) / self.rows
-        curvature, level = model.at(path.place, further, self.ratio * _RESPONSE)
+        curvature, level = model.at(path.place, further, self.ratio * _SLACK * self.clips.response)
         self.secants = self.secants.seen(gradient.values, gradient.sigma)
         return gradient, model.bounded(curvature + self.secants.matrix, level)
 
@@ -282,7 +285,7 @@ class _Walk:
     def sampling(self, path: _Path) -> Matrix:
         """Return the covariance of the place that is due to the rows being a sample."""
         matrix, level = self.model.at(path.place, 0.0, self.ratio)
-        matrix = self.model.bounded(matrix + self.secants.matrix / _RESPONSE, level)
+        matrix = self.model.bounded(matrix + self.secants.matrix / self.clips.response, level)
         inverse = np.linalg.inv(matrix)
         square = self.ratio * self.model.curve(path.place).square
         return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
@@ -322,7 +325,7 @@ def _rare(known: Survey, rate: float, mu: float) -> str | None:
     if fewer < _UNUSUAL and few:
         return _RARE
     shares = _shares_of_levels(known)
-    short = 1 - shares > _LEVERAGE**2 * known.white.dimension * shares
+    short = 1 - shares > _LONG * known.white.dimension * shares
     return _RARE if short.any() else None
 
 
