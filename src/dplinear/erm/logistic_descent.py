@@ -39,14 +39,14 @@ _SURE = 0.97  # of a place, that is kept: with less there are no standard errors
 _UNUSUAL = 0.2
 _FEW = 60.0
 _LONG = 0.7  # of the mean square of a whitened length, that a level's cell alone may come to
-_WIDE = 0.1  # variance of a cell; with bounds four standard deviations from the middle it is 1/16
+_SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
     "towards 0. More rows, fewer features or a larger ε give both."
 )
 _RARE = (
-    "Few rows have one of the two labels, or hold one of the levels: there the standard errors of "
-    "this method are known to be too small, so it gives none."
+    "Few rows have one of the two labels, hold one of the levels, or may be far from the mean of a "
+    "column: there the standard errors of this method are known to be too small, so it gives none."
 )
 
 
@@ -330,10 +330,10 @@ def _rare(known: Survey, rate: float, mu: float) -> str | None:
 
 
 def _shares_of_levels(known: Survey) -> Matrix:
-    """Return the share of rows that hold each level, or the rarer value of a two-valued column.
+    """Return the share of rows that hold each level, or the rarer one of two values of a column.
 
-    A column may have two values if it is spread widely around a mean far from the middle, as far
-    as means that rows were shortened for can tell. Levels that no row seems to hold have no part.
+    Whether a column has only two values is not known; but where its mean is near one of its bounds
+    few rows can be near the other. Levels that no row seems to hold have no part in the model.
     """
     design, matrix = known.frame.design, known.white.matrix
     first = int(design.intercept)
@@ -341,6 +341,7 @@ def _shares_of_levels(known: Survey) -> Matrix:
     squares = (matrix**2 @ (known.white.expected / sizes**2))[first:] / known.census.rows
     middle = np.abs(known.frame.middle)
     indicators = np.array(design.indicators[first:], bool)
-    shares = np.where(indicators, squares + middle**2, (1 - middle / SUM_CLIP) / 2)
-    kept = matrix[first:].any(axis=1) & (indicators | (squares > _WIDE))
-    return np.asarray(np.clip(shares[kept], 0.0, 1.0))
+    raw = squares + middle**2
+    reach = SUM_CLIP if raw.mean() > _SHORTENED else 1.0
+    shares = np.where(indicators, raw, (1 - middle / reach) / 2)
+    return np.asarray(np.clip(shares[matrix[first:].any(axis=1)], 0.0, 1.0))
