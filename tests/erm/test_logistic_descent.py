@@ -228,7 +228,7 @@ def test_no_row_moves_a_descent_by_more_than_is_paid_for(case: str, relation: Ne
     found = replayed(asked, ready.budget, pairs)
     assert found.kept
     # A row far out is near most clips at once, so little is paid for in vain.
-    assert found.spent > 0.4, float(found.spent)
+    assert found.spent > 0.3, float(found.spent)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
