@@ -24,8 +24,8 @@ class HuberDescent(WhitenedDescent):
     """Huber's line by noisy descent; a scale is what 68% of the residuals are within.
 
     Requires and promises what `WhitenedDescent` does.
-    Departs from Huber's loss: rows that are long in whitened coordinates count for less, as in all
-    descents here, to bound what one row can do.
+    Departs from Huber's loss: residuals of rows that are long in whitened coordinates are clipped
+    sooner, as in all descents here, to bound what one row can do.
     """
 
     settings: Settings = field(default_factory=_settings)
