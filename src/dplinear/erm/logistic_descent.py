@@ -38,7 +38,6 @@ _SURE = 0.97  # of a place, that is kept: with less there are no standard errors
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
 _FEW = 60.0
-_LONG = 0.7  # of the mean square of a whitened length, that a level's cell alone may come to
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -120,7 +119,9 @@ class PreparedLogistic(PreparedSolver):
         kept = _kept(path, walk.prior, known, self.budget.mu)
         path = replace(path, place=path.place * kept)
         weights = walk.weights(path.place)
-        unknown = _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu)
+        unknown = (
+            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, walk.clips.leverage)
+        )
         own = known.white.matrix
         spread = walk.sampling(path) + path.cautious
         return Solution(
@@ -314,18 +315,18 @@ def _kept(path: _Path, prior: Matrix, known: Survey, mu: float) -> float:
     return enough * signal * whole / (signal * whole + spent + 1e-300)
 
 
-def _rare(known: Survey, rate: float, mu: float) -> str | None:
+def _rare(known: Survey, rate: float, mu: float, leverage: float) -> str | None:
     """Return why there are no standard errors, where few rows say anything of a coefficient.
 
     Labels: where one is unusual, and its rows times μ are few for each coefficient. Levels: where
-    rows that hold one are shortened more than others, by that cell alone.
+    rows that hold one are longer than their clip by that cell alone.
     """
     fewer = min(rate, 1 - rate)
     few = known.census.released * fewer * mu < _FEW * known.frame.design.dimension
     if fewer < _UNUSUAL and few:
         return _RARE
     shares = _shares_of_levels(known)
-    short = 1 - shares > _LONG * known.white.dimension * shares
+    short = 1 - shares > leverage**2 * known.white.dimension * shares
     return _RARE if short.any() else None
 
 
