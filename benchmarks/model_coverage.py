@@ -12,7 +12,6 @@ thread each.
 """
 
 import argparse
-import inspect
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -41,7 +40,7 @@ LEVEL = 0.95
 REFERENCE = 100  # as many times the rows of a table give the truth
 BATCH = 25
 FEWEST = 20  # releases with intervals, for their shares to say anything
-DEFAULT = str(inspect.signature(release_model).parameters["method"].default)
+DEFAULT = next(iter(SOLVERS))
 
 
 @dataclass(frozen=True)

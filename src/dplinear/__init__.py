@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 _EXPORTS = {
     "PrivateLasso": "dplinear.estimators",
     "PrivateLinearRegression": "dplinear.estimators",
+    "PrivateLogisticRegression": "dplinear.estimators",
     "PrivatePCA": "dplinear.estimators",
     "PrivateRidge": "dplinear.estimators",
     "ReleaseError": "dplinear.analyst.files",
@@ -27,6 +28,7 @@ _EXPORTS = {
 __all__ = [
     "PrivateLasso",
     "PrivateLinearRegression",
+    "PrivateLogisticRegression",
     "PrivatePCA",
     "PrivateRidge",
     "ReleaseError",

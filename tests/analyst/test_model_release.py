@@ -73,6 +73,29 @@ def test_predictions_of_tables_and_of_arrays() -> None:
         model().predict(table.select(["smoker"]))
 
 
+def test_log_odds_predict_chances() -> None:
+    logistic = model(loss="logistic", coefficients=NamedVector(NAMES, np.array([0.1, -1.0, 2.0])))
+    rows = np.array([[10.0, 1.0, 0.0], [-60.0, 0.0, 0.5], [1e9, 0, 0], [-1e9, 0, 0]])
+    assert logistic.decision(rows[:2]) == pytest.approx([5.0, 0.0])
+    assert logistic.predict(rows) == pytest.approx([1 / (1 + np.exp(-5.0)), 0.5, 1.0, 0.0])
+    assert model().decision(rows) == pytest.approx(model().predict(rows))
+    fitted = logistic.to_sklearn(feature_names=False)
+    assert fitted.predict_proba(rows)[:, 1] == pytest.approx(logistic.predict(rows))
+    assert fitted.predict(rows[::2]).tolist() == [1, 1]
+    assert list(logistic.to_sklearn().feature_names_in_) == list(NAMES)
+    text = str(logistic.summary())
+    assert "Logistic model of charges" in text
+    assert "Coefficients are log-odds" in text
+    assert "Logistic model of charges" in repr(logistic)
+    assert "Logistic model of" in logistic._repr_html_()
+
+
+def test_files_from_before_losses_are_squared(tmp_path: Path) -> None:
+    assert "loss" not in ModelKind().to_parts(model()).facts
+    model().save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").loss == "squared"
+
+
 def test_without_standard_errors_the_summary_says_why() -> None:
     text = str(model().summary())
     assert "Linear model of charges" in text
@@ -114,6 +137,8 @@ def test_summaries_warn() -> None:
         {"rows": 7, "count": 7.0},
         {"count": None, "privacy_errors": None, "unknown": None},
         {"standard_errors": NamedVector(LABELS, np.arange(4.0)), "unknown": None},
+        {"loss": "logistic"},
+        {"loss": "huber"},
         {
             "schema": Schema.from_dict(SCHEMA.to_dict() | {"intercept": False}),
             "intercept": 0.0,
@@ -126,7 +151,16 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
     release.save(tmp_path / "model.json")
     read = load(tmp_path / "model.json", kind="model")
     assert isinstance(read, ModelRelease)
-    for name in ("schema", "target", "intercept", "certificate", "rows", "count", "unknown"):
+    for name in (
+        "schema",
+        "target",
+        "intercept",
+        "certificate",
+        "rows",
+        "count",
+        "unknown",
+        "loss",
+    ):
         assert getattr(read, name) == getattr(release, name)
     for name in ("coefficients", "standard_errors", "privacy_errors"):
         one, other = getattr(read, name), getattr(release, name)
@@ -152,6 +186,9 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
         ({"count": "many"}, {}),
         ({"unknown": "line\nbreak"}, {}),
         ({"unknown": 4}, {}),
+        ({"loss": "squared"}, {}),
+        ({"loss": "hinge"}, {}),
+        ({"loss": 4}, {}),
         ({"more": 4}, {}),
         ({}, {"estimates": np.ones((1, 3))}),
         ({}, {"privacy_errors": np.ones((4, 1))}),

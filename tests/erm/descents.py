@@ -1,6 +1,7 @@
 """Designs, tables and transcripts for tests of whole descents."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.erm import RowSum, whitened_descent
+from dplinear.erm import RowSum
 from dplinear.erm.chain import VARIANCE, Answer, Budget, Chain, Query, _Noise, _scaled
 from dplinear.erm.whitened_descent import PreparedDescent, WhitenedDescent
 from dplinear.mechanisms.contract import Shape
@@ -103,7 +104,7 @@ def prepared(
 
 
 def recorded(
-    ready: PreparedDescent, rows: Floats, seed: int, script: Sequence[list[Answer]] | None = None
+    ready: Any, rows: Floats, seed: int, script: Sequence[list[Answer]] | None = None
 ) -> Transcript:
     """Run a descent; with a script, answer what it asks from that instead of from the rows."""
     queries: list[list[Query]] = []
@@ -122,7 +123,7 @@ def recorded(
         return made[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whitened_descent, "Chain", chain)
+        patch.setattr(sys.modules[type(ready).__module__], "Chain", chain)
         solution = ready.solve(Rows(rows), simulation.entropy(seed))
     return Transcript(queries, answers, solution, made[0])
 

@@ -1,14 +1,21 @@
-"""The four estimators and fixed tables, for all tests of this room."""
+"""The five estimators and fixed tables, for all tests of this room."""
 
 from typing import Any
 
 import numpy as np
 
-from dplinear.estimators import PrivateLasso, PrivateLinearRegression, PrivatePCA, PrivateRidge
+from dplinear.estimators import (
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivatePCA,
+    PrivateRidge,
+)
 from dplinear.noise import simulation
 
 REGRESSORS = (PrivateLinearRegression, PrivateRidge, PrivateLasso)
-ALL = (*REGRESSORS, PrivatePCA)
+PREDICTORS = (*REGRESSORS, PrivateLogisticRegression)
+ALL = (*PREDICTORS, PrivatePCA)
 
 
 def face(kind: Any, **arguments: Any) -> Any:

@@ -12,21 +12,31 @@ from typing import Any
 import pytest
 from sklearn.utils import estimator_checks
 
-from dplinear.estimators import PrivatePCA
+from dplinear.estimators import PrivateLogisticRegression, PrivatePCA
 from dplinear.noise import simulation
 
-from .faces import ALL, REGRESSORS, face
+from .faces import ALL, PREDICTORS, REGRESSORS, face
 
 REFUSALS = {
     "check_estimators_empty_data_messages": "that a table is empty is private",
     "check_supervised_y_no_nan": "that a target is missing is private",
 }
+REFUSALS_OF_LABELS = {
+    "check_classifiers_classes": "labels are public, and given: none are taken from y",
+    "check_classifiers_regression_target": "that a target is no label is private",
+    "check_classifier_not_supporting_multiclass": "that there are other labels is private",
+}
+HIDDEN = {"check_classifiers_one_label": "ten rows of one label are hidden by the noise"}
 # Without the seeded door, noise is drawn anew in each fit; these compare two fits.
 REFITS_OF_ALL = {"check_fit_idempotent": "fits twice"}
 REFITS_OF_REGRESSORS = REFITS_OF_ALL | {
     "check_regressor_data_not_an_array": "fits an array, and the same as a frame",
     "check_regressors_int": "fits whole numbers, and the same as floats",
     "check_supervised_y_2d": "fits a target, and the same as a column",
+}
+REFITS_OF_CLASSIFIERS = REFITS_OF_ALL | {
+    "check_classifier_data_not_an_array": "fits an array, and the same as a frame",
+    "check_supervised_y_2d": "fits labels, and the same as a column",
 }
 REFITS_OF_PCA = REFITS_OF_ALL | {
     "check_pipeline_consistency": "fits alone, and in a pipeline",
@@ -51,7 +61,7 @@ def statuses(estimator: Any, expected: dict[str, str]) -> dict[str, set[str]]:
 def may_skip() -> set[str]:
     skipped = {"check_array_api_input"}  # run below, in a process with its switch set
     if importlib.util.find_spec("pandas") is None:
-        skipped |= {"check_regressor_data_not_an_array"}
+        skipped |= {"check_regressor_data_not_an_array", "check_classifier_data_not_an_array"}
     return skipped
 
 
@@ -59,8 +69,10 @@ def may_skip() -> set[str]:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_within_the_door_only_what_would_leak_is_not_done(kind: Any, seed: int) -> None:
     expected = {
-        name: REFUSALS[name] for name in REFUSALS if kind in REGRESSORS or "y_no" not in name
+        name: REFUSALS[name] for name in REFUSALS if kind in PREDICTORS or "y_no" not in name
     }
+    if kind is PrivateLogisticRegression:
+        expected |= REFUSALS_OF_LABELS | HIDDEN
     with simulation.door(seed):
         found = statuses(face(kind, epsilon=1), expected)
     assert found["failed"] == set()
@@ -72,6 +84,8 @@ def test_within_the_door_only_what_would_leak_is_not_done(kind: Any, seed: int) 
 @pytest.mark.parametrize("kind", ALL)
 def test_with_real_noise_only_identical_refits_are_missing(kind: Any) -> None:
     refits = REFITS_OF_REGRESSORS if kind in REGRESSORS else REFITS_OF_PCA
+    if kind is PrivateLogisticRegression:
+        refits = REFITS_OF_CLASSIFIERS | REFUSALS_OF_LABELS
     found = statuses(face(kind, epsilon=1e8), REFUSALS | refits)
     assert found["failed"] == set()
     assert found["skipped"] <= may_skip()
@@ -98,7 +112,7 @@ def test_arrays_pass_when_scikit_learn_dispatches_on_them() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "checked 4"
+    assert done.stdout.strip() == "checked 5"
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -108,6 +122,10 @@ def test_the_tags_say_what_is_true(kind: Any) -> None:
     assert not tags.input_tags.sparse
     if kind is PrivatePCA:
         assert tags.transformer_tags is not None
+    elif kind is PrivateLogisticRegression:
+        assert tags.classifier_tags.poor_score
+        assert not tags.classifier_tags.multi_class
+        assert tags.target_tags.required
     else:
         assert tags.regressor_tags.poor_score
         assert tags.target_tags.multi_output

@@ -17,7 +17,7 @@ from dplinear.ledger import tally
 from dplinear.noise import simulation
 from services import library
 
-from .faces import ALL, REGRESSORS, face, table
+from .faces import ALL, PREDICTORS, face, table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "estimators.md"
 
@@ -98,12 +98,12 @@ def test_frames_give_their_names(kind: Any) -> None:
     model = face(kind).fit(X, library("pandas").Series(y))
     assert list(model.feature_names_in_) == ["age", "bmi", "y"]
     assert model.schema_.columns[:3] == ("age", "bmi", "y")
-    method = model.predict if kind in REGRESSORS else model.transform
+    method = model.predict if kind in PREDICTORS else model.transform
     with pytest.raises(ValueError, match="feature names"):
         method(X[["bmi", "age", "y"]])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         method(X.to_numpy())
-    if kind in REGRESSORS:
+    if kind in PREDICTORS:
         assert model.schema_.columns[3] == "target y"
         assert model.fit_result_.names == ("age", "bmi", "y")
 

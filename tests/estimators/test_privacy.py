@@ -12,13 +12,19 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from dplinear.curator.blocks import Blocks
-from dplinear.estimators import PrivateLasso, PrivateLinearRegression, PrivatePCA, PrivateRidge
+from dplinear.estimators import (
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivatePCA,
+    PrivateRidge,
+)
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, ApproxDP
 from services import library
 
-from .faces import ALL, REGRESSORS, face, released, table
+from .faces import ALL, PREDICTORS, REGRESSORS, face, released, table
 
 
 class TouchedError(Exception):
@@ -61,12 +67,16 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
 ]
 WRONG += [(kind, {"target_bounds": None}) for kind in REGRESSORS]
 WRONG += [(kind, {"target_bounds": (5, -5)}) for kind in REGRESSORS]
-WRONG += [(kind, {"fit_intercept": "yes"}) for kind in REGRESSORS]
+WRONG += [(kind, {"fit_intercept": "yes"}) for kind in PREDICTORS]
 WRONG += [(kind, {"epsilon": value}) for kind in ALL for value in (-1, None, "much")]
 WRONG += [(kind, {"delta": 2}) for kind in ALL]
 WRONG += [(kind, {"guarantee": ZCDP(0.1)}) for kind in ALL]
 WRONG += [(kind, {"alpha": value}) for kind in (PrivateRidge, PrivateLasso) for value in (-1, "a")]
 WRONG += [(PrivatePCA, {"n_components": value}) for value in (0, 1.5, "mle")]
+WRONG += [
+    (PrivateLogisticRegression, {"classes": value})
+    for value in (None, 2, "no", (0,), (1, 1), (0, "yes"), (0, 1, 2), (0, np.nan), [[0], [1]])
+]
 WRONG += [(PrivateLinearRegression, {"solver": value}) for value in ("magic", None, 3)]
 WRONG += [(PrivateLinearRegression, {"solver": "adassp", "mechanism": "analyze_gauss"})]
 
@@ -103,7 +113,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"mechanism": "magic"},
+        {"delta": 0.0},
         {"neighbours": "nobody"},
         {"row_norm": -1},
         {"ledger": "budget.db", "dataset": 3},
@@ -115,6 +125,14 @@ def test_what_the_gate_refuses_is_neither_spent_nor_read(
 ) -> None:
     with tally() as spent, pytest.raises((TypeError, ValueError), match="parameter of"):
         face(kind, **arguments).fit(*table())
+    assert len(spent) == 0
+    assert reads == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind is not PrivateLogisticRegression])
+def test_a_mechanism_that_is_not_known_is_refused(kind: Any, reads: list[int]) -> None:
+    with tally() as spent, pytest.raises(ValueError, match="parameter of"):
+        face(kind, mechanism="magic").fit(*table())
     assert len(spent) == 0
     assert reads == []
 
@@ -236,7 +254,7 @@ def test_noise_larger_than_the_table_is_said_and_gives_numbers(
         hidden = not public and rows_shown(model) < 2
         assert len(caught) == hidden
         assert all(f"{kind.__name__}: the noise is larger" in str(one.message) for one in caught)
-        assert np.isfinite(model.coef_ if kind in REGRESSORS else model.components_).all()
+        assert np.isfinite(model.coef_ if kind in PREDICTORS else model.components_).all()
         said.append(hidden)
     assert any(said) != public
 
@@ -254,7 +272,7 @@ def test_errors_quote_no_cell_and_no_number_of_rows(kind: Any) -> None:
         (sparse.csr_array(X), y),
         ([[secret], [secret, 1.0]], [secret, secret]),
     ]
-    if kind in REGRESSORS:
+    if kind in PREDICTORS:
         wrong += [(X, y[:-1]), (X, X[:, :, None]), (X, y.astype(complex)), (X, secret)]
         wrong += [(X, X[:, :0]), (X, sparse.csr_array(X))]
     for features, targets in wrong:
@@ -313,7 +331,7 @@ def test_fits_differ_without_the_door_and_survive_pickling(kind: Any) -> None:
     assert not one.certificate_.simulated
     loaded = pickle.loads(pickle.dumps(one))  # noqa: S301 - our own
     np.testing.assert_array_equal(released(loaded), released(one))
-    method = "predict" if kind in REGRESSORS else "transform"
+    method = "predict" if kind in PREDICTORS else "transform"
     np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(one, method)(X))
 
 

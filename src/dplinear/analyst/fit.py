@@ -305,6 +305,11 @@ def linear_regression(
     model = LinearRegression()
     model.coef_ = np.array(coefficients)
     model.intercept_ = intercept
+    return named(model, names, feature_names=feature_names)
+
+
+def named(model: Any, names: tuple[str, ...], *, feature_names: bool) -> Any:  # noqa: ANN401
+    """Return a scikit-learn estimator that knows its features."""
     model.n_features_in_ = len(names)
     if feature_names:
         model.feature_names_in_ = np.array(names, dtype=object)

@@ -110,13 +110,18 @@ def scales(schema: Schema, places: Sequence[int]) -> tuple[Matrix, Matrix]:
     return centre, np.array([float(feature.half_width) for feature in chosen])
 
 
-def readout(schema: Schema, places: Sequence[int], *, intercept: bool) -> tuple[Matrix, Matrix]:
+def readout(
+    schema: Schema, places: Sequence[int], *, intercept: bool, odds: bool = False
+) -> tuple[Matrix, Matrix]:
     """Return R and o with coefficients in the columns' own units = o + R @ those of the cells.
 
     `places` are the features, the intercept first if there is one, and the target last. Without an
-    intercept, cells are those of columns divided by their half-widths, not shifted.
+    intercept, cells are those of columns divided by their half-widths, not shifted. Log-odds
+    (`odds`) have no units of the target's.
     """
     centre, width = scales(schema, places)
+    if odds:
+        centre[-1], width[-1] = 0.0, 1.0
     matrix = np.diag(width[-1] / width[:-1])
     offset = np.zeros(len(places) - 1)
     if intercept:

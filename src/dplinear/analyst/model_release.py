@@ -1,4 +1,4 @@
-"""One linear model, released for one question: its coefficients, and nothing else of the table."""
+"""One model, released for one question: its coefficients, and nothing else of the table."""
 
 import math
 import os
@@ -7,22 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from dplinear.analyst import files
 from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.fit import CLIPPED, linear_regression
+from dplinear.analyst.fit import CLIPPED, linear_regression, named
 from dplinear.analyst.inference import Intervals
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.names import places, single, unknown
 from dplinear.analyst.prediction import design
 from dplinear.analyst.results import NamedVector
 from dplinear.analyst.summary import Summary, SummaryFacts, number, summary
-from dplinear.arguments import integer, mistyped, real, rejection
+from dplinear.arguments import choice, integer, mistyped, real, rejection
 from dplinear.schema import INTERCEPT, Schema
 
 _KIND = "model"
 _FACTS = ["certificate", "schema", "target", "features", "rows", "count", "unknown"]
+LOSSES = ("squared", "huber", "logistic")
+_LOG_ODDS = (
+    "Coefficients are log-odds: one unit of a feature multiplies the odds of the label by the "
+    "exponential of its coefficient."
+)
 _ERRORS = ("standard_errors", "privacy_errors")
 _MOST_SHOWN = 12
 _LONGEST = 2_000
@@ -37,7 +42,9 @@ class ModelRelease:
     the intercept first if there is one, or None: then `unknown` says why. `privacy_errors` are the
     part of them that is due to the noise. `rows` is the number of rows where it is public, `count`
     what is known of it, at least an estimate; both may be None. `schema` describes the columns that
-    were read. Where rows were clipped to a norm, the model is of the clipped rows.
+    were read. Where rows were clipped to a norm, the model is of the clipped rows. `loss` is what
+    the model makes small: "squared", "huber", or "logistic": then coefficients are log-odds of the
+    label, which is yes where the target is above the middle of its bounds.
     """
 
     schema: Schema
@@ -50,6 +57,7 @@ class ModelRelease:
     standard_errors: NamedVector | None = None
     privacy_errors: NamedVector | None = None
     unknown: str | None = None
+    loss: str = "squared"
 
     def __post_init__(self) -> None:
         for vector in (self.coefficients, self.standard_errors, self.privacy_errors):
@@ -80,18 +88,31 @@ class ModelRelease:
         raise unknown(name, (*self.names, INTERCEPT), "name", "a model", rule)
 
     def predict(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
-        """Return the predicted target, row by row.
+        """Return the predicted target, row by row; for log-odds, the chance that its label is yes.
 
         Requires: an array (or a list of rows) with the features in the order of `names`, used as
         it is; or a table with the source columns (pandas, Polars, Arrow, a mapping of columns).
         Promises: a table is encoded as the private one was: categories by name, missing cells by
         their public constants, numbers clamped to their bounds.
         """
+        found = self.decision(data)
+        return np.asarray(expit(found)) if self.loss == "logistic" else found
+
+    def decision(self, data: Any) -> Matrix:  # noqa: ANN401 - an array or any table
+        """Return the linear predictor, row by row: the log-odds of a logistic model.
+
+        Requires and promises what `predict` does.
+        """
         rows = design(self.schema, self.names, data)
         return np.asarray(rows @ self.coefficients.values + self.intercept)
 
     def to_sklearn(self, *, feature_names: bool = True) -> Any:  # noqa: ANN401 - scikit-learn has no types
-        """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients."""
+        """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients.
+
+        For log-odds it is a `LogisticRegression` with the classes 0 and 1.
+        """
+        if self.loss == "logistic":
+            return _logistic_regression(self, feature_names=feature_names)
         return linear_regression(
             self.names, self.coefficients.values, self.intercept, feature_names=feature_names
         )
@@ -133,12 +154,17 @@ class ModelRelease:
             guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
             rows=self.count,
             rows_public=self.rows is not None,
+            kind=self._adjective,
             notes=tuple(self._notes()),
         )
         return summary(facts)
 
+    @property
+    def _adjective(self) -> str:
+        return "Logistic" if self.loss == "logistic" else "Linear"
+
     def _notes(self) -> list[str]:
-        notes = []
+        notes = [_LOG_ODDS] if self.loss == "logistic" else []
         if self.standard_errors is None and self.privacy_errors is not None:
             errors = zip(self.labels, self.privacy_errors.values.tolist(), strict=True)
             shown = [f"{name} {number(error, error)}" for name, error in errors]
@@ -165,8 +191,9 @@ class ModelRelease:
         rows = "" if self.count is None else f", about {self.count:,.0f} rows"
         if self.rows is not None:
             rows = f", {self.rows:,} rows"
+        start = "Logistic model" if self.loss == "logistic" else "Model"
         shown = NamedVector(self.labels, self._estimates())
-        return "\n".join([f"Model of {self.target}{rows}", repr(shown), str(self.certificate)])
+        return "\n".join([f"{start} of {self.target}{rows}", repr(shown), str(self.certificate)])
 
 
 class ModelKind:
@@ -186,6 +213,8 @@ class ModelKind:
             "count": release.count,
             "unknown": release.unknown,
         }
+        if release.loss != LOSSES[0]:  # so that files of before this key stay as they are
+            facts["loss"] = release.loss
         arrays = {"estimates": release._estimates()[None, :]}  # noqa: SLF001 - its own class
         for name in _ERRORS:
             errors: NamedVector | None = getattr(release, name)
@@ -197,7 +226,7 @@ class ModelKind:
         """Put a release together, or raise."""
         where = "a release of model"
         arrays = list(parts.arrays)
-        if list(parts.facts) != _FACTS or arrays != _known(arrays):
+        if list(parts.facts) not in (_FACTS, [*_FACTS, "loss"]) or arrays != _known(arrays):
             found = ", ".join([*parts.facts, *arrays])
             raise rejection("keys", where, ", ".join([*_FACTS, "estimates", *_ERRORS]), found)
         facts = parts.facts
@@ -215,8 +244,23 @@ class ModelKind:
             rows=None if facts["rows"] is None else integer(facts["rows"], "rows", where, low=0),
             count=None if facts["count"] is None else real(facts["count"], "count", where, low=0),
             unknown=_sentence(facts["unknown"], where),
+            loss=choice(facts["loss"], "loss", where, LOSSES[1:]) if "loss" in facts else LOSSES[0],
             **vectors,
         )
+
+
+def _logistic_regression(model: ModelRelease, *, feature_names: bool) -> Any:  # noqa: ANN401
+    try:
+        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - optional
+    except ImportError:
+        raise ImportError(
+            "to_sklearn needs scikit-learn.\n\nHint: pip install scikit-learn"
+        ) from None
+    fitted = LogisticRegression()
+    fitted.coef_ = np.array(model.coefficients.values)[None]
+    fitted.intercept_ = np.array([model.intercept])
+    fitted.classes_ = np.array([0, 1])
+    return named(fitted, model.names, feature_names=feature_names)
 
 
 def _known(arrays: list[str]) -> list[str]:

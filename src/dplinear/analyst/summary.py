@@ -38,6 +38,7 @@ class SummaryFacts:
     rows: float | None = None
     rows_public: bool = False
     r_squared: float | None = None
+    kind: str = "Linear"
     notes: tuple[str, ...] = ()
 
 
@@ -146,7 +147,7 @@ def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
         printed.append(GAP.join([name.ljust(longest), *right]))
     rule = "─" * len(printed[0])
     table = [rule, printed[0], rule, *printed[1:], rule]
-    above = [f"Linear model of {_short(facts.target, NAME)}"]
+    above = [f"{facts.kind} model of {_short(facts.target, NAME)}"]
     above += [line for fact in _header(facts) for line in _wrapped(fact)]
     if facts.intervals.swamped is not None:
         above += ["", *_wrapped(facts.intervals.swamped)]
@@ -164,7 +165,7 @@ def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     above = "<br>".join(escape(line) for line in _header(facts))
     parts = [
         '<div style="font-family:system-ui,sans-serif;line-height:1.4">',
-        f"<p><strong>Linear model of {escape(facts.target)}</strong><br>{above}</p>",
+        f"<p><strong>{facts.kind} model of {escape(facts.target)}</strong><br>{above}</p>",
     ]
     if facts.intervals.swamped is not None:
         parts.append(f'<p role="note" style="{_NOTE}">{escape(facts.intervals.swamped)}</p>')

@@ -1,4 +1,4 @@
-"""The gate for one linear model, when only one regression is wanted.
+"""The gate for one linear or logistic model, when only one regression is wanted.
 
 The order is the gate's: check, calibrate, check the table's columns, spend, read, solve, certify.
 Only the columns of the model are read, so that no other takes part in its bounds.
@@ -18,7 +18,7 @@ from dplinear.analyst.model_release import ModelRelease
 from dplinear.analyst.names import TARGET
 from dplinear.analyst.prediction import narrowed
 from dplinear.analyst.results import NamedVector
-from dplinear.arguments import choice, mistyped
+from dplinear.arguments import choice, mistyped, rejection
 from dplinear.curator.gate import (
     RELATIONS,
     Passing,
@@ -32,6 +32,8 @@ from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
+from dplinear.erm.huber_descent import HuberDescent
+from dplinear.erm.logistic_descent import LogisticDescent
 from dplinear.erm.row_sums import Count
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.ledger import Ledger
@@ -41,10 +43,19 @@ from dplinear.mechanisms.solver import Design, Solution, Solver
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import INTERCEPT, Schema
-from dplinear.schema.features import column_features
+from dplinear.schema.features import Feature, Power, column_features
 
 _WHERE = "release_model"
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (WhitenedDescent, AdaSSP)}
+# The methods for each loss, the default first.
+LOSSES: dict[str, dict[str, type[Solver]]] = {
+    loss: {kind.name: kind for kind in kinds}
+    for loss, kinds in {
+        "squared": (WhitenedDescent, AdaSSP),
+        "logistic": (LogisticDescent,),
+        "huber": (HuberDescent,),
+    }.items()
+}
+SOLVERS = LOSSES["squared"]
 
 
 def release_model(  # noqa: PLR0913 - the arguments of a release are many, and all have names
@@ -57,7 +68,8 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
-    method: str = WhitenedDescent.name,
+    loss: str = "squared",
+    method: str | None = None,
     calibration: str = "exact",
     intercept: bool = True,
     ledger: Ledger | None = None,
@@ -65,25 +77,28 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     request: str | None = None,
     **options: Any,  # noqa: ANN401 - of the method, or of the reading
 ) -> ModelRelease:
-    """Release a linear model of one target; the budget buys nothing but its coefficients.
+    """Release one model of one target; the budget buys nothing but its coefficients.
 
     Requires: a table and its public schema; the name of the target; `features`, names of features,
     columns or derived terms (None: all but the target's); `epsilon` and `delta`, or a `guarantee`
-    of another kind that the method supports; which tables are `neighbours`. `method` is
-    "whitened_descent", the most accurate, which passes over the table some twenty times, or
-    "adassp", which reads it once and so takes streams. Further options go to the method or to the
-    reading (`threads`, `engine`, `progress`).
+    of another kind that the method supports; which tables are `neighbours`. `loss` is "squared";
+    "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
+    is 1, or that a numeric column is above the middle of its bounds. `method`, for a squared loss,
+    is "whitened_descent", the most accurate, which passes over the table some twenty times, or
+    "adassp", which reads it once and so takes streams; the other losses have one method each, of
+    passes too. Further options go to the method or to the reading (`threads`, `engine`,
+    `progress`).
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
-    chosen = SOLVERS[choice(method, "method", _WHERE, SOLVERS)]
+    chosen = _method(loss, method)
     relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
     asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
     choice(calibration, "calibration", _WHERE, CALIBRATIONS)
     own = own_options(chosen, options, _WHERE)
     solver = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
     passing = Passing(_WHERE, schema, ledger, dataset, request)
-    model = OneModel.of(schema, target, features, intercept=intercept)
+    model = OneModel.of(schema, target, features, intercept=intercept, loss=loss)
     prepared = solver.prepare(model.design)
     curve = curve_of(prepared.account.profile)
     reading = reading_options(options) | {"again": solver.passes}
@@ -105,6 +120,7 @@ class OneModel:
     target: str
     features: tuple[str, ...]
     design: Design
+    loss: str = "squared"
 
     @classmethod
     def of(
@@ -114,6 +130,7 @@ class OneModel:
         features: Sequence[str] | str | None,
         *,
         intercept: bool,
+        loss: str = "squared",
     ) -> "OneModel":
         """Read the arguments; raise where they name no model."""
         if not isinstance(target, str):
@@ -124,13 +141,15 @@ class OneModel:
         own = part_of(schema, (*chosen, goal), intercept=intercept)
         ones = (INTERCEPT,) if intercept else ()
         places = tuple(own.names.index(name) for name in (*ones, *chosen))
-        design = design_of(own, places, own.names.index(goal))
-        return cls(own, goal, chosen, design)
+        place = own.names.index(goal)
+        if loss == "logistic":
+            _check_label(own.features[place], intercept=intercept)
+        return cls(own, goal, chosen, design_of(own, places, place), loss)
 
     @property
     def public(self) -> dict[str, Any]:
         """What a ledger is told of it."""
-        return {"target": self.target, "features": list(self.features)}
+        return {"target": self.target, "features": list(self.features), "loss": self.loss}
 
     def release(
         self, solution: Solution, certificate: Certificate, rows: int | None
@@ -138,7 +157,7 @@ class OneModel:
         """Return the solution in the columns' own units."""
         used = (*self.design.features, self.design.target)
         first = self.design.intercept
-        matrix, offset = readout(self.schema, used, intercept=first)
+        matrix, offset = readout(self.schema, used, intercept=first, odds=self.loss == "logistic")
         values = offset + matrix @ solution.coefficients
         labels = (INTERCEPT, *self.features) if first else self.features
         noise, spread = (
@@ -159,7 +178,34 @@ class OneModel:
             standard_errors=spread,
             privacy_errors=noise,
             unknown=solution.unknown if spread is None else None,
+            loss=self.loss,
         )
+
+
+def _method(loss: object, method: object) -> type[Solver]:
+    """Return the solver of a loss, by name or by default."""
+    known = LOSSES[choice(loss, "loss", _WHERE, LOSSES)]
+    if method is None:
+        return next(iter(known.values()))
+    others = [name for name, methods in LOSSES.items() if method in methods]
+    hint = f'"{method}" is a method for loss="{others[0]}".' if others else ""
+    return known[choice(method, "method", _WHERE, known, hint=hint)]
+
+
+def _check_label(feature: Feature, *, intercept: bool) -> None:
+    """Raise for targets whose cells' signs are not a label: above 0 means yes."""
+    powers = [factor for factor in feature.factors if isinstance(factor, Power)]
+    if not powers:
+        return
+    if len(feature.factors) > 1 or powers[0].exponent != 1:
+        rule = "an indicator or a numeric column for a logistic loss"
+        hint = 'an indicator is a level such as "smoker=yes", or a derived term such as "age>65".'
+        raise rejection("target", _WHERE, rule, feature.name, hint)
+    ends = [float(feature.low), float(feature.high)]
+    if not intercept and ends != [0, 1] and sum(ends) != 0:
+        rule = "an indicator, or a column with bounds (0, 1), for log-odds without an intercept"
+        hint = "without an intercept cells are not shifted, so that no middle of bounds is seen."
+        raise rejection("target", _WHERE, rule, feature.name, hint)
 
 
 def part_of(schema: Schema, names: Sequence[str], *, intercept: bool) -> Schema:

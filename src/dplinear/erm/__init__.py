@@ -2,7 +2,8 @@
 
 `row_sums` is the contract of an exact sum over rows, with the sums of simple moments;
 `mapped_sums` has those of rows under a public linear map; `residual_sums` and `logistic_sums` those
-that a descent asks for, step by step.
+that a descent asks for, step by step. `whitened_descent`, `huber_descent` and `logistic_descent`
+are the descents.
 """
 
 from dplinear.erm.logistic_sums import Curvatures, LogisticGradient

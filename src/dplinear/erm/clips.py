@@ -20,7 +20,7 @@ FAR = 2.5  # scales: residuals beyond are counted, to tell heavy tails from ligh
 _WITHIN = float(2 * ndtr(1.0) - 1)
 _DEGREES = 4
 _AT = np.linspace(0.0, 12.0, 2401)
-_RESIDUALS = np.array([1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0])
+_RESIDUALS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0)
 _PRODUCTS = np.geomspace(0.25, 20.0, 46)
 _LENGTHS = 100  # quantiles of a row's length
 _GUESS, _DOUBT = 0.3, 0.5  # how heavy tails are before anything is seen, and its standard deviation
@@ -61,12 +61,13 @@ class Clip:
 class _Table:
     """For each pair of clips: what is left of the curvature, and the mean square of a gradient."""
 
+    residuals: tuple[float, ...]
     response: Matrix
     square: Matrix
 
     def at(self, values: Matrix, clip: Clip) -> float:
         """Return a value between those at the products of the table."""
-        row = int(np.flatnonzero(clip.residual == _RESIDUALS)[0])
+        row = self.residuals.index(clip.residual)
         return float(np.interp(clip.product, _PRODUCTS, values[row]))
 
 
@@ -74,11 +75,15 @@ class Clips:
     """The clips for rows of so many dimensions, at so much noise.
 
     `noise` is the variance of the noise of a gradient clipped at 1, all steps' shares together,
-    over the variance of the sum of unclipped gradients; `rows`, about how many there are.
+    over the variance of the sum of unclipped gradients; `rows`, about how many there are. With
+    `residual` the clip of residuals is that one, and only the gradients' is chosen.
     """
 
-    def __init__(self, dimension: int, noise: float, rows: float) -> None:
-        self._light, self._heavy = _tables(dimension)
+    def __init__(
+        self, dimension: int, noise: float, rows: float, residual: float | None = None
+    ) -> None:
+        self._residuals = _RESIDUALS if residual is None else (residual,)
+        self._light, self._heavy = _tables(dimension, self._residuals)
         squares, bias = _PRODUCTS**2, _BIAS * math.sqrt(rows)
         self._errors = (
             np.log((self._light.square + noise * squares) / self._light.response**2),
@@ -90,7 +95,7 @@ class Clips:
         light_errors, heavy_errors = self._errors
         errors = (1 - heavy) * light_errors + heavy * heavy_errors
         row, column = np.unravel_index(int(np.argmin(errors)), errors.shape)
-        return Clip(float(_RESIDUALS[row]), float(_PRODUCTS[column]))
+        return Clip(self._residuals[row], float(_PRODUCTS[column]))
 
     def response(self, clip: Clip, heavy: float) -> float:
         """Return what the clips leave of the curvature."""
@@ -108,7 +113,7 @@ class Clips:
 
 
 @lru_cache(maxsize=16)
-def _tables(dimension: int) -> tuple[_Table, _Table]:
+def _tables(dimension: int, residuals: tuple[float, ...]) -> tuple[_Table, _Table]:
     """Return the tables of the two laws.
 
     The Gram matrix counts a row's square up to the mean, so squares are in units of what that is.
@@ -116,15 +121,15 @@ def _tables(dimension: int) -> tuple[_Table, _Table]:
     at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS
     light = chi2.ppf(at, dimension) / dimension
     heavy = f.ppf(at, dimension, _DEGREES) / (_DEGREES / (_DEGREES - 2))
-    return _table(_LIGHT, light), _table(_HEAVY, heavy)
+    return _table(_LIGHT, light, residuals), _table(_HEAVY, heavy, residuals)
 
 
-def _table(law: _Law, squares: Matrix) -> _Table:
+def _table(law: _Law, squares: Matrix, residuals: tuple[float, ...]) -> _Table:
     squares = squares / np.minimum(squares, 1.0).mean()
     products = _PRODUCTS[None, :, None] / np.sqrt(squares)
-    limits = np.minimum(_RESIDUALS[:, None, None], products)
+    limits = np.minimum(np.array(residuals)[:, None, None], products)
     response = (squares * np.interp(limits, _AT, law.inside)).mean(2)
-    return _Table(response, (squares * np.interp(limits, _AT, law.square)).mean(2))
+    return _Table(residuals, response, (squares * np.interp(limits, _AT, law.square)).mean(2))
 
 
 def heaviness(far: float, error: float) -> float:

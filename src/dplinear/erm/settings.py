@@ -21,4 +21,5 @@ class Settings:
     steps: int = 12
     plain_steps: int = 24  # without a Gram matrix
     gram_from: float = 18.0  # n·μ/p from which it is bought; below, it would be mostly noise
+    residual_clip: float | None = None  # in scales; None: as wide as the released tails allow
     prior: float = 0.5  # of the target's variance, that the features are expected to explain

@@ -21,7 +21,7 @@ from dplinear.mechanisms.solver import Design
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
-_SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
+SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
 
 
@@ -76,7 +76,7 @@ def _centred(
     frame = Frame(design, np.zeros(size), 0.0)
     queries = [Query(Count(), settings.count)]
     if design.intercept:
-        clip = _SUM_CLIP * math.sqrt(size)
+        clip = SUM_CLIP * math.sqrt(size)
         features = MappedSum(design.shape, frame.features, clip)
         queries.append(Query(features, settings.feature_sums))
         if target:

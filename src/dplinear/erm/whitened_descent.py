@@ -149,6 +149,8 @@ class _Run:
 
     def _worth_levelling(self, census: Census, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
+        if not self.settings.intercept:
+            return False
         noise = 3 * scale / (math.sqrt(self.settings.intercept) * self.mu)
         return self.design.intercept and noise < 0.02 * census.rows
 
@@ -183,7 +185,8 @@ class _Walk:
         self.scale = known.scale
         size, rows = len(self.white.expected), self.census.rows
         self.length = math.sqrt(self.white.dimension / rows)
-        self.clips = Clips(size, size / (rows * float(sum(shares)) * run.mu**2), rows)
+        noise = size / (rows * float(sum(shares)) * run.mu**2)
+        self.clips = Clips(size, noise, rows, run.settings.residual_clip)
         self.map = self.white.matrix.T @ self.frame.matrix
 
     def descend(self) -> _Path:
