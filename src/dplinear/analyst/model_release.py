@@ -79,6 +79,14 @@ class ModelRelease:
         """The names of all estimates: the intercept, if there is one, and the features."""
         return (INTERCEPT, *self.names) if self.has_intercept else self.names
 
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """The levels that no row seems to hold: coefficients of 0, for want of any other."""
+        if self.privacy_errors is None or not self.privacy_errors.values.any():
+            return ()
+        silent = [name for name in self.names if self.privacy_errors[name] == 0]
+        return tuple(name for name in silent if self.coefficients[name] == 0)
+
     def __getitem__(self, name: str) -> float:
         if name in self.names:
             return self.coefficients[name]
@@ -130,7 +138,8 @@ class ModelRelease:
             words = self.unknown or "This method gives no standard errors."
             ends = nothing, nothing, nothing, nothing, privacy
             return Intervals(self.labels, estimates, *ends, level, "normal", words)
-        errors = self.standard_errors.values
+        errors = self.standard_errors.values.copy()
+        errors[[self.labels.index(name) for name in self.empty]] = math.nan
         reach = float(ndtri((1 + level) / 2)) * errors
         return Intervals(
             names=self.labels,
@@ -171,6 +180,8 @@ class ModelRelease:
             more = "; ..." if len(shown) > _MOST_SHOWN else ""
             listed = "; ".join(shown[:_MOST_SHOWN]) + more
             notes.append(f"Standard deviations that are due to the noise alone: {listed}.")
+        if self.empty:
+            notes.append(f"No row seems to hold {', '.join(self.empty)}: left out of the model.")
         if self.certificate.simulated:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:

@@ -81,6 +81,9 @@ def cells(intervals: Intervals) -> tuple[list[str], list[list[str]]]:
     lines = []
     for place, name in enumerate(intervals.names):
         error = float(intervals.standard_errors[place])
+        if math.isnan(error):
+            lines.append([name, number(float(intervals.estimates[place]), error), *["–"] * 5])
+            continue
         low, high = float(intervals.low[place]), float(intervals.high[place])
         numbers = (float(intervals.estimates[place]), error, low, high)
         share = f"{100 * float(intervals.privacy_share[place]):.0f}%"

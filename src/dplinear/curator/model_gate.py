@@ -27,14 +27,14 @@ from dplinear.curator.gate import (
     reading_options,
 )
 from dplinear.curator.gram import SecondMoments
-from dplinear.curator.passes import Table, shape_of
+from dplinear.curator.passes import Integers, Table, shape_of
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
 from dplinear.erm.huber_descent import HuberDescent
 from dplinear.erm.logistic_descent import LogisticDescent
-from dplinear.erm.row_sums import Count
+from dplinear.erm.row_sums import Count, RowSum
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.ledger import Ledger
 from dplinear.mechanisms.adassp import AdaSSP
@@ -257,7 +257,7 @@ def _deviations(matrix: Matrix, covariance: Matrix) -> Matrix:
 
 
 class _Counted(Table):
-    """A table that remembers how many rows its moments counted."""
+    """A table that remembers how many rows a pass counted."""
 
     _rows: int | None = None
 
@@ -266,6 +266,14 @@ class _Counted(Table):
         moments = super().moments()
         self._rows = moments.count
         return moments
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+        """Return exact sums over its rows; remember a count."""
+        found = super().sums(statistics)
+        for statistic, total in zip(statistics, found, strict=True):
+            if isinstance(statistic, Count):
+                self._rows = int(total[0])
+        return found
 
     def count(self) -> int:
         """Return the number of rows, by another pass if none has counted them."""

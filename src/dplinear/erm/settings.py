@@ -1,7 +1,14 @@
 """The choices of a descent: parts of its budget, and steps."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+
+from dplinear.arguments import integer, mistyped, positive, rejection
+from dplinear.erm.chain import LEAST_SHARE
+
+_WHERE = "Settings"
+_MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -23,3 +30,23 @@ class Settings:
     gram_from: float = 18.0  # n·μ/p from which it is bought; below, it would be mostly noise
     residual_clip: float | None = None  # in scales; None: as wide as the released tails allow
     prior: float = 0.5  # of the target's variance, that the features are expected to explain
+
+    def __post_init__(self) -> None:
+        parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
+        parts += [self.bands, self.intercept]
+        if not all(isinstance(part, Fraction) for part in parts):
+            raise mistyped("shares", _WHERE, "Fractions", parts)
+        steps = [
+            integer(steps, name, _WHERE, low=1, high=_MOST_STEPS)
+            for name, steps in (("steps", self.steps), ("plain_steps", self.plain_steps))
+        ]
+        positive(self.gram_from, "gram_from", _WHERE)
+        positive(self.prior, "prior", _WHERE)
+        if self.residual_clip is not None:
+            positive(self.residual_clip, "residual_clip", _WHERE)
+        # The first step has the least share: at most the √k-th part of an even one.
+        least = min(*parts[:-1], self.bands / max(steps), self.intercept or 1)
+        first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
+        if least < LEAST_SHARE or first < LEAST_SHARE:
+            rule = "parts that leave every query at least 2^−14 of the whole"
+            raise rejection("shares", _WHERE, rule, [str(part) for part in parts])

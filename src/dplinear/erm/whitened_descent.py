@@ -20,8 +20,10 @@ from dplinear.erm.chain import Answer, Budget, Chain, Query
 from dplinear.erm.clips import FAR, Clip, Clips, before, heaviness, scales_within
 from dplinear.erm.frame import Frame
 from dplinear.erm.residual_sums import Bands, Gradient, Residuals
+from dplinear.erm.secants import Secants
 from dplinear.erm.settings import Settings
 from dplinear.erm.survey import Census, Survey, survey
+from dplinear.erm.whitening import Whitening
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
@@ -39,8 +41,13 @@ _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
 _MISJUDGED = 0.1  # of a step: how far off it may be because curvatures are expected, not known
 _UNKNOWN = (
-    "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
-    "towards a flat line. More rows, fewer features or a larger ε give both."
+    "The noise hides too much of this table for standard errors: how the features vary together, "
+    "or whether there is a line at all. More rows, fewer features, tighter bounds or a larger ε "
+    "would show it."
+)
+_RESTLESS = (
+    "The steps had not come to rest, as when few rows lie far from all others, so the coefficients "
+    "may be far from the best ones, and no standard errors are given."
 )
 
 
@@ -132,20 +139,31 @@ class _Run:
         path = _Walk(self, known, shares).descend()
         kept = _kept(path, white.expected, census.released * self.mu)
         coefficients = white.matrix @ (path.place * kept)
+        extra = 0.0
         if levels:
-            frame = self._levelled(frame, coefficients, census, path.scale)
-        whole = bool((kept == 1).all())
-        wide = white.matrix * np.sqrt(path.noise)
+            frame, extra = self._levelled(frame, coefficients, census, path.scale)
+        wide = white.matrix * (kept * np.sqrt(path.noise))
         wider = white.matrix * np.sqrt(path.noise + path.sampling + path.unknown)
+        silence = _silence(path, kept, white)
         return Solution(
             frame.readout(coefficients),
             self.account,
             self._parameters(path, known),
-            noise=frame.spread(wide @ wide.T),
-            spread=frame.spread(wider @ wider.T) if whole else None,
-            unknown=None if whole else _UNKNOWN,
+            noise=self._spread(frame, wide, extra),
+            spread=None if silence else self._spread(frame, wider, extra),
+            unknown=silence,
             count=census.released,
         )
+
+    @staticmethod
+    def _spread(frame: Frame, root: Matrix, extra: float) -> Matrix:
+        """Return the covariance of the coefficients.
+
+        `root` is a root of the covariance in the frame, `extra` a variance of the intercept alone.
+        """
+        covariance = frame.spread(root @ root.T)
+        covariance[0, 0] += extra
+        return covariance
 
     def _worth_levelling(self, census: Census, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
@@ -154,15 +172,22 @@ class _Run:
         noise = 3 * scale / (math.sqrt(self.settings.intercept) * self.mu)
         return self.design.intercept and noise < 0.02 * census.rows
 
-    def _levelled(self, frame: Frame, coefficients: Matrix, census: Census, scale: float) -> Frame:
-        """Move the intercept to the mean of the residuals, clipped wide: errors may be skewed."""
-        clip = min(3 * scale, _MOST_RESIDUAL)
+    def _levelled(
+        self, frame: Frame, coefficients: Matrix, census: Census, scale: float
+    ) -> tuple[Frame, float]:
+        """Move the intercept to the mean of the residuals, clipped wide: errors may be skewed.
+
+        The clip is so wide that its noise is what sampling errors are; returns its variance, too.
+        """
+        share = float(self.settings.intercept)
+        wide = max(3.0, math.sqrt(share * census.rows) * self.mu)
+        clip = min(wide * scale, _MOST_RESIDUAL)
         residuals = Residuals(self.shape, frame.residual(coefficients), clip)
         (answer,) = self.chain.ask([Query(residuals, self.settings.intercept)])
         total, noise, n = float(answer.values[0]), answer.sigma, census.rows
         doubt = 9 * (noise**2 + n * scale**2)  # three standard deviations
         kept = 1 - doubt / total**2 if total**2 > doubt else 0.0
-        return replace(frame, goal=frame.goal + kept * total / n)
+        return replace(frame, goal=frame.goal + kept * total / n), (kept * noise / n) ** 2
 
     def _parameters(self, path: _Path, known: Survey) -> dict[str, float]:
         return {
@@ -197,6 +222,7 @@ class _Walk:
             len(expected), self.run.settings.prior * n * scale**2 / self.white.dimension
         )
         unknown, doubt, far, heavy = prior, 0.3**2, 0.0, before()
+        secants = Secants(expected)
         for step, share in enumerate(self.shares, 1):
             clip = self.clips.best(heavy)
             gradient, bands = self._ask(place, scale, clip, share)
@@ -205,18 +231,25 @@ class _Walk:
             new = self._rescaled(scale, bands, doubt)
             clip, scale, doubt = replace(clip, product=clip.product * scale / new), new, 0.1**2
             response = self.clips.response(clip, heavy)
-            curve = response * expected
+            pull, error = gradient.values / response, gradient.sigma / response
+            secants.see(pull, error)
+            curved = expected * secants.factors
+            curve = response * curved
             gain = curve * unknown / (curve**2 * unknown + gradient.sigma**2)
-            gain = np.minimum(gain, 1 / (response * self.white.most))
+            gain = np.minimum(gain, 1 / (response * np.maximum(self.white.most, curved)))
             moved = place + gain * gradient.values
+            secants.moved(pull, error, moved - place)
             unknown = unknown * (1 - gain * curve) + (_MISJUDGED * (moved - place)) ** 2
             reached = reached + gain * curve * (1 - reached)
             noise = noise * (1 - gain * curve) ** 2 + (gain * gradient.sigma) ** 2
             fall = float(expected @ (moved**2 - place**2)) / n / scale**2
             scale = max(scale * math.sqrt(min(max(1 - fall, 0.5), 1.0)), _LEAST_SCALE)
             place = moved
-        sampling = self.clips.square(clip, heavy) * scale**2 / (response**2 * expected)
-        left = prior * (1 - reached) ** 2
+        sampling = self.clips.square(clip, heavy) * scale**2 / (response**2 * curved)
+        # What the last gradient shows of the way left, beyond two deviations of its noise: rows
+        # that are all clipped pull on, which the filter does not know.
+        shown = np.maximum(gradient.values**2 - 4 * gradient.sigma**2, 0.0) / curve**2
+        left = np.maximum(prior * (1 - reached) ** 2, shown)
         return _Path(place, reached, noise, reached**2 * sampling, left, prior, scale, clip)
 
     def _ask(
@@ -247,6 +280,15 @@ def steps_shares(steps: int, total: Fraction) -> list[Fraction]:
     """Return what each step may spend: later ones more, as residuals are wide at first."""
     weights = [Fraction(math.sqrt(step)) for step in range(1, steps + 1)]
     return [total * weight / sum(weights) for weight in weights]
+
+
+def _silence(path: _Path, kept: Matrix, white: Whitening) -> str | None:
+    """Return why there are no standard errors, or None."""
+    if (kept < 1).any() or not white.clear:
+        return _UNKNOWN
+    if (path.unknown > 25 * (path.noise + path.sampling)).any():
+        return _RESTLESS
+    return None
 
 
 def _kept(path: _Path, expected: Matrix, rows: float) -> Matrix:

@@ -22,6 +22,7 @@ _LEAST_CURVATURE = 0.3
 _TRACE_ERROR = 0.15  # of what rows at their clip would add up to: how far off the trace may be
 _LEAST_TRACE = 0.2
 _SEEN = 3.0
+_CLEAR = 2.0
 _LEAST = 1e-4
 
 
@@ -30,13 +31,15 @@ class Whitening:
     """The map u = Wᵀa, W = `matrix`.
 
     Σ uuᵀ is expected to be diagonal with entries `expected`, at most 1, and no more than `most`.
-    `seen` says how much of the Gram matrix stood out from its noise, from 0 to 1.
+    `seen` says how much of the Gram matrix's shape stood out from its noise, from 0 to 1; `clear`,
+    whether it holds more than twice the noise's norm in every direction.
     """
 
     matrix: Matrix
     expected: Matrix
     most: Matrix
     seen: float
+    clear: bool
 
     @property
     def dimension(self) -> float:
@@ -53,7 +56,7 @@ class Whitening:
 def plain(size: int, mean: float) -> Whitening:
     """Return the scaling of `size` directions that are expected to hold `mean` each."""
     one = np.ones(size)
-    return Whitening(np.eye(size) / math.sqrt(mean), one, MOST_CURVATURE * one, 0.0)
+    return Whitening(np.eye(size) / math.sqrt(mean), one, MOST_CURVATURE * one, 0.0, clear=False)
 
 
 def whitening(gram: Matrix, sigma: float, trace: float, count_error: float) -> Whitening:
@@ -75,7 +78,11 @@ def whitening(gram: Matrix, sigma: float, trace: float, count_error: float) -> W
     ridged = held + seen * min(RIDGE * norm, mean)
     most = np.clip(np.minimum(held + norm, trace) / ridged, _LEAST_CURVATURE, MOST_CURVATURE)
     return Whitening(
-        np.asarray(vectors / np.sqrt(ridged)), np.maximum(held / ridged, _LEAST), most, seen
+        matrix=np.asarray(vectors / np.sqrt(ridged)),
+        expected=np.maximum(held / ridged, _LEAST),
+        most=most,
+        seen=seen,
+        clear=bool((held > _CLEAR * norm).all()),
     )
 
 
@@ -99,5 +106,5 @@ def _lowered(values: Matrix, total: float) -> Matrix:
     """Return max(values − t, 0), with the t that makes the sum `total`; `values` ascend."""
     descending = values[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending > shifts)[-1])
+    kept = max(int(np.count_nonzero(descending > shifts)) - 1, 0)
     return np.asarray(np.maximum(values - shifts[kept], 0.0))

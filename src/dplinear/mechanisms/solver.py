@@ -68,7 +68,8 @@ class Solution:
     `noise` is the covariance of the coefficients that is due to privacy alone, `spread` that of
     noise and sampling together; either is None where the method cannot tell, and `unknown` says
     why there is no `spread`. `count` is an estimate of the number of rows, `weight` of the sum of
-    the intercept's squared cells: the same, unless rows are clipped to a norm.
+    the intercept's squared cells: the same, unless rows are clipped to a norm. A level
+    that no row seems to hold has a coefficient of 0, and no noise.
     """
 
     coefficients: Matrix

@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -126,7 +125,7 @@ class LocalReader:
     """Passes over a table that this process reads itself.
 
     With `again`, the first pass keeps the rounded rows of a table in memory, where they are few
-    enough: a rule of shapes, which no value enters.
+    enough: a rule of shapes, which no value enters, and which only memory and time can tell.
     """
 
     def __init__(self, source: Source, *, threads: int, progress: bool | None, again: bool) -> None:
@@ -169,19 +168,18 @@ def _bar(total: int | None) -> Iterator[Any]:
     from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
-    start = time.monotonic()
+    # No number of rows: it may be private, and logs keep what a terminal shows.
     columns = (
         TextColumn("Reading rows"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} rows, {task.fields[rate]:,.0f} rows/s"),
+        TextColumn("{task.percentage:>3.0f}%" if total else ""),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=console.is_terminal) as bar:
-        task = bar.add_task("", total=total, rate=0.0)
+        task = bar.add_task("", total=total)
 
         def advance(rows: int) -> None:
-            rate = rows / max(time.monotonic() - start, 1e-9)
-            bar.update(task, completed=rows, rate=rate)
+            bar.update(task, completed=rows)
 
         yield advance
