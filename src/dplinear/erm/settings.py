@@ -15,7 +15,7 @@ _MOST_STEPS = 200
 class Settings:
     """Parts of μ² and other choices, all public; the steps have what the other parts leave.
 
-    The defaults are by simulation (`python -m dplinear.planner.tuning`).
+    `python -m dplinear.planner.tuning` simulates how the defaults stand (docs/planning.md).
     """
 
     count: Fraction = Fraction(40, 1000)
