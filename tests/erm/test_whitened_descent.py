@@ -1,12 +1,15 @@
 """Whitened descent: its limits, invariances and odd tables, what it says of its errors."""
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from dplinear.erm.settings import Settings
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.mechanisms.solver import Design, Solution
 from dplinear.noise import simulation
@@ -252,7 +255,7 @@ def test_where_there_is_nothing_to_see_the_line_is_flat() -> None:
         assert np.abs(line.coefficients).max() < 2
         if not line.coefficients[1:].any():
             assert line.spread is None
-            assert "shrunk towards a flat line" in str(line.unknown)
+            assert "The noise hides too much" in str(line.unknown)
 
 
 @pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.long)])
@@ -335,7 +338,7 @@ def test_replacing_needs_more_noise() -> None:
     one, two = (fitted(of, rows, 18, relation=relation) for relation in (ADD_REMOVE, REPLACE))
     ratio = np.diag(np.asarray(two.noise)) / np.diag(np.asarray(one.noise))
     assert (ratio > 2).all()
-    assert (ratio < 5).all()
+    assert (ratio < 8).all()
 
 
 def test_what_is_claimed_is_what_was_asked_for() -> None:
@@ -373,3 +376,38 @@ def test_wrong_arguments_raise_one_sentence(case: str) -> None:
 def test_budgets_out_of_reach_are_refused_before_a_row_is_read() -> None:
     with pytest.raises(ValueError, match="of WhitenedDescent must be within reach"):
         prepared(design(2), ApproxDP(1e-9, 1e-12))
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "no steps": {"steps": 0},
+    "half a step": {"plain_steps": 2.5},
+    "too many steps": {"steps": 5000},
+    "all for the count": {"count": Fraction(1)},
+    "less than nothing": {"gram": Fraction(-1)},
+    "next to nothing": {"bands": Fraction(1, 2**14)},
+    "no prior": {"prior": 0.0},
+    "no number": {"gram_from": math.nan},
+    "a float": {"count": 0.04},
+    "a clip of nothing": {"residual_clip": 0.0},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_settings_that_cannot_work_are_refused_before_they_are_used(kind: str) -> None:
+    with pytest.raises((TypeError, ValueError), match="of Settings must be"):
+        Settings(**WRONG[kind])
+
+
+def test_a_rare_level_is_fitted_however_large_the_budget() -> None:
+    """Its rows are long, so the Gram matrix understates them, and steps would pass their aim."""
+    of = replace(design(2), indicators=(False, False, True))
+    random = simulation.generator(40)
+    for share in (0.02, 0.05, 0.1):
+        held = (random.uniform(size=20_000) < share).astype(float)
+        first = random.normal(0, 0.2, 20_000)
+        target = 0.2 * held + first / 2 + random.normal(0, 0.1, 20_000)
+        rows = integer_rows(of, np.stack([first, held]), target)
+        exact, *_ = least_squares(of, rows)
+        for guarantee in (ApproxDP(10.0, 1e-6), ZCDP(1000.0)):
+            line = fitted(of, rows, 41, guarantee).coefficients
+            assert line == pytest.approx(exact, abs=0.005)
