@@ -301,6 +301,23 @@ def jobs_of(options: argparse.Namespace, methods: tuple[str, ...]) -> list[Job]:
     return jobs
 
 
+def compared(
+    cells: dict[Cell, dict[str, list[float]]],
+    keys: Sequence[Cell],
+    methods: Sequence[str],
+    output: Path,
+    console: Console,
+) -> None:
+    """Print how we stand beside the rivals, and draw it."""
+    verdicts = {key: verdict(cells[key]) for key in keys}
+    console.print(risks_table(verdicts, methods))
+    print(summary([cells[key] for key in keys]))
+    try:
+        picture(verdicts, output / "accuracy.png")
+    except ImportError as error:
+        print(error)
+
+
 def report(results: Sequence[Result], methods: Sequence[str], output: Path) -> None:
     """Print the tables and write the files."""
     tried = {one.method for one in results}
@@ -312,16 +329,12 @@ def report(results: Sequence[Result], methods: Sequence[str], output: Path) -> N
         write_csv(output / "risks.csv", RISKS_HEADER, (one.fields for one in simulated))
         cells = by_cell(simulated)
         keys = sorted(cells, key=lambda cell: (*vars(cell[0]).values(), cell[1]))
-        verdicts = {key: verdict(cells[key]) for key in keys}
-        console.print(risks_table(verdicts, methods))
-        print(summary([cells[key] for key in keys]))
+        rivals = set(methods) - {OURS, MEAN, FLOOR}
+        if rivals:
+            compared(cells, keys, methods, output, console)
         ratios = [np.mean(cells[key][OURS]) / np.mean(cells[key][FLOOR]) for key in keys]
         least, most = min(ratios), max(ratios)
         print(f"Mean excess risk, ours / least squares: from {least:.3g} to {most:.3g}.")
-        try:
-            picture(verdicts, output / "accuracy.png")
-        except ImportError as error:
-            print(error)
     if real:
         write_csv(output / "real.csv", REAL_HEADER, (one.fields for one in real))
         console.print(real_table(by_cell(real), methods))
