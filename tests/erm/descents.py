@@ -1,7 +1,6 @@
 """Designs, tables and transcripts for tests of whole descents."""
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.erm import RowSum
+from dplinear.erm import RowSum, descent
 from dplinear.erm.chain import VARIANCE, Answer, Budget, Chain, Query, _Noise, _scaled
-from dplinear.erm.whitened_descent import PreparedDescent, WhitenedDescent
+from dplinear.erm.descent import PreparedDescent
+from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.mechanisms.contract import Shape
 from dplinear.mechanisms.solver import Design, Solution
 from dplinear.noise import simulation
@@ -123,7 +123,7 @@ def recorded(
         return made[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[type(ready).__module__], "Chain", chain)
+        patch.setattr(descent, "Chain", chain)
         solution = ready.solve(Rows(rows), simulation.entropy(seed))
     return Transcript(queries, answers, solution, made[0])
 

@@ -21,8 +21,8 @@ from dplinear.erm import (
     whitened_descent,
 )
 from dplinear.erm.chain import LEAST_SHARE, Budget, Chain, _Noise
+from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.row_sums import Integers
-from dplinear.erm.whitened_descent import PreparedDescent
 from dplinear.erm.whitening import whitening
 from dplinear.mechanisms.solver import Design
 from dplinear.noise import simulation

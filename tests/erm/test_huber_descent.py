@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dplinear.erm import Gradient, Residuals
+from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.huber_descent import CLIP, HuberDescent
-from dplinear.erm.whitened_descent import PreparedDescent
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP
 

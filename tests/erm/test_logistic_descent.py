@@ -11,8 +11,9 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from dplinear.erm.chain import LEAST_SHARE, _Noise
+from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.logistic_curvature import Hessian, Secants, best_clips, curve
-from dplinear.erm.logistic_descent import LogisticDescent, PreparedLogistic
+from dplinear.erm.logistic_descent import LogisticDescent
 from dplinear.mechanisms.solver import Design, Solution
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP
@@ -36,7 +37,7 @@ SMALL, LINE = design(4), design(1)
 
 def prepared(
     of: Design, guarantee: Any = None, relation: Neighbours = ADD_REMOVE
-) -> PreparedLogistic:
+) -> PreparedDescent:
     asked = ApproxDP(1.0, 1e-6) if guarantee is None else guarantee
     return LogisticDescent(guarantee=asked, neighbours=relation).prepare(of)
 

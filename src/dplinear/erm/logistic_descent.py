@@ -13,24 +13,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from dplinear import arguments
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.chain import Answer, Budget, Chain, Query
+from dplinear.erm.chain import Answer, Chain, Query
+from dplinear.erm.descent import Descent, PreparedDescent
 from dplinear.erm.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
 from dplinear.erm.logistic_sums import Curvatures, LogisticGradient
 from dplinear.erm.settings import Settings
 from dplinear.erm.survey import SUM_CLIP, Survey, survey
-from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
-from dplinear.noise.entropy import Entropy
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP
+from dplinear.mechanisms.solver import Solution
 
-_WHERE = "LogisticDescent"
-_HINTS = {
-    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
-    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
-}
 _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
 _DOUBT = 0.2  # of a step's square: curvature changes on the way
 _SURE = 0.97  # of a place, that is kept: with less there are no standard errors
@@ -62,56 +53,11 @@ def _settings() -> Settings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogisticDescent(Solver):
-    """The likeliest log-odds of a label, by noisy descent in whitened coordinates.
+class PreparedLogistic(PreparedDescent):
+    """Logistic descent with a budget, ready to run once."""
 
-    Requires: integer rows within the bounds of the design, whose target is a label: yes where its
-    cell is above 0. In `settings`, `bands` is the share of the curvatures, `prior` the variance of
-    log-odds that is expected, and `intercept` is not used.
-    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
-    together. Numerics are exact.
-    """
-
-    settings: Settings = field(default_factory=_settings)
-    name: ClassVar[str] = "logistic_descent"
-    numerics: ClassVar[str] = "exact"
-    passes: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        arguments.choice(self.calibration, "calibration", _WHERE, ("exact",))
-        if not isinstance(self.settings, Settings):
-            raise arguments.mistyped("settings", _WHERE, "Settings", self.settings)
-        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if type(self.guarantee) in _HINTS:
-            hint = _HINTS[type(self.guarantee)]
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
-        if not isinstance(self.guarantee, ZCDP):
-            checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
-
-    def prepare(self, design: Design) -> "PreparedLogistic":
-        """Calibrate the whole chain."""
-        p = design.dimension
-        steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = p * p + (steps + 1) * (p + 1) + 3
-        budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        account = checks.kept(self.guarantee, budget.profile)
-        return PreparedLogistic(design, budget, account, self.settings)
-
-
-@dataclass(frozen=True)
-class PreparedLogistic(PreparedSolver):
-    """A chain with a budget, ready to run once."""
-
-    design: Design
-    budget: Budget
-    account: Account
-    settings: Settings
-
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
-        """Release what it takes to descend, and return where that ends."""
-        chain = Chain(rows, self.budget, entropy)
+    def descend(self, chain: Chain) -> Solution:
+        """Return where the steps end."""
         known = survey(self.design, chain, self.settings, target=False)
         rate = _rate(known, chain, self.settings)
         walk = _Walk(known, chain, self.settings, rate)
@@ -142,6 +88,20 @@ class PreparedLogistic(PreparedSolver):
             unknown=unknown,
             count=known.census.released,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogisticDescent(Descent):
+    """The likeliest log-odds of a label, by noisy descent in whitened coordinates.
+
+    Requires: rows whose target is a label: yes where its cell is above 0. In `settings`, `bands` is
+    the share of the curvatures, `prior` the variance of log-odds that is expected, and `intercept`
+    is not used.
+    """
+
+    settings: Settings = field(default_factory=_settings)
+    name: ClassVar[str] = "logistic_descent"
+    prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
 
 
 def _rate(known: Survey, chain: Chain, settings: Settings) -> float:

@@ -8,34 +8,24 @@ for those the line is flat (docs/theory.md, "Whitened descent").
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from dplinear import arguments
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.chain import Answer, Budget, Chain, Query
+from dplinear.erm.chain import Answer, Chain, Query
 from dplinear.erm.clips import FAR, Clip, Clips, before, heaviness, scales_within
+from dplinear.erm.descent import Descent, PreparedDescent
 from dplinear.erm.frame import Frame
 from dplinear.erm.residual_sums import Bands, Gradient, Residuals
 from dplinear.erm.secants import Secants
 from dplinear.erm.settings import Settings
 from dplinear.erm.survey import Census, Survey, survey
 from dplinear.erm.whitening import Whitening
-from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
-from dplinear.noise.entropy import Entropy
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP
-
-_WHERE = "WhitenedDescent"
-_HINTS = {
-    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
-    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
-}
-
+from dplinear.mechanisms.solver import Design, Solution
 
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
@@ -51,55 +41,20 @@ _RESTLESS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WhitenedDescent(Solver):
-    """The least-squares line by noisy descent in whitened coordinates.
+class PreparedWhitened(PreparedDescent):
+    """Whitened descent with a budget, ready to run once."""
 
-    Requires: integer rows within the bounds of the design; passes over them as often as it asks.
-    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
-    together. Numerics are exact.
-    """
-
-    settings: Settings = field(default_factory=Settings)
-    name: ClassVar[str] = "whitened_descent"
-    numerics: ClassVar[str] = "exact"
-    passes: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        arguments.choice(self.calibration, "calibration", _WHERE, ("exact",))
-        if not isinstance(self.settings, Settings):
-            raise arguments.mistyped("settings", _WHERE, "Settings", self.settings)
-        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if type(self.guarantee) in _HINTS:
-            hint = _HINTS[type(self.guarantee)]
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
-        if not isinstance(self.guarantee, ZCDP):
-            checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
-
-    def prepare(self, design: Design) -> "PreparedDescent":
-        """Calibrate the whole chain."""
-        p = design.dimension
-        steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = p * p + (steps + 1) * (p + 2) + 6
-        budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        account = checks.kept(self.guarantee, budget.profile)
-        return PreparedDescent(design, budget, account, self.settings)
-
-
-@dataclass(frozen=True)
-class PreparedDescent(PreparedSolver):
-    """A chain with a budget, ready to run once."""
-
-    design: Design
-    budget: Budget
-    account: Account
-    settings: Settings
-
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
-        """Release what it takes to descend, and return where that ends."""
-        chain = Chain(rows, self.budget, entropy)
+    def descend(self, chain: Chain) -> Solution:
+        """Return where the steps end."""
         return _Run(self.design, chain, self.account, self.settings).solution()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhitenedDescent(Descent):
+    """The least-squares line by noisy descent in whitened coordinates."""
+
+    name: ClassVar[str] = "whitened_descent"
+    prepared: ClassVar[type[PreparedDescent]] = PreparedWhitened
 
 
 @dataclass(frozen=True, eq=False)

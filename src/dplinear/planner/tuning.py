@@ -23,8 +23,9 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from dplinear.analyst.laws import Matrix
+from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.settings import Settings
-from dplinear.erm.whitened_descent import PreparedDescent, WhitenedDescent
+from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.noise import simulation
 from dplinear.planner.populations import Kind, Population, seed_of
 from dplinear.planner.simulated import plain_design

@@ -1,0 +1,74 @@
+"""What all descents share: which guarantees they keep, and the budget of their whole chain."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dplinear import arguments
+from dplinear.erm.chain import Budget, Chain
+from dplinear.erm.settings import Settings
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account
+from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP
+
+_HINTS = {
+    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
+    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
+}
+
+
+@dataclass(frozen=True)
+class PreparedDescent(PreparedSolver):
+    """A chain with a budget, ready to run once."""
+
+    design: Design
+    budget: Budget
+    account: Account
+    settings: Settings
+
+    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+        """Release what it takes to descend, and return where that ends."""
+        return self.descend(Chain(rows, self.budget, entropy))
+
+    @abstractmethod
+    def descend(self, chain: Chain) -> Solution:
+        """Release what it takes, through the chain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Solver):
+    """A model by noisy steps over the rows, each of which depends on those before.
+
+    Requires: integer rows within the bounds of the design; passes over them as often as it asks.
+    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
+    together. Numerics are exact.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    numerics: ClassVar[str] = "exact"
+    passes: ClassVar[bool] = True
+    prepared: ClassVar[type[PreparedDescent]]
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
+        arguments.choice(self.calibration, "calibration", where, ("exact",))
+        if not isinstance(self.settings, Settings):
+            raise arguments.mistyped("settings", where, "Settings", self.settings)
+        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
+        if type(self.guarantee) in _HINTS:
+            hint = _HINTS[type(self.guarantee)]
+            raise arguments.mistyped("guarantee", where, rule, self.guarantee, hint)
+        if not isinstance(self.guarantee, ZCDP):
+            checks.approximate(self.guarantee, where, "normal noise", rule)
+
+    def prepare(self, design: Design) -> PreparedDescent:
+        """Calibrate the whole chain: a survey, and steps of a gradient and two numbers each."""
+        p = design.dimension
+        steps = max(self.settings.steps, self.settings.plain_steps)
+        coordinates = p * p + (steps + 1) * (p + 2) + 6
+        budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
+        account = checks.kept(self.guarantee, budget.profile)
+        return self.prepared(design, budget, account, self.settings)
