@@ -22,6 +22,8 @@ from dplinear.schema.cells import Floats
 
 from .oracles import SHAPES, integer_rows, square, statistics
 
+pytestmark = pytest.mark.heavy
+
 Seeded = Callable[[int], Any]
 ADD_REMOVE, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 RELATIONS = (ADD_REMOVE, REPLACE)

@@ -45,6 +45,8 @@ from .descents import (
     spelled,
 )
 
+pytestmark = pytest.mark.heavy
+
 FALSE_ALARM = 1e-6
 SMALL, LINE = design(4), design(1)
 Neighbour = tuple[Floats, Floats]

@@ -30,6 +30,8 @@ from .descents import (
     spelled,
 )
 
+pytestmark = pytest.mark.heavy
+
 FALSE_ALARM = 1e-6
 ENDLESS = ApproxDP(1e6, 1e-6)
 SMALL, LINE = design(4), design(1)

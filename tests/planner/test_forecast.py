@@ -15,6 +15,8 @@ from dplinear.planner.forecast import FLOOR, METHODS, forecast
 from dplinear.planner.populations import Kind, Population
 from dplinear.privacy import GDP, ZCDP, ApproxDP
 
+pytestmark = pytest.mark.heavy
+
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 RATE = 1e-6
 

@@ -16,6 +16,8 @@ from dplinear.planner import tuning
 from dplinear.planner.populations import Kind
 from dplinear.planner.tuning import Job, alternatives, compare, jobs, log_risks, ratio
 
+pytestmark = pytest.mark.heavy
+
 
 def test_each_alternative_differs_in_one_field_and_every_field_twice() -> None:
     default = asdict(Settings())
