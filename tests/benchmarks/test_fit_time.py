@@ -8,6 +8,8 @@ import pytest
 from benchmarks import fit_time
 from benchmarks.fit_time import ALONE, PASS, PLAIN, PRIVATE
 
+pytestmark = pytest.mark.heavy
+
 
 def test_calls_take_turns_and_medians_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]

@@ -8,6 +8,8 @@ from benchmarks.designs import seeded
 from benchmarks.logistic import BASE, DESCENT, LIKELIEST, OURS, Cell
 from benchmarks.rivals.common import Line
 
+pytestmark = pytest.mark.heavy
+
 SMALL = Cell(2000, 3, 1.0, 0.5, 1.0)
 
 

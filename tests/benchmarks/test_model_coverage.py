@@ -14,6 +14,8 @@ from benchmarks.model_coverage import Cell
 from dplinear.analyst.results import NamedVector
 from dplinear.curator import release_model
 
+pytestmark = pytest.mark.heavy
+
 SMALL = Cell(Design("gaussian", 400, 3, 1.0), 1.0)
 
 

@@ -12,6 +12,8 @@ from scipy import special, stats
 from dplinear.erm import clips
 from dplinear.erm.clips import Clip, Clips, heaviness, scales_within
 
+pytestmark = pytest.mark.heavy
+
 Seeded = Callable[[int], Any]
 WITHIN = 0.6826894921370859  # of normal errors within one standard deviation
 SCALE = stats.t.ppf((1 + WITHIN) / 2, 4)  # of Student's errors

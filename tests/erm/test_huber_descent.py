@@ -14,6 +14,8 @@ from dplinear.privacy import ZCDP, ApproxDP
 
 from .descents import ADD_REMOVE, REPLACE, Rows, design, integer_rows, normal_rows, recorded
 
+pytestmark = pytest.mark.heavy
+
 SMALL = design(3)
 
 

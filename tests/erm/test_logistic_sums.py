@@ -18,6 +18,8 @@ from dplinear.schema.cells import Floats
 
 from .oracles import SHAPES, integer_rows, square
 
+pytestmark = pytest.mark.heavy
+
 Seeded = Callable[[int], Any]
 PLAIN = SHAPES["plain"]
 SMALL = ["plain", "clipped", "coarse", "wide"]

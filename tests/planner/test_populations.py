@@ -10,6 +10,8 @@ from dplinear.noise import simulation
 from dplinear.planner.forecast import least_squares
 from dplinear.planner.populations import Kind, Population, seed_of
 
+pytestmark = pytest.mark.heavy
+
 RATE = 1e-6
 TAILS = np.array([RATE / 2, 1 - RATE / 2])
 ROWS = 40_000

@@ -17,6 +17,8 @@ from dplinear.planner.populations import Kind, Population
 from dplinear.planner.simulated import SimulatedRows, _Total, plain_design
 from dplinear.privacy import ApproxDP
 
+pytestmark = pytest.mark.heavy
+
 
 def schema_of(columns: int) -> Schema:
     names = [f"x{place}" for place in range(columns)]
