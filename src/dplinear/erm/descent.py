@@ -11,12 +11,7 @@ from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP
-
-_HINTS = {
-    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
-    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
-}
+from dplinear.privacy.guarantees import ZCDP
 
 
 @dataclass(frozen=True)
@@ -58,8 +53,8 @@ class Descent(Solver):
         if not isinstance(self.settings, Settings):
             raise arguments.mistyped("settings", where, "Settings", self.settings)
         rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if type(self.guarantee) in _HINTS:
-            hint = _HINTS[type(self.guarantee)]
+        if type(self.guarantee) in checks.GRID_HINTS:
+            hint = checks.GRID_HINTS[type(self.guarantee)]
             raise arguments.mistyped("guarantee", where, rule, self.guarantee, hint)
         if not isinstance(self.guarantee, ZCDP):
             checks.approximate(self.guarantee, where, "normal noise", rule)

@@ -21,7 +21,7 @@ from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, S
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP
+from dplinear.privacy.guarantees import ZCDP, ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -37,10 +37,6 @@ FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 # (docs/theory.md, "AdaSSP").
 SHARES = (0.1, 0.6, 0.3)
 _DEVIATIONS = 3.0
-_HINTS = {
-    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
-    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
-}
 _UNKNOWN = (
     "This method releases nothing about the residuals, so the part of the error that is due to "
     "sampling is not known, nor is what the ridge shrinks. For intervals, release moments instead: "
@@ -82,8 +78,8 @@ class AdaSSP(Solver):
             if self.calibration == "paper":
                 hint = 'the published constants are for (ε, δ); calibration="exact" takes ZCDP.'
                 raise arguments.rejection("guarantee", _WHERE, rule, self.guarantee, hint)
-        elif type(self.guarantee) in _HINTS:
-            hint = _HINTS[type(self.guarantee)]
+        elif type(self.guarantee) in checks.GRID_HINTS:
+            hint = checks.GRID_HINTS[type(self.guarantee)]
             raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
         else:
             asked = checks.approximate(self.guarantee, _WHERE, "normal noise", rule)

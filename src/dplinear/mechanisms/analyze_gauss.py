@@ -26,7 +26,7 @@ from dplinear.mechanisms.contract import (
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper
-from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee
+from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -34,10 +34,6 @@ from dplinear.privacy.rounding import ceiling, root_ceiling, up
 _WHERE = "AnalyzeGauss"
 # Wider noise is drawn on a coarser grid, so the sampler's own limit of 2^100 is never met.
 _LARGEST_VARIANCE = 2.0**96
-_HINTS = {
-    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
-    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +57,7 @@ class AnalyzeGauss(Mechanism):
             return
         rule = "an ApproxDP guarantee with ε and δ above 0"
         rule += ", or a ZCDP guarantee" if self.calibration == "exact" else ""
-        hint = _HINTS.get(type(self.guarantee), "")
+        hint = checks.GRID_HINTS.get(type(self.guarantee), "")
         if self.calibration == "paper" and isinstance(self.guarantee, ZCDP):
             hint = 'the paper speaks of (ε, δ) only: ask for ApproxDP, or calibration="exact".'
         if hint:

@@ -12,6 +12,11 @@ from dplinear.privacy.roots import smallest_private
 
 CALIBRATIONS = ("exact", "paper")
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+# Why noise on a grid has no guarantee of these kinds, and which to ask for instead.
+GRID_HINTS: dict[type[Guarantee], str] = {
+    GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
+    MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
+}
 _RULE = "an ApproxDP guarantee with ε and δ above 0"
 
 
