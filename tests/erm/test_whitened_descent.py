@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dplinear.erm import whitened_descent
+from dplinear.erm.clips import Clip
 from dplinear.erm.settings import Settings
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.mechanisms.solver import Design, Solution
@@ -384,6 +386,10 @@ WRONG: dict[str, dict[str, Any]] = {
     "too many steps": {"steps": 5000},
     "all for the count": {"count": Fraction(1)},
     "less than nothing": {"gram": Fraction(-1)},
+    "a first part beyond the whole": {"gram_first": Fraction(1, 4)},
+    "nothing at first": {"count_first": Fraction(0)},
+    "next to nothing after that": {"gram_first": Fraction(1, 5) - Fraction(1, 2**15)},
+    "a first part that is a float": {"count_first": 0.01},
     "next to nothing": {"bands": Fraction(1, 2**14)},
     "no prior": {"prior": 0.0},
     "no number": {"gram_from": math.nan},
@@ -411,3 +417,16 @@ def test_a_rare_level_is_fitted_however_large_the_budget() -> None:
         for guarantee in (ApproxDP(10.0, 1e-6), ZCDP(1000.0)):
             line = fitted(of, rows, 41, guarantee).coefficients
             assert line == pytest.approx(exact, abs=0.005)
+
+
+@pytest.mark.parametrize(("errors", "kept"), [(0.0, 1.0), (1.0, 0.9), (100.0, 0.5)])
+def test_half_of_what_sampling_errors_add_is_taken_off(errors: float, kept: float) -> None:
+    """By hand: a place of squared length 2·1 + 1·3 = 5, and errors of 2·¼ + 1·½ = 1."""
+    nothing = np.zeros(2)
+    place, sampling = np.sqrt([1.0, 3.0]), errors * np.array([0.25, 0.5])
+    clip = Clip(1.0, 1.0)
+    path = whitened_descent._Path(
+        place, nothing, nothing, sampling, nothing, nothing, scale=1.0, clip=clip
+    )
+    found = whitened_descent._calmed(path, np.array([2.0, 1.0]))
+    assert found == pytest.approx(kept, rel=1e-12)

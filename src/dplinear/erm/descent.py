@@ -60,10 +60,13 @@ class Descent(Solver):
             checks.approximate(self.guarantee, where, "normal noise", rule)
 
     def prepare(self, design: Design) -> PreparedDescent:
-        """Calibrate the whole chain: a survey, and steps of a gradient and two numbers each."""
+        """Calibrate the whole chain: a survey, and steps of a gradient and two numbers each.
+
+        The survey may ask for the count and for the Gram matrix twice.
+        """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = p * p + (steps + 1) * (p + 2) + 6
+        coordinates = 2 * p * p + (steps + 1) * (p + 2) + 7
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
         account = checks.kept(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

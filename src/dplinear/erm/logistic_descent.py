@@ -43,12 +43,15 @@ _RARE = (
 def _settings() -> Settings:
     return Settings(
         count=Fraction(50, 1000),
+        count_first=Fraction(50, 1000),
+        gram_first=Fraction(200, 1000),  # all of it: curvatures are modelled on the whole matrix
         feature_sums=Fraction(18, 1000),
         target_sum=Fraction(12, 1000),
         squares=Fraction(75, 10_000),
         bands=Fraction(10, 1000),
         intercept=Fraction(0),
         plain_steps=20,
+        gram_from=18.0,
         prior=2.0,
     )
 

@@ -19,23 +19,26 @@ class Settings:
     """
 
     count: Fraction = Fraction(40, 1000)
+    count_first: Fraction = Fraction(10, 1000)  # of that; the rest only where it is needed
     feature_sums: Fraction = Fraction(12, 1000)
     target_sum: Fraction = Fraction(8, 1000)
     squares: Fraction = Fraction(5, 1000)  # each of two
     gram: Fraction = Fraction(200, 1000)
+    gram_first: Fraction = Fraction(30, 1000)  # of that; the rest only where it is needed
     bands: Fraction = Fraction(20, 1000)  # of all steps together
     intercept: Fraction = Fraction(20, 1000)
     steps: int = 12
     plain_steps: int = 24  # without a Gram matrix
-    gram_from: float = 18.0  # n·μ/p from which it is bought; below, it would be mostly noise
+    gram_from: float = 12.0  # n·μ/p from which it is bought; below, it would be mostly noise
     residual_clip: float | None = None  # in scales; None: as wide as the released tails allow
     prior: float = 0.5  # of the target's variance, that the features are expected to explain
 
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
         parts += [self.bands, self.intercept]
-        if not all(isinstance(part, Fraction) for part in parts):
-            raise mistyped("shares", _WHERE, "Fractions", parts)
+        firsts = [self.count_first, self.gram_first]
+        if not all(isinstance(part, Fraction) for part in parts + firsts):
+            raise mistyped("shares", _WHERE, "Fractions", parts + firsts)
         steps = [
             integer(steps, name, _WHERE, low=1, high=_MOST_STEPS)
             for name, steps in (("steps", self.steps), ("plain_steps", self.plain_steps))
@@ -47,6 +50,9 @@ class Settings:
         # The first step has the least share: at most the √k-th part of an even one.
         least = min(*parts[:-1], self.bands / max(steps), self.intercept or 1)
         first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
+        # What is left of a share after a first part is asked for, or nothing is.
+        rests = [self.count - self.count_first, self.gram - self.gram_first]
+        least = min(least, *firsts, *(rest or 1 for rest in rests))
         if least < LEAST_SHARE or first < LEAST_SHARE:
             rule = "parts that leave every query at least 2^−14 of the whole"
-            raise rejection("shares", _WHERE, rule, [str(part) for part in parts])
+            raise rejection("shares", _WHERE, rule, [str(part) for part in parts + firsts])

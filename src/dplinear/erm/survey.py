@@ -6,6 +6,7 @@ Every answer is noisy and paid for; what is mostly noise is replaced by what is 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,15 +15,17 @@ from dplinear.erm.chain import Answer, Chain, Query
 from dplinear.erm.frame import Frame
 from dplinear.erm.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.erm.residual_sums import Energy
-from dplinear.erm.row_sums import Count
+from dplinear.erm.row_sums import Count, RowSum
 from dplinear.erm.settings import Settings
-from dplinear.erm.whitening import Whitening, plain, whitening
+from dplinear.erm.whitening import Places, Whitening, plain, whitening
 from dplinear.mechanisms.solver import Design
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
 SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
+_COUNT_ERROR = 0.02  # of the count, up to which a first look at it is enough
+_PLENTY = 6.0  # times the noise's norm in every direction: then a first look at a matrix is enough
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def _centred(
     """Release the count and the means; a mean that is mostly noise is left at the middle."""
     size = design.dimension - design.intercept
     frame = Frame(design, np.zeros(size), 0.0)
-    queries = [Query(Count(), settings.count)]
+    queries = [Query(Count(), settings.count_first)]
     if design.intercept:
         clip = SUM_CLIP * math.sqrt(size)
         features = MappedSum(design.shape, frame.features, clip)
@@ -83,6 +86,8 @@ def _centred(
             whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
             queries.append(Query(whole, settings.target_sum))
     count, *sums = chain.ask(queries)
+    if count.sigma > _COUNT_ERROR * float(count.values[0]):
+        count = _again(chain, Count(), count, settings.count_first, settings.count)
     census = Census(max(float(count.values[0]), 0.0), count.sigma)
     if not sums:
         return census, frame
@@ -108,17 +113,47 @@ def _squares(
 def _whitened(
     frame: Frame, chain: Chain, settings: Settings, census: Census, square: float
 ) -> Whitening:
-    """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold."""
+    """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold.
+
+    A part of its share is spent first. The rest goes to the steps where that shows no direction
+    from another, or all of them well; but any level that may have no rows is worth the rest.
+    """
     design, n = frame.design, census.rows
     clip = design.dimension * square
     gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
-    (answer,) = chain.ask([Query(gram, settings.gram)])
-    held = np.diag(answer.values) > _DEVIATIONS * answer.sigma
-    kept = np.flatnonzero(held | ~np.array(design.indicators))
-    kept = kept if len(kept) else np.arange(design.dimension)
-    matrix = answer.values[np.ix_(kept, kept)]
-    white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
-    return white.among(kept, design.dimension)
+    (answer,) = chain.ask([Query(gram, settings.gram_first)])
+
+    def cleaned(answer: Answer) -> Whitening:
+        kept = _held(answer, design)
+        kept = kept if len(kept) else np.arange(design.dimension)
+        matrix = answer.values[np.ix_(kept, kept)]
+        white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
+        return white.among(kept, design.dimension)
+
+    white = cleaned(answer)
+    plenty = white.seen == 0 or white.least > _PLENTY
+    if plenty and len(_held(answer, design)) == design.dimension:
+        return white
+    return cleaned(_again(chain, gram, answer, settings.gram_first, settings.gram))
+
+
+def _held(answer: Answer, design: Design) -> Places:
+    """Return the coordinates that a noisy Gram matrix does not show to be a level of no rows."""
+    seen = np.diag(answer.values) > _DEVIATIONS * answer.sigma
+    return np.flatnonzero(seen | ~np.array(design.indicators))
+
+
+def _again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
+    """Release a sum once more, for what is left of its share; return the mean by precision.
+
+    Its noise is that of one release for the whole share.
+    """
+    if spent == share:
+        return first
+    (second,) = chain.ask([Query(sum_, share - spent)])
+    weight = float(spent / share)
+    values = weight * first.values + (1 - weight) * second.values
+    return Answer(values, first.sigma * math.sqrt(weight))
 
 
 def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Matrix:

@@ -31,15 +31,20 @@ class Whitening:
     """The map u = Wᵀa, W = `matrix`.
 
     Σ uuᵀ is expected to be diagonal with entries `expected`, at most 1, and no more than `most`.
-    `seen` says how much of the Gram matrix's shape stood out from its noise, from 0 to 1; `clear`,
-    whether it holds more than twice the noise's norm in every direction.
+    `seen` says how much of the Gram matrix's shape stood out from its noise, from 0 to 1; `least`,
+    how many times the noise's norm it holds in every direction.
     """
 
     matrix: Matrix
     expected: Matrix
     most: Matrix
     seen: float
-    clear: bool
+    least: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the matrix holds more than twice the noise's norm in every direction."""
+        return self.least > _CLEAR
 
     @property
     def dimension(self) -> float:
@@ -56,7 +61,7 @@ class Whitening:
 def plain(size: int, mean: float) -> Whitening:
     """Return the scaling of `size` directions that are expected to hold `mean` each."""
     one = np.ones(size)
-    return Whitening(np.eye(size) / math.sqrt(mean), one, MOST_CURVATURE * one, 0.0, clear=False)
+    return Whitening(np.eye(size) / math.sqrt(mean), one, MOST_CURVATURE * one, 0.0, 0.0)
 
 
 def whitening(gram: Matrix, sigma: float, trace: float, count_error: float) -> Whitening:
@@ -82,7 +87,7 @@ def whitening(gram: Matrix, sigma: float, trace: float, count_error: float) -> W
         expected=np.maximum(held / ridged, _LEAST),
         most=most,
         seen=seen,
-        clear=bool((held > _CLEAR * norm).all()),
+        least=float(held.min()) / norm if norm else math.inf,
     )
 
 
