@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from dplinear import arguments
 from dplinear.analyst.laws import Matrix
 from dplinear.erm.row_sums import RowSum
 from dplinear.mechanisms.solver import Integers as Sums
-from dplinear.mechanisms.solver import Rows
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -91,6 +91,13 @@ class Answer:
     sigma: float
 
 
+class Summed(Protocol):
+    """A private table, as chains see it."""
+
+    def sums(self, statistics: Sequence[Any]) -> list[Sums]:
+        """Return several exact sums over rows, in one pass."""
+
+
 class Chain:
     """Releases sums over the rows of one table, one pass after the other.
 
@@ -99,7 +106,7 @@ class Chain:
     pass the budget raises before any row is read. Numerics are exact.
     """
 
-    def __init__(self, rows: Rows, budget: Budget, entropy: Entropy) -> None:
+    def __init__(self, rows: Summed, budget: Budget, entropy: Entropy) -> None:
         self._rows, self._entropy = rows, entropy
         self.budget = budget
         self.spent = Fraction(0)

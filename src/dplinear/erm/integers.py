@@ -4,6 +4,7 @@ docs/exact-pass.md, "Other sums", has the proofs.
 """
 
 import threading
+from collections.abc import Callable
 from math import frexp, prod
 
 import numpy as np
@@ -13,6 +14,7 @@ from dplinear.schema.cells import Floats
 EXACT = 53  # every integer of at most 2^53 is a float64
 
 _MARGIN = 2.0  # rounding moves a length by about a third, so that few columns are too long again
+_FARTHEST = 2.0**100
 _MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
 _memory = threading.local()
 
@@ -53,6 +55,15 @@ def squared_lengths(values: Floats) -> Floats:
     return np.array(squares[0])
 
 
+def ordered_squares(values: Floats) -> Floats:
+    """Return what `squared_lengths` does, added from the first row to the last, one by one.
+
+    Zeros change nothing then, so that it can be done for sparse rows as well, to the same bits.
+    """
+    squares = np.cumsum(values * values, axis=0)
+    return np.array(squares[-1])
+
+
 def scratch(role: str, shape: tuple[int, ...]) -> Floats:
     """Return memory of this thread for intermediate results, valid until its role is asked again.
 
@@ -73,10 +84,19 @@ def product(matrix: Floats, rows: Floats) -> Floats:
     return np.matmul(matrix, rows, out=scratch("products", (len(matrix), rows.shape[1])))
 
 
-def shortened(rows: Floats, norm: int) -> Floats:
+def clamped(values: Floats) -> Floats:
+    """Return any float64 as a number that `shortened` takes: NaN is 0, the rest within ±2^100.
+
+    The operations are elementwise; a row with an infinite entry then points where that one does.
+    """
+    return np.clip(np.where(np.isnan(values), 0.0, values), -_FARTHEST, _FARTHEST)
+
+
+def shortened(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | None = None) -> Floats:
     """Round columns in place; scale those then longer than `norm` down to it, and round again.
 
-    Requires: entries of at most 2^100; `norm` from 2^10 to 2^26.
+    Requires: entries of at most 2^100; `norm` from 2^10 to 2^26; `lengths`, which adds up squares
+    that float64 cannot hold, in an order fixed for each column (None: `squared_lengths`).
     Promises: integers; every norm at most `norm`, verified on them; each column bitwise the same
     whatever stands beside it.
     """
@@ -86,7 +106,7 @@ def shortened(rows: Floats, norm: int) -> Floats:
     over = squares > norm**2
     if over.any():
         if squares.max() > 2.0 ** (EXACT - 1):
-            squares = squared_lengths(rows)
+            squares = (lengths or squared_lengths)(rows)
         # The others are multiplied by 1: picking columns out and putting them back takes longer.
         rows *= np.where(over, (norm - _MARGIN) / np.sqrt(np.maximum(squares, 1.0)), 1.0)
         bounded(np.rint(rows, out=rows), norm**2)
