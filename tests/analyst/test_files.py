@@ -382,7 +382,7 @@ def explosion() -> dict[str, Any]:
         (facts(version="1"), "with a version"),
         (facts(format="dplinear-ledger"), "in the format dplinear-release"),
         (facts(format=None), "in the format dplinear-release"),
-        (facts(kind="rumours"), "model or moments or sketch, and this is one of rumours"),
+        (facts(kind="rumours"), "linear or model or moments or sketch, and this is one of rumours"),
         (facts(kind=""), "kind and checksum"),
         (facts(kind=1), "kind and checksum"),
         (facts(kind="../../moments"), "kind and checksum"),
@@ -563,7 +563,9 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
         load(tmp_path / "release", largest=0)
     with pytest.raises(ReleaseError, match="a release of sketch, and this is one of moments"):
         load(tmp_path / "release", kind="sketch")
-    with pytest.raises(ValueError, match="parameter of load must be one of 'model', 'moments'"):
+    with pytest.raises(
+        ValueError, match="parameter of load must be one of 'linear', 'model', 'moments'"
+    ):
         load(tmp_path / "release", kind="rumours")
 
 

@@ -52,6 +52,7 @@ class Kind(Protocol):
 
 # Imported when a file asks for them; each registers its kind.
 _HOMES = {
+    "linear": "dplinear.analyst.linear_release",
     "model": "dplinear.analyst.model_release",
     "moments": "dplinear.analyst.moments",
     "sketch": "dplinear.analyst.sketch",

@@ -4,7 +4,7 @@ Always in this order: check every public argument and calibrate; check the table
 read, once; measure; return. Whatever fails before the spend loses nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -40,7 +40,7 @@ from dplinear.schema import Schema
 
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-READING = {"threads", "engine", "progress"}
+READING = frozenset({"threads", "engine", "progress"})
 Curve = tuple[tuple[float, float], ...]
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 
@@ -115,13 +115,18 @@ def release_sketch(  # noqa: PLR0913 - as above
     return SketchRelease(schema, measured.values, law, certificate, table_rows)
 
 
-def own_options(method: type[Method], options: Mapping[str, Any], where: str) -> dict[str, Any]:
+def own_options(
+    method: type[Method],
+    options: Mapping[str, Any],
+    where: str,
+    others: Collection[str] = READING,
+) -> dict[str, Any]:
     """Return the options that belong to the method; refuse those that belong to nobody."""
-    names = {field.name for field in fields(method)}
+    names = {field.name for field in fields(method) if field.init}
     names -= {"guarantee", "neighbours", "calibration", "release"}  # the gate's own to set
-    unknown = sorted(set(options) - names - READING)
+    unknown = sorted(set(options) - names - set(others))
     if unknown:
-        rule = "one of " + ", ".join(sorted(names | READING))
+        rule = "one of " + ", ".join(sorted(names.union(others)))
         raise rejection("options", where, rule, ", ".join(unknown))
     return {name: value for name, value in options.items() if name in names}
 
@@ -138,42 +143,19 @@ def _check_text(text: object, parameter: str, where: str) -> None:
         raise mistyped(parameter, where, "a text of 1 to 200 printable characters", text)
 
 
-class Passing:
-    """One passage through the gate."""
+class Passage:
+    """One passage through a gate: who is told of the spend, and what certifies the release."""
 
     def __init__(
-        self,
-        where: str,
-        schema: Schema,
-        ledger: Ledger | None,
-        dataset: str | None,
-        request: str | None,
+        self, where: str, ledger: Ledger | None, dataset: str | None, request: str | None
     ) -> None:
-        if not isinstance(schema, Schema):
-            raise mistyped("schema", where, "a Schema", schema)
         if ledger is not None and not isinstance(ledger, Ledger):
             raise mistyped("ledger", where, "an object with a method `spend`", ledger)
         _check_text(dataset, "dataset", where)
         _check_text(request, "request", where)
-        self.schema, self.ledger, self.dataset = schema, ledger, dataset
+        self.ledger, self.dataset = ledger, dataset
         self.entropy = simulation.entropy_for_release()
         self.request = request or f"{self.entropy.bits(128):032x}"
-
-    def through(
-        self,
-        mechanism: Mechanism,
-        data: Any,  # noqa: ANN401
-        options: Mapping[str, Any],
-        own: Mapping[str, Any],
-    ) -> tuple[Measurement, Certificate, int | None]:
-        """Calibrate, check the table, spend, read, measure."""
-        grid = Grid.of(self.schema)
-        prepared = mechanism.prepare(Shape(self.schema.dimension, grid.cells, grid.exponent))
-        reading = reading_options(options)
-        curve = curve_of(prepared.account.profile)  # may fail for extreme guarantees: so, now
-        read = exact_pass(data, self.schema, **reading)
-        self.spend(mechanism, prepared.account, own)
-        return self.measured(mechanism, prepared, read(), curve)
 
     def spend(self, method: Method, account: Account, own: Mapping[str, Any]) -> None:
         """Tell whoever counts, before a row is read."""
@@ -188,23 +170,6 @@ class Passing:
         if self.ledger is not None:
             self.ledger.spend(spent)
         count(spent)
-
-    def measured(
-        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments, curve: Curve
-    ) -> tuple[Measurement, Certificate, int | None]:
-        """Return the measurement, its certificate, and the number of rows if that is public."""
-        public = mechanism.neighbours is Neighbours.REPLACE
-        # A reproduction may use the count of rows where the paper does; its certificate says so.
-        known = public or mechanism.calibration == "paper"
-        statistic = Statistic(
-            prepared.shape, moments.integers, rows=moments.count if known else None
-        )
-        with one_blas_thread():  # more of them only wait for each other over small matrices
-            measured = prepared.measure(statistic, self.entropy)
-        account = measured.account
-        shown = curve if account is prepared.account else curve_of(account.profile)
-        certificate = self.certificate(mechanism, account, measured.parameters, shown)
-        return measured, certificate, moments.count if public else None
 
     def certificate(
         self, method: Method, account: Account, parameters: Mapping[str, Any], curve: Curve
@@ -224,6 +189,56 @@ class Passing:
             dataset=self.dataset,
             notes=account.notes + ((_NOBODY_COUNTS,) if self.ledger is None else ()),
         )
+
+
+class Passing(Passage):
+    """The passage of a table that a schema describes."""
+
+    def __init__(
+        self,
+        where: str,
+        schema: Schema,
+        ledger: Ledger | None,
+        dataset: str | None,
+        request: str | None,
+    ) -> None:
+        if not isinstance(schema, Schema):
+            raise mistyped("schema", where, "a Schema", schema)
+        super().__init__(where, ledger, dataset, request)
+        self.schema = schema
+
+    def through(
+        self,
+        mechanism: Mechanism,
+        data: Any,  # noqa: ANN401
+        options: Mapping[str, Any],
+        own: Mapping[str, Any],
+    ) -> tuple[Measurement, Certificate, int | None]:
+        """Calibrate, check the table, spend, read, measure."""
+        grid = Grid.of(self.schema)
+        prepared = mechanism.prepare(Shape(self.schema.dimension, grid.cells, grid.exponent))
+        reading = reading_options(options)
+        curve = curve_of(prepared.account.profile)  # may fail for extreme guarantees: so, now
+        read = exact_pass(data, self.schema, **reading)
+        self.spend(mechanism, prepared.account, own)
+        return self.measured(mechanism, prepared, read(), curve)
+
+    def measured(
+        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments, curve: Curve
+    ) -> tuple[Measurement, Certificate, int | None]:
+        """Return the measurement, its certificate, and the number of rows if that is public."""
+        public = mechanism.neighbours is Neighbours.REPLACE
+        # A reproduction may use the count of rows where the paper does; its certificate says so.
+        known = public or mechanism.calibration == "paper"
+        statistic = Statistic(
+            prepared.shape, moments.integers, rows=moments.count if known else None
+        )
+        with one_blas_thread():  # more of them only wait for each other over small matrices
+            measured = prepared.measure(statistic, self.entropy)
+        account = measured.account
+        shown = curve if account is prepared.account else curve_of(account.profile)
+        certificate = self.certificate(mechanism, account, measured.parameters, shown)
+        return measured, certificate, moments.count if public else None
 
 
 def curve_of(profile: Profile | None) -> Curve:

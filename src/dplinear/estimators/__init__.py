@@ -2,18 +2,28 @@
 
 Regressors: `PrivateLinearRegression`, `PrivateRidge`, `PrivateLasso` (`regression.py`).
 Classifier: `PrivateLogisticRegression` (`classification.py`).
+For many features, sparse or not: `PrivateCompressedRegressor`, `PrivateCompressedClassifier`
+(`compressed.py`), `PrivateSVM` (`svm.py`).
 Transformer: `PrivatePCA` (`pca.py`). What they share is in `base.py`; `bounds.py` reads the public
 bounds, `tables.py` turns X and y into one table without ever quoting what is in it.
 """
 
 from dplinear.estimators.classification import PrivateLogisticRegression
+from dplinear.estimators.compressed import (
+    PrivateCompressedClassifier,
+    PrivateCompressedRegressor,
+)
 from dplinear.estimators.pca import PrivatePCA
 from dplinear.estimators.regression import PrivateLasso, PrivateLinearRegression, PrivateRidge
+from dplinear.estimators.svm import PrivateSVM
 
 __all__ = [
+    "PrivateCompressedClassifier",
+    "PrivateCompressedRegressor",
     "PrivateLasso",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivatePCA",
     "PrivateRidge",
+    "PrivateSVM",
 ]

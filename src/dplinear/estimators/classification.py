@@ -1,22 +1,24 @@
 """Private logistic regression for scikit-learn."""
 
-import math
-import numbers
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
 
 from dplinear.analyst.laws import Matrix
+from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.model_release import ModelRelease
-from dplinear.arguments import mistyped, rejection
+from dplinear.analyst.reading import read_classes
+from dplinear.arguments import choice
+from dplinear.curator.labels import check_kind, is_second
 from dplinear.curator.model_gate import release_model
+from dplinear.erm.learners import LEARNERS
+from dplinear.erm.sets.given import check_constraint
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array, joined, target_names, targets_of
+from dplinear.estimators.tables import Array, column_of, joined, target_names
 from dplinear.ledger import Ledger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -31,9 +33,14 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     between tables that are `neighbours`.
     Promises: what scikit-learn's LogisticRegression without a penalty finds, but for the noise.
     After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`, `schema_`.
+
+    With a `constraint`, coefficients stay in a set, and pure guarantees can be kept (`delta=None`),
+    by `std_erm` and its `learner`: an L1 radius, a set, or what makes one for a number of
+    dimensions, in log-odds to a half-width of each column's bounds (the intercept as one more
+    coefficient, the last). `row_norm` is then without the intercept.
     """
 
-    fit_result_: ModelRelease
+    fit_result_: ModelRelease | LinearRelease
     coef_: Matrix
     intercept_: Matrix
     classes_: Array
@@ -51,6 +58,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         ledger: Ledger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
+        constraint: Any = None,  # noqa: ANN401
+        learner: str = "auto",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -62,6 +71,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
+        self.constraint = constraint
+        self.learner = learner
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
         """Release the model, once.
@@ -70,38 +81,64 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
         bounds = read_bounds(self.bounds, "bounds", self._where)
-        classes = _pair(self.classes, self._where)
+        classes = read_classes(self.classes, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
         features, names = self._features(X, y)
-        labels = self._labels(y, len(features))
-        (goal,) = target_names(names, labels)
+        labels = column_of(y, len(features), self._where, "labels")
         columns = for_columns(bounds, names, "bounds", self._where)
+        check_kind(labels, classes[1], self._where)
+        (goal,) = target_names(names, labels)
+        asked = self._asked(columns | {goal: (0, 1)})
+        learn = self._model if self.constraint is None else self._constrained
+        coefficients, intercept = learn(features, is_second(labels, classes[1]), goal, asked)
+        self.classes_ = np.array(classes)
+        self.certificate_ = self.fit_result_.certificate
+        self.coef_, self.intercept_ = np.array(coefficients)[None], np.array([intercept])
+        return self
+
+    def _check_guarantee(self) -> None:
+        super()._check_guarantee()
+        choice(self.learner, "learner", self._where, ("auto", *LEARNERS))
+        if self.constraint is not None:
+            check_constraint(self.constraint, self._where)
+            check_norm(self.row_norm, self._where)
+
+    def _model(
+        self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
+    ) -> tuple[Matrix, float]:
+        """Release log-odds without a constraint."""
         model = release_model(
-            joined(features, is_second(labels, classes, self._where)),
+            joined(features, labels),
             target=goal,
-            features=names,
+            features=list(asked["schema"].columns[:-1]),
             intercept=bool(self.fit_intercept),
             loss="logistic",
-            **self._asked(columns | {goal: (0, 1)}),
+            **asked,
         )
         if model.rows is None and model.count is not None and model.count < FEWEST:
             self._warn()
-        self.classes_ = np.array(classes)
-        self.fit_result_, self.certificate_ = model, model.certificate
-        self.coef_ = np.array(model.coefficients.values)[None]
-        self.intercept_ = np.array([model.intercept])
-        return self
+        self.fit_result_ = model
+        return model.coefficients.values, model.intercept
 
-    def _labels(self, y: Any, rows: int) -> Array:  # noqa: ANN401
-        labels = targets_of(y, rows, self._where)
-        if labels.ndim == 1:
-            return labels
-        if labels.shape[1] > 1:
-            raise rejection("y", self._where, "of one column of labels", labels.shape[1])
-        words = "A column-vector y was passed when a 1d array was expected."
-        warnings.warn(words, DataConversionWarning, stacklevel=3)
-        return np.asanyarray(labels[:, 0])
+    def _constrained(
+        self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
+    ) -> tuple[Matrix, float]:
+        """Release log-odds in a set."""
+        schema = asked.pop("schema")
+        self.fit_result_, coefficients, intercept = bounded_release(
+            features,
+            labels,
+            [column for name, column in schema.declared.items() if name != goal],
+            constraint=self.constraint,
+            row_norm=self.row_norm,
+            intercept=bool(self.fit_intercept),
+            loss="logistic",
+            classes=(0, 1),
+            learner=self.learner,
+            **asked,
+        )
+        return coefficients, intercept
 
     def decision_function(self, X: Any) -> Matrix:  # noqa: ANN401
         """Return the log-odds of the second label, row by row.
@@ -132,45 +169,3 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on the small tables that scikit-learn tries
         return tags
-
-
-def _pair(classes: Any, where: str) -> list[Any]:  # noqa: ANN401
-    """Return the two labels, if they are two different numbers, or two different texts."""
-    rule = "a pair of different labels, both numbers or both texts"
-    hint = (
-        "write classes=(no, yes), the second one being explained. Labels are public: they come "
-        "from what y means, never from what it holds."
-    )
-    listed = classes.tolist() if isinstance(classes, np.ndarray) else classes
-    if not isinstance(listed, list | tuple) or len(listed) != 2:
-        raise mistyped("classes", where, rule, classes, hint)
-    alike = any(all(isinstance(label, kind) for label in listed) for kind in (str, numbers.Real))
-    finite = isinstance(listed[0], str) or (alike and all(map(math.isfinite, listed)))
-    if not alike or not finite or listed[0] == listed[1]:
-        raise rejection("classes", where, rule, classes, hint)
-    return list(listed)
-
-
-def is_second(labels: Array, classes: list[Any], where: str) -> Matrix:
-    """Return 1 where a label is the second class and 0 elsewhere.
-
-    Promises: raises only for arrays whose dtype, a public fact, can hold neither class.
-    """
-    second, kind = classes[1], labels.dtype.kind
-    if isinstance(labels, np.ma.MaskedArray):
-        labels, kind = np.ma.filled(labels.astype(object), None), "O"
-    if kind == "O":
-        return np.array([_same(label, second) for label in labels.tolist()], float).reshape(-1)
-    if (kind in "SU") != isinstance(second, str):
-        rule = f"of labels such as {second!r}"
-        hint = "say which two labels y has: classes=(no, yes), the second one being explained."
-        raise rejection("y", where, rule, f"dtype {labels.dtype}", hint)
-    wanted = second.encode() if kind == "S" else second
-    return np.asarray(labels == wanted, float)
-
-
-def _same(label: Any, second: Any) -> bool:  # noqa: ANN401 - any object may be in a table
-    try:
-        return bool(label == second)
-    except Exception:  # noqa: BLE001 - an error would tell what a row holds
-        return False

@@ -7,15 +7,17 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.laws import Matrix
+from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.model_release import ModelRelease
-from dplinear.arguments import choice, real, rejection
+from dplinear.arguments import choice, positive, real, rejection
 from dplinear.curator.model_gate import SOLVERS, release_model
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array, joined, target_names, targets_of
+from dplinear.estimators.tables import Array, column_of, joined, target_names, targets_of
 from dplinear.ledger import Ledger
-from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.guarantees import Guarantee, PureDP
 
 _MOMENTS = "moments"
 
@@ -25,7 +27,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
 
     target_bounds: Any
     fit_intercept: bool
-    fit_result_: Fit | Fits | ModelRelease
+    fit_result_: Fit | Fits | ModelRelease | LinearRelease
     coef_: Matrix
     intercept_: Any
 
@@ -45,7 +47,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         self._penalties()
         self._check_guarantee()
         features, names = self._features(X, y)
-        targets = targets_of(y, len(features), self._where)
+        targets = self._targets(y, len(features))
         goals = target_names(names, targets)
         columns = for_columns(bounds, names, "bounds", self._where)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
@@ -55,6 +57,10 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
             if isinstance(self.fit_result_, Fits):
                 self.fit_result_ = self.fit_result_[goals[0]]
         return self
+
+    def _targets(self, y: Any, rows: int) -> Array:  # noqa: ANN401
+        """Return one target or several."""
+        return targets_of(y, rows, self._where)
 
     def _learn(
         self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
@@ -208,7 +214,88 @@ class PrivateLasso(_Penalised):
     Minimises ‖y − Xb − b0‖²/(2n) + alpha·‖b‖₁, as scikit-learn's Lasso does, n the number of rows
     where that is public and otherwise its private estimate. All other arguments, requirements and
     promises are those of `PrivateLinearRegression`.
+
+    With `pure`, the guarantee is pure `epsilon`, whatever `delta`, for one target, by `std_erm`:
+    instead of the penalty, `constraint` bounds Σ|bⱼ|, where each column, and the target, is counted
+    in half-widths of its bounds (the intercept as one more coefficient). `fit_result_` is then a
+    `LinearRelease`, of the cells that bounds map to [−1, 1], and `row_norm` is without the
+    intercept.
     """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        alpha: float = 1.0,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        bounds: Any = None,  # noqa: ANN401
+        target_bounds: Any = None,  # noqa: ANN401
+        row_norm: float | None = None,
+        neighbours: str = "add_remove",
+        fit_intercept: bool = True,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        mechanism: str = "analyze_gauss",
+        guarantee: Guarantee | None = None,
+        pure: bool = False,
+        constraint: float = 1.0,
+    ) -> None:
+        super().__init__(
+            alpha,
+            epsilon=epsilon,
+            delta=delta,
+            bounds=bounds,
+            target_bounds=target_bounds,
+            row_norm=row_norm,
+            neighbours=neighbours,
+            fit_intercept=fit_intercept,
+            ledger=ledger,
+            dataset=dataset,
+            mechanism=mechanism,
+            guarantee=guarantee,
+        )
+        self.pure = pure
+        self.constraint = constraint
 
     def _penalties(self) -> tuple[float, float]:
         return 0.0, self._alpha()
+
+    def _targets(self, y: Any, rows: int) -> Array:  # noqa: ANN401
+        return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = not self.pure
+        return tags
+
+    def _check_guarantee(self) -> None:
+        super()._check_guarantee()
+        positive(self.constraint, "constraint", self._where)
+        if not check_flag(self.pure, "pure", self._where):
+            return
+        check_norm(self.row_norm, self._where)
+        if self.guarantee is not None and not isinstance(self.guarantee, PureDP):
+            rule = "a PureDP one, or None, where pure is true"
+            raise rejection("guarantee", self._where, rule, self.guarantee)
+
+    def _learn(
+        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+    ) -> None:
+        if not self.pure:
+            super()._learn(table, columns, names, goals)
+            return
+        asked = self._asked(columns)
+        schema = asked.pop("schema")
+        declared = list(schema.declared.values())
+        self.fit_result_, coefficients, intercept = bounded_release(
+            table[:, :-1],
+            table[:, -1],
+            declared[:-1],
+            constraint=self.constraint,
+            row_norm=self.row_norm,
+            intercept=bool(self.fit_intercept),
+            target_bounds=(float(declared[-1].low), float(declared[-1].high)),
+            **asked | {"delta": None},
+        )
+        self.certificate_ = self.fit_result_.certificate
+        self.coef_, self.intercept_ = coefficients[None], np.array([intercept])

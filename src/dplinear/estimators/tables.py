@@ -5,12 +5,15 @@ its dtype, its columns, whether X and y are equally long), and no message quotes
 of rows. scikit-learn's own array checks do both, so they are not used.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
@@ -22,6 +25,7 @@ Array = npt.NDArray[Any]
 
 _NUMBERS = "biuf"
 _READABLE = "biufOSU"
+_NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
 
 def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-learn users pass
@@ -37,6 +41,49 @@ def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-
     if not table.shape[1]:
         raise rejection("X", where, "a table with at least one column", "0 feature(s)")
     return table
+
+
+def rows_of(X: Any, where: str) -> Any:  # noqa: ANN401 - an array, or a SciPy sparse matrix
+    """Return X as an array or, where it is sparse, as it is: in any of SciPy's formats."""
+    if not _is_sparse(X):
+        return features_of(X, where)
+    if len(X.shape) != 2 or not X.shape[1]:
+        raise rejection("X", where, "a table with at least one column", f"{X.shape[1:]}")
+    if X.dtype.kind not in _NUMBERS:
+        hint = "Complex data not supported." if X.dtype.kind == "c" else ""
+        raise rejection("X", where, "of real numbers", f"dtype {X.dtype}", hint)
+    # Not X.tocsr(), which may add up a row's entries in an order that another row's decides.
+    return X
+
+
+def plain_numbers(table: Any) -> Any:  # noqa: ANN401 - as above
+    """Return the numbers of a table as `std_erm` reads them, NaN where there is none."""
+    if _is_sparse(table):
+        return table
+    with np.errstate(all="ignore"):
+        return numbers_of(_NUMBER, table.ravel()).reshape(table.shape)
+
+
+def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:  # noqa: ANN401
+    """Return y as one column of targets or labels; a table of one column is taken, with a word."""
+    found = targets_of(y, rows, where)
+    if found.ndim == 1:
+        return found
+    if found.shape[1] > 1:
+        raise rejection("y", where, f"of one column of {what}", found.shape[1])
+    words = "A column-vector y was passed when a 1d array was expected."
+    warnings.warn(words, DataConversionWarning, stacklevel=4)
+    return np.asanyarray(found[:, 0])
+
+
+def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the cells that bounds map to [−1, 1], the columns' middles and their half-widths."""
+    ends = [(float(column.low), float(column.high)) for column in columns]
+    low, high = np.array(ends).T
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    with np.errstate(all="ignore"):
+        cells = (np.clip(numbers(table, columns), low, high) - middle) / half
+    return np.clip(cells, -1.0, 1.0), middle, half
 
 
 def targets_of(y: Any, rows: int, where: str) -> Array:  # noqa: ANN401
@@ -98,7 +145,7 @@ def target_names(features: Sequence[str], targets: Array) -> list[str]:
 
 def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
-    if sparse.issparse(values):
+    if _is_sparse(values):
         rule = "dense: sparse input is not supported"
         raise mistyped(parameter, where, rule, type(values), "pass values.toarray().")
     if isinstance(values, np.ndarray):
@@ -120,3 +167,7 @@ def _readable(array: Array, parameter: str, where: str) -> Array:
     rule = "of real numbers, of text or of objects"
     hint = "Complex data not supported." if array.dtype.kind == "c" else ""
     raise rejection(parameter, where, rule, f"dtype {array.dtype}", hint)
+
+
+def _is_sparse(values: object) -> bool:
+    return bool(sparse.issparse(values))

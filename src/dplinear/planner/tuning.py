@@ -43,7 +43,17 @@ SIZES: tuple[tuple[int, Kind], ...] = (
     (10_000, Kind(40, condition=100.0)),
     (30_000, Kind(10, condition=100.0, width=8.0)),
 )
-_SHARES = ("count", "feature_sums", "target_sum", "squares", "gram", "bands", "intercept")
+_SHARES = (
+    "count",
+    "count_first",
+    "feature_sums",
+    "target_sum",
+    "squares",
+    "gram",
+    "gram_first",
+    "bands",
+    "intercept",
+)
 _OTHERS: Mapping[str, tuple[float, float]] = {
     "steps": (8, 16),
     "plain_steps": (12, 48),

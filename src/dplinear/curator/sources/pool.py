@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from dplinear.curator.blocks import Blocks, Kept, Part, Reduction
 from dplinear.curator.sources.source import Source
 
-_PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
+PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
 _MOST_KEPT = 2**27  # cells of rounded rows held between passes: 512 MiB
 
 
@@ -112,7 +112,7 @@ def run(
             with ThreadPoolExecutor(threads, thread_name_prefix="dplinear") as pool:
                 try:
                     futures = [pool.submit(work.run, worker) for worker in range(threads)]
-                    if shown and (progress or wait(futures, _PATIENCE, FIRST_EXCEPTION).not_done):
+                    if shown and (progress or wait(futures, PATIENCE, FIRST_EXCEPTION).not_done):
                         _show(futures, work, source.rows)
                     for future in futures:
                         future.result()
@@ -156,7 +156,7 @@ def _add_kept(block: Kept, accumulator: Blocks[Any]) -> Iterator[int]:
 
 
 def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> None:
-    with _bar(total) as advance:
+    with bar(total) as advance:
         while wait(futures, 0.1, FIRST_EXCEPTION).not_done and not work.stop.is_set():
             advance(work.rows)
         wait(futures)
@@ -164,7 +164,8 @@ def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> N
 
 
 @contextmanager
-def _bar(total: int | None) -> Iterator[Any]:
+def bar(total: int | None) -> Iterator[Any]:
+    """Show a bar on stderr; what this gives is to be called with the number of rows done."""
     from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 

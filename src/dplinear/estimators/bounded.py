@@ -1,0 +1,63 @@
+"""A model in a constraint set, of columns with public bounds: the set is that of their cells."""
+
+import math
+from functools import partial
+from numbers import Real
+from typing import Any
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.linear_release import LinearRelease
+from dplinear.arguments import positive
+from dplinear.curator.compressed_gate import std_erm
+from dplinear.curator.examples import Rules
+from dplinear.erm.sets import ConvexSet, L1Ball, Moved
+from dplinear.erm.sets.given import Constraint
+from dplinear.estimators.tables import Array, centred
+from dplinear.schema.columns import Numeric
+
+
+def bounded_release(  # noqa: PLR0913 - the arguments of a release are many, and all have names
+    table: Array,
+    labels: Array,
+    columns: list[Numeric],
+    *,
+    constraint: Constraint,
+    row_norm: float | None,
+    intercept: bool,
+    **asked: Any,  # noqa: ANN401 - as `std_erm` takes it
+) -> tuple[LinearRelease, Matrix, float]:
+    """Release a model by `std_erm`; return it, and its coefficients in the columns' own units.
+
+    Requires: `constraint`, on the coefficients of cells in [−1, 1] and of a constant 1, the last,
+    where there is an `intercept`; `row_norm`, for the cells alone (None: what their bounds give).
+    """
+    cells, middle, half = centred(table, columns)
+    norm = math.sqrt(len(columns)) if row_norm is None else row_norm
+    value = 1.0 / norm if intercept else 0.0
+    rules = Rules(features=len(columns), row_norm=norm, classes=(0, 1), intercept=value)
+    # Rounded to a grid, the constant may be a little less than what one cell is: never more.
+    reach = 1.0 / max(rules.scale, rules.constant)
+    release = std_erm(
+        cells,
+        labels,
+        row_norm=norm,
+        constraint=partial(stretched, constraint, reach),
+        intercept=value,
+        **asked,
+    )
+    coefficients = release.coefficients / half
+    return release, coefficients, release.intercept - float(coefficients @ middle)
+
+
+def stretched(constraint: Constraint, factor: float, dimension: int) -> ConvexSet:
+    """Return a set of coefficients, for rows that are shorter by a factor."""
+    made: Any = constraint
+    if isinstance(made, Real):
+        return L1Ball(dimension, factor * float(made))
+    return Moved(made if isinstance(made, ConvexSet) else made(dimension), factor)
+
+
+def check_norm(row_norm: float | None, where: str) -> None:
+    """Raise for a norm that is none."""
+    if row_norm is not None:
+        positive(row_norm, "row_norm", where)

@@ -1,0 +1,260 @@
+"""Private linear models in a constraint set, for scikit-learn: many features, sparse tables."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.linear_release import LinearRelease
+from dplinear.curator.compressed_gate import std_erm
+from dplinear.curator.terms import Terms, read_projection
+from dplinear.estimators.base import PrivateEstimator, check_flag
+from dplinear.estimators.tables import Array, column_of, plain_numbers, rows_of
+from dplinear.ledger import Ledger
+from dplinear.privacy.guarantees import Guarantee
+
+_INTERCEPT = 1.0  # the constant feature, where rows of norm `row_norm` count as 1
+
+
+class ConstrainedEstimator(PrivateEstimator):
+    """A linear model in a constraint set, of one release by `std_erm`.
+
+    `fit_result_` is that release. Subclasses take, in their own constructors, the arguments named
+    here, and `target_bounds` or `classes`.
+    """
+
+    constraint: Any
+    loss: str
+    projection: str | None
+    dimension: int | str | None
+    learner: str
+    rows: float | None
+    fit_intercept: bool
+    fit_result_: LinearRelease
+    coef_: Matrix
+    intercept_: Any
+
+    def _labels_asked(self) -> dict[str, Any]:
+        """Return what the gate is told about labels."""
+        raise NotImplementedError
+
+    def _constraint(self) -> Any:  # noqa: ANN401 - as `std_erm` takes it
+        return self.constraint
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+        """Release the model, once.
+
+        Requires: `row_norm`; without it this raises before it looks at X.
+        Promises: the guarantee, whatever the cells and the labels; each call spends it again. A
+        sparse X stays sparse.
+        """
+        asked = {
+            "loss": self.loss,
+            "constraint": self._constraint(),
+            "row_norm": self.row_norm,
+            "learner": self.learner,
+            "rows": self.rows,
+            "target_bounds": None,
+            "classes": None,
+            **self._labels_asked(),
+        }
+        Terms.of(self._where, **asked)
+        read_projection(self.projection, self.dimension, self._where)
+        intercept = check_flag(self.fit_intercept, "fit_intercept", self._where)
+        self._check_guarantee()
+        table = rows_of(X, self._where)
+        validate_data(self, X if hasattr(X, "shape") else table, y, skip_check_array=True)
+        labels = column_of(y, table.shape[0], self._where)
+        release = std_erm(
+            table,
+            labels,
+            **asked,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            guarantee=self.guarantee,
+            neighbours=self.neighbours,
+            projection=self.projection,
+            dimension=self.dimension,
+            intercept=_INTERCEPT if intercept else 0.0,
+            ledger=self.ledger,
+            dataset=self.dataset,
+        )
+        self.fit_result_, self.certificate_ = release, release.certificate
+        return self
+
+    def _decision(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the linear predictor of rows; cells without a number count as 0, as in `fit`."""
+        check_is_fitted(self)
+        table = rows_of(X, self._where)
+        validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
+        return self.fit_result_.decision(plain_numbers(table))
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ignore[misc]  # as in base
+    """A linear classifier of two public `classes`."""
+
+    classes: Any
+    classes_: Array
+
+    def _labels_asked(self) -> dict[str, Any]:
+        return {"classes": self.classes}
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+        """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
+        super().fit(X, y)
+        release = self.fit_result_
+        self.classes_ = np.array(release.reading.classes)
+        self.coef_, self.intercept_ = release.coefficients[None], np.array([release.intercept])
+        return self
+
+    def decision_function(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the linear predictor, row by row: above 0 means the second class."""
+        return self._decision(X)
+
+    def predict(self, X: Any) -> Array:  # noqa: ANN401
+        """Return the likelier label."""
+        above = self._decision(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # on the small tables that scikit-learn tries
+        return tags
+
+
+def _knows_chances(estimator: Any) -> bool:  # noqa: ANN401 - a classifier
+    return bool(estimator.loss == "logistic")
+
+
+class PrivateCompressedClassifier(ConstrainedClassifier):
+    """A linear classifier whose coefficients lie in a public convex set, for many features.
+
+    Requires: `row_norm`, the public norm that longer rows are scaled down to, in the columns' own
+    units; two public `classes`, of which the second is explained, any other label counting as the
+    first; `constraint`, an L1 radius, a set or what makes one for a number of dimensions, on the
+    coefficients of rows of norm 1; `loss`, "logistic" or "hinge"; `projection`, `dimension`,
+    `learner` and `rows` as `std_erm` takes them. The guarantee is `epsilon` and `delta`, or a
+    `guarantee` of another kind with both set to None, between tables that are `neighbours`.
+    Promises: sparse tables stay sparse. After `fit`: `coef_`, `intercept_`, `classes_`,
+    `fit_result_`, `certificate_`.
+    """
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        constraint: Any = 1.0,  # noqa: ANN401
+        *,
+        loss: str = "logistic",
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        row_norm: float | None = None,
+        classes: Any = (0, 1),  # noqa: ANN401
+        projection: str | None = "auto",
+        dimension: int | str | None = None,
+        learner: str = "auto",
+        rows: float | None = None,
+        neighbours: str = "add_remove",
+        fit_intercept: bool = True,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.constraint = constraint
+        self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_norm = row_norm
+        self.classes = classes
+        self.projection = projection
+        self.dimension = dimension
+        self.learner = learner
+        self.rows = rows
+        self.neighbours = neighbours
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.guarantee = guarantee
+
+    @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
+    def predict_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the chances of both labels, in the order of `classes_`, for a logistic loss."""
+        odds = self._decision(X)
+        return np.column_stack((expit(-odds), expit(odds)))
+
+    @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
+    def predict_log_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the logarithms of the chances."""
+        odds = self._decision(X)
+        return -np.column_stack((np.logaddexp(0, odds), np.logaddexp(0, -odds)))
+
+
+class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type: ignore[misc]  # as in base
+    """A linear regression whose coefficients lie in a public convex set, for many features.
+
+    Requires: `target_bounds` for y, between which it is clamped; `loss`, "squared" or "huber"; all
+    else as `PrivateCompressedClassifier` does.
+    Promises: sparse tables stay sparse. After `fit`: `coef_`, `intercept_`, `fit_result_`,
+    `certificate_`.
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        constraint: Any = 1.0,  # noqa: ANN401
+        *,
+        loss: str = "squared",
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        row_norm: float | None = None,
+        target_bounds: Any = None,  # noqa: ANN401
+        projection: str | None = "auto",
+        dimension: int | str | None = None,
+        learner: str = "auto",
+        rows: float | None = None,
+        neighbours: str = "add_remove",
+        fit_intercept: bool = True,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.constraint = constraint
+        self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_norm = row_norm
+        self.target_bounds = target_bounds
+        self.projection = projection
+        self.dimension = dimension
+        self.learner = learner
+        self.rows = rows
+        self.neighbours = neighbours
+        self.fit_intercept = fit_intercept
+        self.ledger = ledger
+        self.dataset = dataset
+        self.guarantee = guarantee
+
+    def _labels_asked(self) -> dict[str, Any]:
+        return {"target_bounds": self.target_bounds}
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+        """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
+        super().fit(X, y)
+        self.coef_, self.intercept_ = self.fit_result_.coefficients, self.fit_result_.intercept
+        return self
+
+    def predict(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the predicted targets; nothing is clamped."""
+        return self._decision(X)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on the small tables that scikit-learn tries
+        return tags
