@@ -50,6 +50,7 @@ bench: setup
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/fit_time.py
+	$(BIN)/python benchmarks/erm.py
 	$(BIN)/python benchmarks/repairs.py
 	$(BIN)/python benchmarks/coverage.py
 
