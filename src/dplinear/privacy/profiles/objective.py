@@ -1,7 +1,8 @@
 """Objective perturbation: the minimiser of a loss of linear margins plus a random linear term.
 
-Redberg, Koskela and Wang 2023 (arXiv 2401.00583v1), Theorem 3.1, with a smaller bound; the output
-noise that makes up for an inexact minimum is that of Iyengar et al. 2019, Algorithm 1.
+As in Redberg, Koskela and Wang 2023 (arXiv 2401.00583v1), by Gaussian profiles, but with bounds and
+proofs of our own; the output noise that makes up for an inexact minimum is that of Iyengar et al.
+2019, Algorithm 1.
 
 docs/theory.md, "Objective perturbation", has the proofs. In short: across a row the gradient is the
 same with it and without it, so one number is left, along the row. The row's own gradient s falls
@@ -38,8 +39,8 @@ class Objective(Profile):
     Promises: an upper bound on δ(ε), by Gaussian profiles D: 2·D(ε; ν) for a row that was absent,
     D(e; ν) + D(e; output_mu) for one that was present, where ν² = mu² + output_mu² and
     e = ε − ln(1 + ratio); 2·D(e; ν₄) + 2·D(e; ν₂) with νₖ² = k·mu² + output_mu² for a replaced one.
-    Departs from the paper: for a present row it has 2·D, and for an absent one e in place of ε; it
-    has no replaced rows. The loss need not have a second derivative everywhere.
+    Departs from the paper: a bound for each direction, and one for replaced rows. The loss need not
+    have a second derivative everywhere.
     """
 
     mu: float
