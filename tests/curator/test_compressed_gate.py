@@ -97,7 +97,7 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
 def test_wrong_arguments_cost_nothing(wrong: dict[str, Any]) -> None:
     X, y = table()
     book = Book()

@@ -61,6 +61,7 @@ def contestants(loss: str, dimensions: tuple[int, ...], *, pure: bool) -> Iterat
     yield from (Contestant("frank_wolfe", m) for m in dimensions if m >= 100)
     if pure:
         yield from (Contestant("output_perturbation", m) for m in few)
+        yield from (Contestant("exponential", m) for m in few[-1:])  # it costs d·m for each row
         return
     yield from (Contestant(name) for name in ("noisy_gradient", "mirror_descent"))
     yield from (Contestant("noisy_gradient", m) for m in dimensions)
