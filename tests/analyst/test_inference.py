@@ -308,6 +308,7 @@ def test_the_delta_method_covers(design: Design) -> None:
     assert_covered(covered)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("design", FAST[1::4])
 def test_the_bootstrap_covers(design: Design) -> None:
     covered = coverage(design, bootstrap, 100)

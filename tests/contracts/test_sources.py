@@ -416,6 +416,7 @@ def is_engine(hold: Any) -> bool:
     return any(hold is (BY_POSITION | BY_NAME)[name][0] for name in slow)
 
 
+@pytest.mark.heavy  # every source is read with the lowest versions by other tests
 @every_source
 def test_record_replay(
     hold: Any, tmp_path: Path, generator: Seeded, request: pytest.FixtureRequest

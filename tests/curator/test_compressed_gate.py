@@ -347,7 +347,9 @@ def test_unclipped_projected_rows_change_nothing_but_themselves() -> None:
     longer, long = Z.copy(), Z.copy()
     longer[3], long[3] = [2.0**40, 0, 0, 0], [3.0, 0, 0, 0]  # 1.5·row_norm
     with simulation.door(8):
-        one, other = (dpl.proj_erm(rows, y, phi, **PUBLIC, **BUDGET) for rows in (longer, long))
+        one, other = (
+            dpl.proj_erm(rows, y, phi, clip=1.5, **PUBLIC, **BUDGET) for rows in (longer, long)
+        )
     np.testing.assert_allclose(one.theta, other.theta, atol=1e-5)
 
 

@@ -22,6 +22,8 @@ from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, sele
 
 from .learning import LOSSES, Matrix, Recorded, made, rows_of, shortfall, task_of, with_rows
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 ADD_REMOVE, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 EPSILON, STEPS = 1.2, 3
 PURE = PureDP(EPSILON)

@@ -15,6 +15,8 @@ from dplinear.noise import simulation
 from .convex import Floats, Oracle, sets
 from .test_images import PHI, SOURCE, TARGET, Dense
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 EVERY = pytest.mark.parametrize("oracle", sets(SOURCE), ids=lambda oracle: oracle.name)
 FEATURES, SPARSE = 600, 5
 ENOUGH = math.ceil(4 * SPARSE * math.log(FEATURES / SPARSE))

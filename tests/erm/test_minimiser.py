@@ -13,6 +13,8 @@ from dplinear.erm.smooth_losses import SmoothLoss
 from dplinear.noise.simulation import generator
 from dplinear.schema.cells import Floats
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 
 def table(rows: int, features: int, seed: int) -> tuple[Floats, Floats]:
     """Return integer features of norm at most 1, uneven in scale, and labels."""

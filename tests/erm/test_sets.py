@@ -25,6 +25,8 @@ from dplinear.noise import simulation
 
 from .convex import Floats, Oracle, sets
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 SMALL = sets(6)
 ANYTHING: Any = lambda value: value  # noqa: E731 - hides its type
 EVERY = pytest.mark.parametrize("oracle", SMALL, ids=lambda oracle: oracle.name)

@@ -31,6 +31,8 @@ from .descents import (
     replayed,
 )
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 OF = design(4)
 DEFAULT = Settings()
 ONCE, TWICE = [DEFAULT.gram_first], [DEFAULT.gram_first, DEFAULT.gram - DEFAULT.gram_first]

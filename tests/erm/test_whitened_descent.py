@@ -29,6 +29,8 @@ from .descents import (
     prepared,
 )
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 FALSE_ALARM = 1e-6
 ENDLESS = ApproxDP(1e6, 1e-6)
 NOISE = 0.5  # the errors' standard deviation, of that of the line

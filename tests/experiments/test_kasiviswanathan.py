@@ -26,6 +26,8 @@ from dplinear.experiments.kasiviswanathan.study import FULL, QUICK, Cell, Plan, 
 from dplinear.experiments.kasiviswanathan.tables import TRUE, WEIGHT, WORDS, Text
 from services import library
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 FALSE_ALARM = 1e-6
 TINY = Plan({(300, 60): ((8.0,), (10,))}, repetitions=1, losses=("squared",))
 OTHERS = (Contestant(TRIVIAL), Contestant("noisy_gradient"), Contestant("frank_wolfe", 100))

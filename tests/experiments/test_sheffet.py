@@ -41,6 +41,8 @@ from dplinear.mechanisms import Statistic
 from dplinear.noise import simulation
 from services import library
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 FALSE_ALARM = 1e-6
 EXPONENTS = (16, 20, 24, 27)
 

@@ -25,6 +25,8 @@ from .laws import (
     misfit,
 )
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 SCALES = [
     Fraction(1, 10),
     Fraction(1, 2),

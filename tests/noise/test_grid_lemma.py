@@ -5,6 +5,8 @@ from itertools import pairwise
 import mpmath
 import pytest
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 CONSTANT = 0.0203
 SMALLEST_SIGMA = 11
 

@@ -12,6 +12,8 @@ from dplinear.noise.selection import draw
 
 from .laws import FALSE_ALARM, misfit
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 LISTS: list[tuple[Any, Any]] = [
     ([0, 1], Fraction(1, 3)),
     ([5, 5, 5], 1),

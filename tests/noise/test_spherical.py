@@ -7,6 +7,8 @@ from scipy import stats
 from dplinear.noise import simulation
 from dplinear.noise.spherical import spherical_laplace
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 FALSE_ALARM = 1e-6
 DRAWS = 1500
 

@@ -11,6 +11,8 @@ from dplinear.noise import simulation, wishart
 
 from .laws import FALSE_ALARM
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 Matrix = NDArray[np.float64]
 
 SCALE = np.array([[2.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 0.5]])

@@ -13,6 +13,8 @@ from dplinear.erm.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.noise import simulation
 from dplinear.planner.texts import Assumed, SimulatedTable, draw_texts, least_risk, words_for
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 
 @pytest.mark.parametrize("nonzeros", [0.5, 5.0, 20.0])
 def test_rows_have_about_so_many_words(nonzeros: float) -> None:

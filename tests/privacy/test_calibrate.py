@@ -16,6 +16,8 @@ from dplinear.privacy.profiles.wishart import best_split
 
 from . import oracles
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 RELATIVE = 1e-9  # how much less noise may at most have done
 ADD_REMOVE, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 

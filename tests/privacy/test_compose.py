@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose
 from dplinear.privacy.profiles import AdditiveWishart, Gaussian, Laplace, Profile, Pure, Sketch
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 positive = st.floats(1e-6, 10)
 
 

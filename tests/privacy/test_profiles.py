@@ -23,6 +23,8 @@ from dplinear.privacy.profiles import (
 
 from . import oracles
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 # Slack over the exact δ that a profile may claim, where δ ≥ 1e-14.
 TIGHT = 1e-10
 

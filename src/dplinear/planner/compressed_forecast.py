@@ -10,13 +10,9 @@ import argparse
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import choice, integer, mistyped, real, rejection
@@ -31,6 +27,10 @@ from dplinear.planner.texts import Assumed
 from dplinear.planner.trials import MOST_ENTRIES, Contestant, Trial
 from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 MOST_ROWS = 20_000  # that are simulated
 MOST_CELLS = 20_000_000  # of dense rows, 160 MB
@@ -339,8 +339,11 @@ def _printed(line: ExpectedLearner) -> list[str]:
     ]
 
 
-def shown(found: CompressedForecast) -> Table:
+def shown(found: CompressedForecast) -> "Table":
     """Return the lines as a table to print."""
+    from rich.box import SIMPLE  # noqa: PLC0415 - slow to import, and seldom needed
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=SIMPLE, padding=0)
     for head in HEADS:
         table.add_column(head, justify="left" if head == HEADS[0] else "right", no_wrap=True)
@@ -349,8 +352,11 @@ def shown(found: CompressedForecast) -> Table:
     return table
 
 
-def main(arguments: Sequence[str] | None = None, console: Console | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, console: "Console | None" = None) -> None:
     """Print a forecast as the command line asks."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.progress import track  # noqa: PLC0415
+
     parser = argparse.ArgumentParser(
         prog="python -m dplinear.planner.compressed_forecast",
         description="Which learner, and how many dimensions, for a model in an L1 ball.",
