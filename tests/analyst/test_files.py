@@ -247,6 +247,7 @@ def test_white_space_and_tails_are_damage(content: bytes, tmp_path: Path) -> Non
             refused(tmp_path, sealed(damaged))
 
 
+@pytest.mark.long
 def test_forged_flips_give_a_sound_release_or_a_release_error(
     content: bytes, tmp_path: Path
 ) -> None:

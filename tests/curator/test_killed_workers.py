@@ -115,6 +115,7 @@ def test_dask_rereads_the_row_groups_of_a_killed_worker(
     assert got == [want] * 3
 
 
+@pytest.mark.long
 def test_dask_gives_up_with_one_error(dask_client: Any, path: Path) -> None:
     frame = frame_on_dask(path)
     deadly = frame.map_partitions(die_always, meta=frame._meta)
@@ -165,6 +166,7 @@ def python_workers() -> list[Any]:
     return found
 
 
+@pytest.mark.long
 def test_spark_rereads_the_row_groups_of_a_killed_worker(
     spark: Any, path: Path, want: SecondMoments
 ) -> None:
@@ -190,6 +192,7 @@ def test_spark_rereads_the_row_groups_of_a_killed_worker(
     assert got == [want] * 3
 
 
+@pytest.mark.long
 def test_spark_gives_up_with_one_error(spark: Any, path: Path) -> None:
     frame = frame_on_spark(spark, path)
     deadly = frame.mapInArrow(killing(None), frame.schema)

@@ -113,6 +113,7 @@ def test_a_loss_distribution_dominates_its_profile(profile: Profile) -> None:
         assert exact * (1 - 1e-9) <= delta <= exact * 1.01 + 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.accounting
 def test_the_convex_hull_of_a_bound_is_between_the_bound_and_the_truth() -> None:
     bound = AdditiveWishart(62, 5, 1.0, Neighbours.REPLACE)
@@ -123,6 +124,7 @@ def test_the_convex_hull_of_a_bound_is_between_the_bound_and_the_truth() -> None
         assert one_row_appears <= delta <= bound.delta(epsilon) * 1.01 + 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.accounting
 def test_replace_bounds_compose_too() -> None:
     parts: list[Profile] = [
