@@ -12,11 +12,11 @@ from typing import Any
 
 from dplinear import arguments
 from dplinear.erm import theorems
+from dplinear.erm.learners.common import USUAL_ROWS
 from dplinear.erm.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 
-USUAL_ROWS = 10_000.0  # where nobody says how many there are
 GRADIENT_DIMENSION = 1_000  # the more the better, as room allows
 DIRECT_DIMENSION = 50  # of learners whose noise has the length of its dimension
 WHITENED_DIMENSION = 100  # of whose Gram matrix noise leaves something

@@ -11,8 +11,9 @@ import numpy as np
 
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix
+from dplinear.erm.learners.common import USUAL_ROWS
 from dplinear.erm.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
-from dplinear.erm.learners.perturbation import FIRM, ROWS, Sum, read_weight, smooth
+from dplinear.erm.learners.perturbation import FIRM, Sum, read_weight, smooth
 from dplinear.erm.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -126,6 +127,6 @@ def _balanced(one: Sum, variance: float) -> float:
     n is the task's order of magnitude, and β no more than 2, where a ramp is steeper.
     """
     curvature = min(one.loss.smoothness, 2.0)
-    risk = (one.task.rows or ROWS) * curvature / 2 * one.norm**2 * variance
+    risk = (one.task.rows or USUAL_ROWS) * curvature / 2 * one.norm**2 * variance
     ratio = math.sqrt(risk) / one.task.image.radius  # whose square may be no float
     return one.findable(FIRM * float((2 * ratio) ** (2 / 3)))

@@ -18,7 +18,6 @@ from dplinear.erm.smooth_losses import SmoothLoss
 from dplinear.mechanisms.contract import Account
 from dplinear.privacy.rounding import up
 
-ROWS = 10_000.0  # what stands in for the order of their number where none is given
 # Times what a balance of bounds gives Λ: models are shorter than their set allows. Chosen on a few
 # simulated tables, where 1 is mostly worse; text-like ones often gain by still more, others lose.
 FIRM = 4.0
