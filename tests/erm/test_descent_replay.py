@@ -185,7 +185,7 @@ EPSILON = 1.0
 ASKED = ApproxDP(EPSILON, 0.1)  # a large δ, so that few descents measure it
 OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.cells)
 COMMON = normal_rows(11, LINE, 20)
-STEEP = 0.875  # a slope that is rare with the outlier, which pulls it down
+STEEP = 0.81  # a slope that is rare with the outlier, which pulls it down
 LONGER = np.column_stack((COMMON, OUTLIER))
 
 
@@ -245,9 +245,9 @@ def told_apart(factor: int, count: int) -> float:
 
 @pytest.mark.long
 def test_coefficients_alone_tell_less_than_is_claimed() -> None:
-    """And more, if there is a quarter of the noise."""
+    """And more, if the noise is halved."""
     claimed = claimed_delta()
-    assert told_apart(1, 500) <= claimed < told_apart(16, 1000)
+    assert told_apart(1, 500) <= claimed < told_apart(4, 4000)
 
 
 # Planted bugs
@@ -302,16 +302,22 @@ def unbooked(self: Chain, queries: Any) -> Any:
 HONEST_ASK = Chain.ask
 
 
-def found_on(relation: Neighbours, seed: int = 13) -> Replayed:
+COMMON_TABLE = normal_rows(14, SMALL, 300)
+ONE_LINE = np.tile(COMMON_TABLE[:, :1], 300)  # so that all of the Gram matrix is bought
+
+
+def found_on(relation: Neighbours, table: Floats = COMMON_TABLE, count: int = 6) -> Replayed:
     ready = prepared(SMALL, ZCDP(2.0), relation)
-    table = normal_rows(14, SMALL, 300)
-    transcript = recorded(ready, table, seed)
-    return worst(ready, transcript, neighbours(simulation.generator(15), SMALL, table, relation, 6))
+    transcript = recorded(ready, table, 13)
+    pairs = neighbours(simulation.generator(15), SMALL, table, relation, count)
+    return worst(ready, transcript, pairs)
 
 
 def test_without_a_bug_the_replay_is_quiet() -> None:
     for relation in (ADD_REMOVE, REPLACE):
         assert found_on(relation).kept
+        assert found_on(relation, count=20).kept
+        assert found_on(relation, ONE_LINE).kept
 
 
 def test_a_gradient_without_its_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +339,7 @@ def test_a_factor_of_replacement_that_is_lost_is_caught(
     kind: type[RowSum], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kind, "replaced", kind.replaced // 2)
-    assert max(found_on(REPLACE).sums) > 1.4
+    assert max(found_on(REPLACE, count=20).sums) > 1.5
 
 
 def test_a_count_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +357,7 @@ def test_a_share_that_is_counted_twice_is_caught(monkeypatch: pytest.MonkeyPatch
 def test_a_chain_that_books_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps then have what the survey has had already."""
     monkeypatch.setattr(Chain, "ask", unbooked)
-    assert found_on(ADD_REMOVE).spent > 1.05
+    assert found_on(ADD_REMOVE, ONE_LINE).spent > 1.1
 
 
 @pytest.mark.parametrize(
