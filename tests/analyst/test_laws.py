@@ -13,6 +13,8 @@ from dplinear.analyst.laws import (
     InverseWishartLaw,
     Law,
     Matrix,
+    NoisyRows,
+    ProjectionLaw,
     SketchLaw,
     SymmetricGaussian,
     WishartNoise,
@@ -28,9 +30,17 @@ LAWS = [
     WishartNoise(400.0, 0.1),
     SketchLaw(30.0, 0.0),
     SketchLaw(200.0, 4.0),
+    ProjectionLaw(200.0, (0.0, 4.0, 1.0, 9.0, 0.5, *[2.0] * 7)),
+    NoisyRows((0.0, 0.5, 1.0, 0.0, 2.0, *[1.0] * 7), 40),
+    NoisyRows((1.0,) * 12, 14),
     InverseWishartLaw(60.0, 0.0),
     InverseWishartLaw(250.0, 4.0),
 ]
+
+
+def sized(law: Law, dimension: int) -> Law:
+    each = isinstance(law, ProjectionLaw | NoisyRows)
+    return law.part(12, range(dimension)) if each else law
 
 
 def table(dimension: int, seed: int = 4) -> Matrix:
@@ -54,13 +64,13 @@ def assert_mean(values: Matrix, mean: Matrix) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_unbiased_has_the_mean_of_the_true_matrix(law: Law) -> None:
-    gram = table(4)
+    law, gram = sized(law, 4), table(4)
     assert_mean(law.unbiased(drawn(law, gram)), gram)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_variance_is_that_of_the_draws(law: Law) -> None:
-    gram = table(4)
+    law, gram = sized(law, 4), table(4)
     noise = law.unbiased(drawn(law, gram)) - gram
     directions = symmetric(4, 5)
     along = np.einsum("nij,kij->nk", noise, directions)
@@ -69,7 +79,7 @@ def test_variance_is_that_of_the_draws(law: Law) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_sandwich_is_the_mean_of_noise_times_matrix_times_noise(law: Law) -> None:
-    gram = table(4)
+    law, gram = sized(law, 4), table(4)
     noise = law.unbiased(drawn(law, gram)) - gram
     for middle in symmetric(4, 3):
         assert_mean(noise @ middle @ noise, law.sandwich(middle, gram))
@@ -77,7 +87,7 @@ def test_sandwich_is_the_mean_of_noise_times_matrix_times_noise(law: Law) -> Non
 
 @pytest.mark.parametrize("law", LAWS)
 def test_sandwich_agrees_with_variance(law: Law) -> None:
-    gram = table(5)
+    law, gram = sized(law, 5), table(5)
     left, right = generator(1).standard_normal((2, 5))
     direction = (np.outer(left, right) + np.outer(right, left)) / 2
     sandwich = left @ law.sandwich(np.outer(right, right), gram) @ left
@@ -86,6 +96,7 @@ def test_sandwich_agrees_with_variance(law: Law) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_matrices_come_in_stacks(law: Law) -> None:
+    law = sized(law, 4)
     grams = np.stack([table(4, seed) for seed in range(3)])
     middles = symmetric(4, 3)
     assert law.draw(grams, generator(0)).shape == (3, 4, 4)
@@ -100,6 +111,7 @@ def test_matrices_come_in_stacks(law: Law) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_released_matrix_is_positive_where_the_law_says_so(law: Law) -> None:
+    law = sized(law, 4)
     matrices = law.positive(drawn(law, table(4), 200))
     if not isinstance(law, SymmetricGaussian):
         assert (np.linalg.eigvalsh(matrices) > 0).all()
@@ -107,9 +119,9 @@ def test_the_released_matrix_is_positive_where_the_law_says_so(law: Law) -> None
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_block_of_the_matrix_has_the_law_of_its_part(law: Law) -> None:
-    gram = table(5)
+    law, gram = sized(law, 5), table(5)
     block = law.unbiased(drawn(law, gram))[:, 1:4, 1:4]
-    part = law.part(5, 3)
+    part = law.part(5, [1, 2, 3])
     inner = gram[1:4, 1:4]
     assert_mean(block, inner)
     noise = block - inner
@@ -136,6 +148,22 @@ def test_spread_is_an_upper_estimate_of_the_spectral_norm(law: Law, dominant: bo
 @pytest.mark.parametrize("law", LAWS)
 def test_a_law_is_plain_json_and_back(law: Law) -> None:
     assert Law.from_dict(law.to_dict()) == law
+
+
+@pytest.mark.parametrize("noise", ["", 1.0, [-1.0], [float("nan")], ["1"]])
+def test_ridges_are_numbers_of_at_least_zero(noise: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="'noise' parameter of ProjectionLaw"):
+        Law.from_dict({"kind": "projection", "rows": 3.0, "noise": noise})
+
+
+def test_a_law_whose_ridges_are_private_says_so() -> None:
+    law = ProjectionLaw(5.0, None)
+    assert not law.known
+    assert law.part(3, [0]) == law
+    assert Law.from_dict(law.to_dict()) == law
+    for ask in (law.unbiased, law.spread):
+        with pytest.raises(ValueError, match="must be public for this"):
+            ask(np.eye(2))
 
 
 @pytest.mark.parametrize("content", [None, {}, {"kind": "cauchy"}, {"kind": "sketch", "rows": 3}])

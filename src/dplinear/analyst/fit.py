@@ -13,6 +13,7 @@ from dplinear.analyst.bootstrap import bootstrap
 from dplinear.analyst.inference import Intervals, delta, refusal
 from dplinear.analyst.names import unknown
 from dplinear.analyst.prediction import design
+from dplinear.analyst.repair import best
 from dplinear.analyst.results import NamedVector
 from dplinear.analyst.solver import without_first
 from dplinear.analyst.summary import METHODS, Summary, SummaryFacts, summary
@@ -41,6 +42,9 @@ _FILTERED = "Estimates are shrunk by the noise's known law; intervals are of the
 _REPAIRED = (
     "Intervals are for moments that were not repaired, and this fit used repair={!r}. "
     'With "auto" there are intervals wherever the noise allows them.'
+)
+_UNKNOWN = (
+    "The size of the noise is not public, so nothing can be said about its share of the error."
 )
 
 
@@ -107,7 +111,9 @@ class Fit:
             certificate=moments.certificate,
             schema=moments.schema,
             problem=problem,
-            unrepaired=replace(problem, whole=moments.unbiased[np.ix_(used, used)]),
+            unrepaired=replace(
+                problem, whole=best(moments.values, moments.law)[np.ix_(used, used)]
+            ),
         )
 
     @property
@@ -132,6 +138,8 @@ class Fit:
         choice(method, "method", "intervals", METHODS)
         if self.l1 > 0:
             return self._without(level, method, _SPARSE)
+        if not self.problem.law.known:
+            return self._without(level, method, _UNKNOWN)
         if method == "bootstrap":
             found = bootstrap(self.unrepaired, level, **options)
         elif options:
@@ -270,6 +278,8 @@ def _quality(
     moments: MomentsRelease, model: Model, problem: Problem, b: Matrix
 ) -> tuple[float | None, float | None]:
     """Return estimates of R² and of the residual variance, from the unbiased moments."""
+    if not moments.law.known:
+        return None, None
     line = np.append(-b, 1.0) @ problem.transform
     place = moments.schema.names.index(problem.target)
     width = float(moments.schema.features[place].half_width)

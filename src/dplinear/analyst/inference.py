@@ -144,7 +144,7 @@ def narrowed(problem: Problem) -> Problem:
     return replace(
         problem,
         whole=problem.whole[np.ix_(used, used)],
-        law=problem.law.part(len(problem.whole), len(used)),
+        law=problem.law.part(len(problem.whole), used.tolist()),
         transform=problem.transform[:, used],
     )
 

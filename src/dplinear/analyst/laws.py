@@ -5,97 +5,43 @@ remove its mean, put error bars on what is computed from it, and draw it again i
 All are in the cells' units, in which G is the sum of outer products of rows in [−1, 1]^d.
 """
 
-import dataclasses
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dplinear.arguments import positive, real, rejection
+from dplinear.analyst.law import (
+    LAWS,
+    Law,
+    Matrix,
+    Pivot,
+    bartlett,
+    isotropic,
+    quadratic,
+    ridged,
+    size,
+    weighted,
+)
+from dplinear.analyst.noisy_rows import NoisyRows
+from dplinear.analyst.sketch_laws import ProjectionLaw, SketchLaw
+from dplinear.arguments import positive, real
 from dplinear.noise.simulation import Generator
 
-Matrix = NDArray[np.float64]
-
-
-class Pivot(NamedTuple):
-    """What is exact about regressions on a matrix whose noise is proportional to the matrix.
-
-    The first-order variance times `factor` gives Student's t with `freedom` degrees, where the law
-    adds no ridge; `harmless` is the mean square of the relative noise that this already allows for.
-    """
-
-    factor: float
-    freedom: float
-    harmless: float
-
-
-class Law(ABC):
-    """The law of a released matrix, given the true one.
-
-    Requires: arrays of shape (..., d, d); `direction` symmetric.
-    Promises: `unbiased` has mean G; `variance` is that of ⟨direction, unbiased⟩ = Σ aᵢⱼmᵢⱼ.
-    """
-
-    kind: ClassVar[str]
-
-    @abstractmethod
-    def unbiased(self, released: Matrix) -> Matrix:
-        """Return the estimate of G whose mean is G; it need not be positive definite."""
-
-    @abstractmethod
-    def positive(self, released: Matrix) -> Matrix:
-        """Return the released matrix on the scale of G, its mean not removed."""
-
-    @abstractmethod
-    def variance(self, direction: Matrix, gram: Matrix) -> Matrix:
-        """Return the variance of ⟨direction, unbiased⟩ where the true matrix is `gram`."""
-
-    @abstractmethod
-    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
-        """Return E[N·middle·N], N = unbiased − G, for a symmetric `middle`.
-
-        With middle = vvᵀ it is the covariance matrix of N·v.
-        """
-
-    @abstractmethod
-    def spread(self, gram: Matrix) -> float:
-        """Return where the spectrum of unbiased − G ends in high dimension.
-
-        That is above the expected spectral norm, by 3% at d = 40 and 16% at d = 5 for Gaussian
-        noise, 10% and 60% for Wishart noise; up to twice it where a proportional law meets one
-        dominant direction.
-        """
-
-    @abstractmethod
-    def draw(self, gram: Matrix, generator: Generator) -> Matrix:
-        """Draw released matrices for true ones, one for each, in a simulation."""
-
-    def part(self, dimension: int, kept: int) -> "Law":  # noqa: ARG002 - most laws look the same
-        """Return the law of the block of `kept` rows and columns out of `dimension`."""
-        return self
-
-    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - additive noise
-        """Return the pivot of a regression on so many of the matrix's columns."""
-        return Pivot(factor=1.0, freedom=math.inf, harmless=0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain JSON."""
-        return {"kind": self.kind, **vars(self)}
-
-    @staticmethod
-    def from_dict(content: Any) -> "Law":  # noqa: ANN401 - whatever a file held
-        """Build a law from what `to_dict` returned."""
-        where = "Law.from_dict"
-        if not isinstance(content, dict) or str(content.get("kind")) not in LAWS:
-            raise rejection("content", where, "a law of a known kind", content)
-        fields = {name: value for name, value in content.items() if name != "kind"}
-        kind = LAWS[content["kind"]]
-        if set(fields) != {entry.name for entry in dataclasses.fields(kind)}:  # type: ignore[arg-type]
-            raise rejection("content", where, f"the numbers of {kind.__name__}", content)
-        return kind(**fields)
+__all__ = [
+    "LAWS",
+    "InverseWishartLaw",
+    "Law",
+    "Matrix",
+    "NoisyRows",
+    "Pivot",
+    "ProjectionLaw",
+    "SketchLaw",
+    "SymmetricGaussian",
+    "WishartNoise",
+    "gaussian_norm",
+]
 
 
 @dataclass(frozen=True)
@@ -128,7 +74,7 @@ class SymmetricGaussian(Law):
     def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
         """Return off_diagonal·(tr(C)·I + C), with the diagonal's own variance in its place."""
         own = middle * np.eye(middle.shape[-1])
-        rest = _isotropic(middle) - 2 * own
+        rest = isotropic(middle) - 2 * own
         return np.asarray(self.off_diagonal * rest + self.diagonal * own)
 
     def spread(self, gram: Matrix) -> float:
@@ -172,7 +118,7 @@ class WishartNoise(Law):
 
     def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:  # noqa: ARG002 - additive
         """Return degrees·scale²·(tr(C)·I + C)."""
-        return self.degrees * self.scale**2 * _isotropic(middle)
+        return self.degrees * self.scale**2 * isotropic(middle)
 
     def spread(self, gram: Matrix) -> float:
         """Return scale·(2√(degrees·d) + d): the edge of the Marchenko-Pastur law."""
@@ -181,56 +127,8 @@ class WishartNoise(Law):
 
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
         """Add a fresh Wishart matrix."""
-        half = _bartlett(gram.shape, self.degrees, generator)
+        half = bartlett(gram.shape, self.degrees, generator)
         return gram + self.scale * (half @ np.swapaxes(half, -1, -2))
-
-
-@dataclass(frozen=True)
-class SketchLaw(Law):
-    """SᵀS/rows, S a Gaussian sketch: Wishart(G + ridge·I, rows)/rows."""
-
-    rows: float
-    ridge: float
-    kind: ClassVar[str] = "sketch"
-
-    def __post_init__(self) -> None:
-        positive(self.rows, "rows", "SketchLaw")
-        real(self.ridge, "ridge", "SketchLaw", low=0)
-
-    def unbiased(self, released: Matrix) -> Matrix:
-        """Return the matrix less the ridge."""
-        return np.asarray(released - self.ridge * np.eye(released.shape[-1]))
-
-    def positive(self, released: Matrix) -> Matrix:
-        """Return the released matrix: positive definite when rows ≥ d."""
-        return released
-
-    def variance(self, direction: Matrix, gram: Matrix) -> Matrix:
-        """Return (2/rows)·tr(AHAH), H = G + ridge·I."""
-        return _quadratic(direction, gram, self.ridge) * (2 / self.rows)
-
-    def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
-        """Return (tr(CH)·H + HCH)/rows."""
-        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
-        return (trace + outer) / self.rows
-
-    def pivot(self, dimension: int, features: int) -> Pivot:  # noqa: ARG002 - of any dimension
-        """Return that of least squares on the rows of the sketch."""
-        freedom = self.rows - features
-        factor = self.rows / freedom if freedom > 0 else math.inf
-        return Pivot(factor, max(freedom, 0.0), (features + 1) / self.rows)
-
-    def spread(self, gram: Matrix) -> float:
-        """Return |H|·(2√(e/rows) + e/rows), e = tr(H)/|H| the effective dimension."""
-        largest, effective = _size(gram, self.ridge)
-        aspect = effective / self.rows
-        return largest * (2 * math.sqrt(aspect) + aspect)
-
-    def draw(self, gram: Matrix, generator: Generator) -> Matrix:
-        """Draw a Wishart matrix around G + ridge·I."""
-        factor = np.linalg.cholesky(gram + self.ridge * np.eye(gram.shape[-1]))
-        half = factor @ _bartlett(gram.shape, self.rows, generator)
-        return np.asarray(half @ np.swapaxes(half, -1, -2) / self.rows)
 
 
 @dataclass(frozen=True)
@@ -259,21 +157,21 @@ class InverseWishartLaw(Law):
         a = self.degrees - gram.shape[-1]
         if a <= 3:
             return np.full(direction.shape[:-2], np.inf)
-        trace = np.trace(direction @ _ridged(gram, self.ridge), axis1=-2, axis2=-1)
-        square = _quadratic(direction, gram, self.ridge)
+        trace = np.trace(direction @ ridged(gram, self.ridge), axis1=-2, axis2=-1)
+        square = quadratic(direction, ridged(gram, self.ridge))
         return np.asarray((2 * (a - 1) * square + 2 * trace * trace) / (a * (a - 3)))
 
     def sandwich(self, middle: Matrix, gram: Matrix) -> Matrix:
         """Return [(a−1)·tr(CH)·H + (a+1)·HCH]/(a(a−3)), a = degrees − d."""
         a = self.degrees - gram.shape[-1]
-        trace, outer = _weighted(middle, _ridged(gram, self.ridge))
+        trace, outer = weighted(middle, ridged(gram, self.ridge))
         if a <= 3:
             return np.full(trace.shape, np.inf)
         return np.asarray(((a - 1) * trace + (a + 1) * outer) / (a * (a - 3)))
 
-    def part(self, dimension: int, kept: int) -> "InverseWishartLaw":
+    def part(self, dimension: int, kept: Sequence[int]) -> "InverseWishartLaw":
         """Return the law with a degree less for each row and column left out."""
-        return InverseWishartLaw(self.degrees - (dimension - kept), self.ridge)
+        return InverseWishartLaw(self.degrees - (dimension - len(kept)), self.ridge)
 
     def pivot(self, dimension: int, features: int) -> Pivot:
         """Return that of b = −Ωxy/Ωyy, Ω = M⁻¹, given Ωyy."""
@@ -289,63 +187,32 @@ class InverseWishartLaw(Law):
 
         Both are taken for the block of the effective dimension tr(H)/|H|.
         """
-        largest, effective = _size(gram, self.ridge)
+        largest, effective = size(ridged(gram, self.ridge))
         a = self.degrees - int(gram.shape[-1])
         edge = (a - 1) / (math.sqrt(a + effective) - math.sqrt(effective)) ** 2
         return largest * max(edge - 1, 0.0)
 
     def draw(self, gram: Matrix, generator: Generator) -> Matrix:
         """Draw an inverse-Wishart matrix around G + ridge·I."""
-        factor = np.linalg.cholesky(_ridged(gram, self.ridge))
-        triangle = _bartlett(gram.shape, self.degrees, generator)
+        factor = np.linalg.cholesky(ridged(gram, self.ridge))
+        triangle = bartlett(gram.shape, self.degrees, generator)
         half = np.linalg.solve(triangle, np.swapaxes(factor, -1, -2))
         return np.asarray(np.swapaxes(half, -1, -2) @ half)
 
 
-LAWS: dict[str, type[Law]] = {
-    law.kind: law for law in (SymmetricGaussian, WishartNoise, SketchLaw, InverseWishartLaw)
+LAWS |= {
+    law.kind: law
+    for law in (
+        SymmetricGaussian,
+        WishartNoise,
+        SketchLaw,
+        ProjectionLaw,
+        InverseWishartLaw,
+        NoisyRows,
+    )
 }
 
 
 def gaussian_norm(off_diagonal: float, dimension: int) -> float:
     """Return the expected spectral norm of symmetric Gaussian noise: 2√(d·variance)."""
     return 2 * math.sqrt(dimension * off_diagonal)
-
-
-def _ridged(gram: Matrix, ridge: float) -> Matrix:
-    return np.asarray(gram + ridge * np.eye(gram.shape[-1]))
-
-
-def _size(gram: Matrix, ridge: float) -> tuple[float, float]:
-    """Return |H| and tr(H)/|H|, H = G + ridge·I without what negative eigenvalues it has."""
-    values = np.maximum(np.linalg.eigvalsh(gram) + ridge, 0.0)
-    largest = float(values[-1])
-    return largest, float(values.sum()) / largest if largest else 1.0
-
-
-def _isotropic(middle: Matrix) -> Matrix:
-    """Return tr(C)·I + C."""
-    trace = np.trace(middle, axis1=-2, axis2=-1)[..., None, None]
-    return np.asarray(trace * np.eye(middle.shape[-1]) + middle)
-
-
-def _weighted(middle: Matrix, ridged: Matrix) -> tuple[Matrix, Matrix]:
-    """Return tr(CH)·H and HCH."""
-    product = ridged @ middle
-    trace = np.trace(product, axis1=-2, axis2=-1)[..., None, None]
-    return np.asarray(trace * ridged), np.asarray(product @ ridged)
-
-
-def _quadratic(direction: Matrix, gram: Matrix, ridge: float) -> Matrix:
-    """Return tr(AHAH)."""
-    product = direction @ _ridged(gram, ridge)
-    return np.asarray(np.einsum("...ij,...ji->...", product, product))
-
-
-def _bartlett(shape: tuple[int, ...], degrees: float, generator: Generator) -> Matrix:
-    """Draw lower triangles A with A Aᵀ ~ Wishart(I, degrees), for simulation."""
-    triangle = np.tril(generator.standard_normal(shape), -1)
-    d = shape[-1]
-    squares = generator.chisquare(degrees - np.arange(d), shape[:-1])
-    triangle[..., np.arange(d), np.arange(d)] = np.sqrt(squares)
-    return triangle

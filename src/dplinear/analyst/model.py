@@ -99,7 +99,7 @@ def without_empty(model: Model, unbiased: Matrix, law: Law) -> Model:
 def _held(place: int, unbiased: Matrix, law: Law) -> bool:
     """Return whether a feature's own moment stands out from the noise."""
     own = unbiased[place : place + 1, place : place + 1]
-    variance = float(law.part(len(unbiased), 1).variance(np.ones((1, 1)), own))
+    variance = float(law.part(len(unbiased), [place]).variance(np.ones((1, 1)), own))
     return not np.isfinite(variance) or float(own[0, 0]) > _DEVIATIONS * variance**0.5
 
 

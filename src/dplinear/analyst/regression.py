@@ -42,8 +42,11 @@ def regress(  # noqa: PLR0913 - the model is what the caller says it is
 ) -> Fit | Fits:
     """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
-    model = without_empty(model, moments.unbiased, moments.law)
     choice(repair, "repair", WHERE, OPTIONS)
+    if moments.law.known:
+        model = without_empty(model, moments.unbiased, moments.law)
+    else:
+        repair = "released" if repair == "auto" else repair
     used = model.base + model.features + model.targets
     method = _chosen(moments, model) if repair == "auto" else repair
     estimate = moments.repaired(method, used=used, where=WHERE)
@@ -92,7 +95,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Matri
     names = [model.schema.features[place].name for place in places]
     return Problem(
         whole=whole[np.ix_(used, used)],
-        law=moments.law.part(len(whole), len(used)),
+        law=moments.law.part(len(whole), used),
         transform=transform,
         penalty=penalty,
         readout=matrix,

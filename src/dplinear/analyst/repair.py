@@ -155,19 +155,26 @@ def repaired(  # noqa: PLR0913 - a release, and how to treat it
     Promises: d x d; the used block is repaired by itself, so that features outside a regression
     cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
     """
-    choice(method, "repair", where, OPTIONS)
+    hint = "" if law.known else "the size of the noise is not public."
+    choice(method, "repair", where, OPTIONS if law.known else ("released",), hint=hint)
     places = range(len(values)) if used is None else used
     if method == "auto":
         method = chosen(block_of(values, law, places, delta))
-    unbiased = law.unbiased(values)
+    unbiased = best(values, law)
     whole = np.array(unbiased)
     corner = np.ix_(places, places)
     whole[corner] = METHODS[method](block_of(values, law, places, delta))
     return Repaired(whole, method, is_positive_definite(whole[corner]), unbiased)
 
 
+def best(values: Matrix, law: Law) -> Matrix:
+    """Return the estimate of G whose mean is right or, where that is not known, as released."""
+    return law.unbiased(values) if law.known else law.positive(values)
+
+
 def block_of(values: Matrix, law: Law, places: Sequence[int], delta: float = DELTA) -> Block:
     """Return a principal block of a released matrix, with the law of that block."""
     corner = np.ix_(places, places)
-    own = law.part(len(values), len(places))
-    return Block(law.unbiased(values)[corner], law.positive(values)[corner], own, delta)
+    own = law.part(len(values), places)
+    unbiased = best(values, law)
+    return Block(unbiased[corner], law.positive(values)[corner], own, delta)

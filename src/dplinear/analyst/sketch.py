@@ -1,4 +1,4 @@
-"""A released Gaussian sketch: rows with the table's second moments, plus a ridge."""
+"""A released Gaussian sketch: rows with the table's second moments, plus ridges."""
 
 import os
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dplinear.analyst import files
 from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.laws import Matrix, SketchLaw
+from dplinear.analyst.laws import Matrix, ProjectionLaw, SketchLaw
 from dplinear.analyst.moments import MomentsRelease
 from dplinear.schema import Schema
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SketchRelease:
-    """Rows drawn from N(0, G + ridge·I), released once.
+    """Rows drawn from N(0, G + ridges), released once.
 
     `values` has one row for each row of the sketch and one column for each feature of the schema,
-    in the cells' units. `rows` is the number of rows of the table, where that is public.
+    in the cells' units. `rows` is the number of rows of the table, where that is public. The law
+    has one ridge for all features, or one for each; where it says of none (a reproduction whose
+    noise is itself private), there is least squares on the rows as they are and nothing more.
     """
 
     schema: Schema
     values: Matrix = field(repr=False)
-    law: SketchLaw
+    law: SketchLaw | ProjectionLaw
     certificate: Certificate
     rows: int | None = None
 
@@ -51,4 +53,4 @@ class SketchRelease:
         files.save(self, path, overwrite=overwrite)
 
 
-files.register(files.MatrixKind("sketch", SketchRelease, laws=(SketchLaw,)))
+files.register(files.MatrixKind("sketch", SketchRelease, laws=(SketchLaw, ProjectionLaw)))

@@ -19,6 +19,12 @@ def blank(width: float, height: float) -> "Figure":
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a PNG file, the folder too where it is missing."""
+    """Write a PNG or SVG file, by its suffix, the folder too where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
+    if path.suffix != ".svg":
+        figure.savefig(path, dpi=100, metadata={"Software": None})
+        return
+    from matplotlib import rc_context  # noqa: PLC0415 - optional
+
+    with rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(path, metadata={"Date": None})

@@ -51,18 +51,21 @@ class Shape:
 class Statistic:
     """The exact second moments of a table's bounded rows. Private.
 
-    `rows` is the number of rows where the mechanism may use it: public under replace only.
+    `rows` is the number of rows where the mechanism may use it: private under add_remove. `peaks`
+    are the largest squares of each column, where a mechanism asks for them.
     """
 
     shape: Shape
     integers: npt.NDArray[np.object_] = field(repr=False)
     rows: int | None = field(default=None, repr=False)
+    peaks: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     def matrix(self) -> Matrix:
         """Return the matrix in the cells' units, each entry rounded once."""
         unit = self.shape.unit
-        exact = [float(Fraction(int(entry), unit)) for entry in self.integers.ravel()]
-        return np.array(exact).reshape(self.integers.shape)
+        # Python divides integers with one rounding, whatever their size.
+        exact = [int(entry) / unit for entry in self.integers.ravel()]
+        return np.array(exact, np.float64).reshape(self.integers.shape)
 
 
 @dataclass(frozen=True)

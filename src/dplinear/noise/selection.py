@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dplinear import arguments
 from dplinear.noise.entropy import Entropy, Words, system
+from dplinear.noise.integers import uniform_below
 from dplinear.noise.inversion import below, exponential
 
 MOST = 1 << 22  # candidates, so that their weights add up within 64 bits
@@ -43,7 +44,9 @@ def draw(qualities: npt.ArrayLike, unit: arguments.Real, *, entropy: Entropy | N
     weights = _weights(short, worth)
     heap = np.cumsum(weights)
     while True:
-        place = int(np.searchsorted(heap, np.uint64(_uniform(int(heap[-1]), bits)), side="right"))
+        place = int(
+            np.searchsorted(heap, np.uint64(uniform_below(int(heap[-1]), bits)), side="right")
+        )
         if _accepted(int(short[place]) * worth, int(weights[place]), bits):
             return place
 
@@ -84,14 +87,6 @@ def _bounds() -> Words:
         bounds.append(-(-value >> 64))
         value = -(-(value * ratio) >> work)
     return np.array(bounds, np.uint64)
-
-
-def _uniform(total: int, entropy: Entropy) -> int:
-    """Return a uniform integer from 0 to total − 1."""
-    length = total.bit_length()
-    while (value := entropy.bits(length)) >= total:
-        pass
-    return value
 
 
 def _accepted(exponent: Fraction, weight: int, entropy: Entropy) -> bool:

