@@ -383,7 +383,7 @@ def explosion() -> dict[str, Any]:
         (facts(version="1"), "with a version"),
         (facts(format="dplinear-ledger"), "in the format dplinear-release"),
         (facts(format=None), "in the format dplinear-release"),
-        (facts(kind="rumours"), "linear or model or moments or sketch, and this is one of rumours"),
+        (facts(kind="rumours"), "moments or rows or sketch, and this is one of rumours"),
         (facts(kind=""), "kind and checksum"),
         (facts(kind=1), "kind and checksum"),
         (facts(kind="../../moments"), "kind and checksum"),
@@ -565,7 +565,7 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="a release of sketch, and this is one of moments"):
         load(tmp_path / "release", kind="sketch")
     with pytest.raises(
-        ValueError, match="parameter of load must be one of 'linear', 'model', 'moments'"
+        ValueError, match="parameter of load must be one of 'covariance', 'linear', 'mean', 'model'"
     ):
         load(tmp_path / "release", kind="rumours")
 

@@ -577,3 +577,13 @@ def test_categories_of_mixed_objects_do_not_bring_the_process_down() -> None:
     held = second_moments(frame, Schema(x=(0, 1)))
     plain = second_moments(pandas.DataFrame({"x": [None, 0.5, None, None]}), Schema(x=(0, 1)))
     assert held == plain
+
+
+def test_an_empty_line_of_one_column_is_a_missing_cell(tmp_path: Path) -> None:
+    # Otherwise a table and its neighbour with one cell missing would differ in their public rows.
+    file, one = tmp_path / "one.csv", Schema({"x": (0, 1)})
+    for text, rows in (("x\n0.1\n0.2\n0.3\n", 3), ("x\n0.1\n\n0.3\n", 3), ("x\n\n", 1), ("x\n", 0)):
+        file.write_text(text)
+        assert second_moments(file, one).count == rows
+    file.write_text("a,b\n1,2\n\n3,4\n")
+    assert second_moments(file, TWO).count == 2

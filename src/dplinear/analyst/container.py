@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import numbers
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ _DAMAGED = "ask for the file again, or save the release again where it was made.
 
 class ReleaseError(ValueError):
     """A file that is no sound release, or a release that cannot be saved as asked."""
+
+
+def opener(path: str, flags: int) -> int:
+    """Open a file without waiting: a pipe that has taken its place may have no writer."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def unsound(rule: str, name: str, hint: str = _DAMAGED) -> ReleaseError:
@@ -123,6 +129,18 @@ def _check_identity(content: bytes, name: str) -> str:
 
 
 # Facts: everything but the arrays
+
+
+def facts_text(facts: Mapping[str, Any]) -> bytes:
+    """Return the one spelling of facts that have no arrays beside them."""
+    return _facts_text(facts) + b"\n}\n"
+
+
+def read_facts(content: bytes, name: str) -> dict[str, Any]:
+    """Return what `facts_text` wrote, or raise ReleaseError."""
+    if len(content) > MOST_FACTS or not content.endswith(b"\n}\n"):
+        raise unsound("a release with a whole certificate of a usual size", name)
+    return _read_facts(content.removesuffix(b"\n}\n"), name)
 
 
 def _facts_text(facts: Mapping[str, Any]) -> bytes:

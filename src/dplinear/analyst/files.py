@@ -22,7 +22,17 @@ from dplinear.analyst.laws import LAWS, Law
 from dplinear.arguments import choice, integer, mistyped, rejection
 from dplinear.schema import Schema
 
-__all__ = ["Kind", "MatrixKind", "Parts", "ReleaseError", "load", "register", "save"]
+__all__ = [
+    "Kind",
+    "MatrixKind",
+    "Parts",
+    "ReleaseError",
+    "load",
+    "packed",
+    "register",
+    "save",
+    "unpacked",
+]
 
 LARGEST = 256 * 2**20
 _UNSOUND = (ValueError, TypeError, ArithmeticError)  # what content of the wrong kind raises
@@ -52,9 +62,12 @@ class Kind(Protocol):
 
 # Imported when a file asks for them; each registers its kind.
 _HOMES = {
+    "covariance": "dplinear.analyst.location",
     "linear": "dplinear.analyst.linear_release",
+    "mean": "dplinear.analyst.location",
     "model": "dplinear.analyst.model_release",
     "moments": "dplinear.analyst.moments",
+    "rows": "dplinear.analyst.rows",
     "sketch": "dplinear.analyst.sketch",
 }
 _KINDS: dict[str, Kind] = {}
@@ -108,6 +121,9 @@ class MatrixKind:
             names = " or ".join(law.kind for law in self.laws)
             raise rejection("law", where, f"of kind {names}", law.kind)
         schema = Schema.from_dict(parts.facts["schema"])
+        if law.dimension not in {None, schema.dimension}:
+            rule = f"of {schema.dimension} features, as its schema says"
+            raise rejection("law", where, rule, f"of {law.dimension}")
         height = schema.dimension if self.symmetric else len(values)
         if values.shape != (height, schema.dimension):
             rule = f"of shape ({height}, {schema.dimension}), as its schema says"
@@ -124,7 +140,8 @@ def load(  # the class of what it returns is the file's to say
     """Read a release that was saved, on any machine.
 
     Requires: the path of a regular file of at most `largest` bytes; `kind`, if given, is the kind
-    of release it must hold. The file itself need not be trusted.
+    of release it must hold. The file itself need not be trusted. Released rows (Parquet, Arrow, or
+    CSV with its certificate beside it) may be of any size: they are read when they are asked for.
     Promises: the release that was saved, equal to the bit, or ReleaseError. A file with any bit
     changed is refused; nothing in a file is executed, and memory stays below a small multiple of
     its size. The checksum shows damage; it does not show who wrote the file.
@@ -135,6 +152,11 @@ def load(  # the class of what it returns is the file's to say
     if kind is not None:
         choice(kind, "kind", "load", _known())
     file = Path(path)
+    if kind in {None, "rows"}:
+        from dplinear.analyst import row_files, rows  # noqa: PLC0415 - they need this module
+
+        if row_files.recognised(file):
+            return rows.RowsRelease(*row_files.opened(file))
     return _parsed(_content(file, limit), file.name, kind)
 
 
@@ -147,12 +169,10 @@ def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False)
     """
     if not isinstance(path, str | os.PathLike):
         raise mistyped("path", "save", "the path of a file to write", path)
-    kind = next((kind for kind in _KINDS.values() if type(release) is kind.release), None)
-    if kind is None:
-        raise mistyped("release", "save", "a release of a known kind", type(release).__name__)
     target = Path(path)
-    content = container.write(kind.to_parts(release))
-    _check_again(kind, content, target)
+    content = packed(release, target.name)
+    if content is None:
+        raise mistyped("release", "save", "a release of a known kind", type(release).__name__)
     try:
         _place(content, target, overwrite=overwrite)
     except FileExistsError:
@@ -162,10 +182,25 @@ def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False)
         raise _unwritable("in a folder that is there", target) from None
 
 
-def _check_again(kind: Kind, content: bytes, target: Path) -> None:
+def packed(release: object, name: str = "a release") -> bytes | None:
+    """Return the bytes of a release's file, or None for what is not of a registered kind."""
+    kind = next((kind for kind in _KINDS.values() if type(release) is kind.release), None)
+    if kind is None:
+        return None
+    content = container.write(kind.to_parts(release))
+    _check_again(kind, content, name)
+    return content
+
+
+def unpacked(content: bytes, name: str = "a release") -> Any:  # noqa: ANN401 - as `load`
+    """Return the release whose file has these bytes, or raise ReleaseError."""
+    return _parsed(content, name, None)
+
+
+def _check_again(kind: Kind, content: bytes, name: str) -> None:
     """Raise for what could not be loaded, before it is saved."""
     try:
-        kind.from_parts(container.read(content, target.name))
+        kind.from_parts(container.read(content, name))
     except _UNSOUND as error:
         rule = f"a release that can be loaded again ({_fact(error)})"
         hint = "the fault is with what made the release; no file was written."
@@ -196,16 +231,11 @@ def _fact(error: Exception) -> str:
     return str(error).partition("\n")[0].rstrip(".")
 
 
-def _opener(path: str, flags: int) -> int:
-    # Without waiting: a pipe put in the file's place after it was looked at has no writer.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _content(file: Path, largest: int) -> bytes:
     """Return the bytes of a regular file that is not too large, reading no more than its size."""
     try:
         _size(file.stat(), file.name, largest)
-        with open(file, "rb", opener=_opener) as opened:
+        with open(file, "rb", opener=container.opener) as opened:
             size = _size(os.fstat(opened.fileno()), file.name, largest)
             content = opened.read(size + 1)
     except OSError as error:
@@ -241,14 +271,14 @@ def _place(content: bytes, target: Path, *, overwrite: bool) -> None:
         if overwrite:
             beside.replace(target)
         else:
-            _claim(beside, target)
+            claim(beside, target)
     finally:
         beside.unlink(missing_ok=True)
     with suppress(OSError):  # where folders cannot be synced, the system does it in its own time
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
-def _claim(beside: Path, target: Path) -> None:
+def claim(beside: Path, target: Path) -> None:
     """Give the finished file its name, unless another has it by now."""
     try:
         os.link(beside, target)
@@ -260,7 +290,8 @@ def _claim(beside: Path, target: Path) -> None:
         beside.replace(target)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

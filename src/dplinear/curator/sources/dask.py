@@ -4,7 +4,8 @@ Dask retries what a lost worker had in hand. A task's sum is a function of its r
 the same sum, and each task counts once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dask
@@ -16,7 +17,14 @@ from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
 from dplinear.curator.sources.files import is_paths
 from dplinear.curator.sources.pool import available_cores
-from dplinear.curator.sources.source import WHERE, SourceError, check_names, failure
+from dplinear.curator.sources.source import (
+    WHERE,
+    Source,
+    SourceError,
+    Task,
+    check_names,
+    failure,
+)
 from dplinear.curator.sources.workers import collect, read_share, sent, shares
 from dplinear.schema import Schema
 
@@ -53,6 +61,37 @@ def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
         check_dtype(schema, data.dtype, "the Dask array")
         return _read_array, list(data.rechunk({1: -1}).to_delayed().ravel())
     raise mistyped("data", WHERE, "a Dask data frame or a Dask array", type(data))
+
+
+def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
+    """Return the rows of a collection, in order: its partitions come here, one after the other."""
+    read, parts = _parts(data, schema)
+    opening = from_pandas if read is _read_frame else from_array
+    return Source(_Partitions(parts, opening, schema), once=True)
+
+
+class _Partitions:
+    """The tasks of partitions, of which at most one is computed while another is worked on."""
+
+    def __init__(self, parts: list[Any], opening: Callable[..., Source], schema: Schema) -> None:
+        self._parts, self._opening, self._schema = parts, opening, schema
+
+    def __iter__(self) -> Iterator[Task]:
+        with ThreadPoolExecutor(1, thread_name_prefix="dplinear-dask") as pool:
+            coming = pool.submit(_computed, self._parts[0]) if self._parts else None
+            for following in [*self._parts[1:], None]:
+                if coming is None:
+                    return
+                held = coming.result()
+                coming = None if following is None else pool.submit(_computed, following)
+                yield from self._opening(held, self._schema).tasks
+
+
+def _computed(part: Any) -> Any:  # noqa: ANN401 - a partition
+    try:
+        return dask.compute(part)[0]
+    except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
+        raise failure("the table on Dask", error) from None
 
 
 def _cores() -> int:

@@ -2,7 +2,8 @@
 
 A reader that infers types turns a whole column into text when one cell is bad, and one that checks
 encodings raises. Here every cell arrives as bytes and is read by itself. A line with too few or too
-many cells is a row too: all its cells count as missing.
+many cells is a row too, in its place: all its cells count as missing. So is an empty line where
+there is one column, since that is how its missing cells are written; elsewhere it is no row.
 """
 
 import csv
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
@@ -53,12 +55,7 @@ def delimited_task(file: Path, schema: Schema) -> Task:
 
 def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any]) -> Iterator[int]:
     columns = accumulator.schema.columns
-    broken = 0
-
-    def count(_row: Any) -> str:  # noqa: ANN401 - Arrow's description of a line
-        nonlocal broken
-        broken += 1
-        return "skip"
+    broken = _Broken(lines)
 
     names = [name if name in columns else f"{index}:{name}" for index, name in enumerate(header)]
     try:
@@ -69,7 +66,10 @@ def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any
                     column_names=names, skip_rows=lines, block_size=_BLOCK, use_threads=False
                 ),
                 parse_options=pa_csv.ParseOptions(
-                    delimiter=_delimiter(file), newlines_in_values=True, invalid_row_handler=count
+                    delimiter=_delimiter(file),
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(header) > 1,
+                    invalid_row_handler=broken.note,
                 ),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=list(columns),
@@ -78,15 +78,47 @@ def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any
                 ),
             )
             for batch in reader:
-                accumulator.update(batch)
-                yield batch.num_rows
+                whole = broken.put_back(batch)
+                accumulator.update(whole)
+                yield whole.num_rows
     except (pa.ArrowException, OSError, EOFError) as error:
         if not _is_empty(file, lines):
             raise failure(f"'{file.name}'", error) from None
-    for start in range(0, broken, STEP):
-        rows = min(STEP, broken - start)
+    for start in range(0, len(broken), STEP):
+        rows = min(STEP, len(broken) - start)
         accumulator.update_columns(dict.fromkeys(columns, pa.nulls(rows)), rows)
         yield rows
+
+
+class _Broken:
+    """The lines that Arrow leaves out, and the way back for each, as a row of missing cells.
+
+    Arrow numbers lines from 1, with the header's `lines`, and has noted all before a batch's end
+    when it hands that batch over; it may have noted later ones.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self._next = lines + 1
+        self._numbers: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def note(self, row: Any) -> str:  # noqa: ANN401 - Arrow's description of a line
+        self._numbers.append(row.number)
+        return "skip"
+
+    def put_back(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with the lines that belong before its last row, or right behind it."""
+        places = np.array(self._numbers, np.int64) - self._next
+        count = int(np.sum(places - np.arange(len(places)) <= batch.num_rows))
+        self._next += batch.num_rows + count
+        if not count:
+            return batch
+        del self._numbers[:count]
+        absent = np.zeros(batch.num_rows + count, bool)
+        absent[places[:count]] = True
+        return batch.take(pa.array(np.cumsum(~absent) - 1, pa.int64(), mask=absent))
 
 
 def _is_empty(file: Path, lines: int) -> bool:

@@ -14,13 +14,23 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from dplinear.arguments import mistyped
 from dplinear.curator.blocks import Part, Reduction
+from dplinear.curator.sources.arrays import STEP
+from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.files import is_paths
-from dplinear.curator.sources.source import WHERE, check_names, check_types, failure
+from dplinear.curator.sources.source import (
+    WHERE,
+    Source,
+    Task,
+    check_names,
+    check_types,
+    failure,
+)
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 2
 _RESULT = "sums binary"
+_BATCH = "batch binary"
 _Job = Callable[[Reduction[Any]], list[bytes]]
 
 
@@ -54,10 +64,16 @@ def _read_paths(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
     return lambda reduction: list(partitions.map(partial(read_share, reduction)).collect())
 
 
-def _read_frame(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
+def _chosen(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+    """Return the data frame with the schema's columns alone, once they are checked."""
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
     check_types(schema, to_arrow_schema(chosen.schema), "the Spark data frame")
+    return chosen
+
+
+def _read_frame(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
+    chosen = _chosen(data, schema)
 
     def job(reduction: Reduction[Any]) -> list[bytes]:
         def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -67,3 +83,36 @@ def _read_frame(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
         return [bytes(row["sums"]) for row in chosen.mapInArrow(task, _RESULT).collect()]
 
     return job
+
+
+def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
+    """Return the rows of a data frame, in order: its partitions come here, one after the other."""
+    if not hasattr(data, "mapInArrow"):
+        raise mistyped("data", WHERE, "a Spark data frame", type(data))
+    return Source(_Partitions(_chosen(data, schema)), once=True)
+
+
+class _Partitions:
+    """The tasks of partitions, which Spark sends as Arrow, a batch at a time."""
+
+    def __init__(self, chosen: Any) -> None:  # noqa: ANN401
+        self._chosen = chosen
+
+    def __iter__(self) -> Iterator[Task]:
+        try:
+            sent = self._chosen.mapInArrow(_written, _BATCH).toLocalIterator()
+            for row in sent:
+                batch = pa.ipc.open_stream(bytes(row["batch"])).read_next_batch()
+                for start in range(0, batch.num_rows, STEP):
+                    yield partial(add_batch, batch.slice(start, STEP))
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
+            raise failure("the table on Spark", error) from None
+
+
+def _written(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        content = sink.getvalue().to_pybytes()
+        yield pa.record_batch({"batch": pa.array([content], pa.binary())})
