@@ -17,6 +17,8 @@ from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, pape
 
 from .tables import Matrix, interval
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 EPSILON = 0.5
 ASKED = ApproxDP(EPSILON, 0.25)  # a large δ, so that a thousand releases measure it
 COUNT = 800

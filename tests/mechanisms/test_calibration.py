@@ -24,6 +24,8 @@ from dplinear.privacy import ZCDP, ApproxDP, Neighbours, paper
 
 from .tables import FALSE_ALARM, draws, multiple, random_statistic, shape_of
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 # B = 1 exactly, on a fine grid.
 UNIT = {d: Shape(d, 2**20, 20) for d in (1, 2, 5, 10, 40)}

@@ -31,6 +31,8 @@ from dplinear.privacy.rounding import ceiling
 from . import likelihoods
 from .tables import Loss, Matrix, axis, claimed, draws, interval, multiple, replayed, statistic
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 COUNT = 500
 QUERIES = 2500
 # A large δ, so that a few hundred releases measure it.

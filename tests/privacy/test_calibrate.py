@@ -86,6 +86,12 @@ def assert_tight(delta: float, at_noise: Any, with_less: Any) -> None:
     assert with_less > arb(delta)
 
 
+def blocks(count: int, *, quick: int) -> list[Any]:
+    """Return seeds of blocks; those after the first few are for the long tests."""
+    late = [pytest.param(block, marks=pytest.mark.long) for block in range(quick, count)]
+    return [*range(quick), *late]
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("block", range(10))
 def test_gaussian_never_overshoots(block: int) -> None:
@@ -107,7 +113,7 @@ def test_laplace_never_overshoots(block: int) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", blocks(10, quick=3))
 def test_sketch_never_overshoots(block: int) -> None:
     for guarantee, rows in random_guarantees(300 + block, 50):
         ratio = 1 / arb(calibrate.sketch(guarantee, rows, 1.0))
@@ -117,7 +123,7 @@ def test_sketch_never_overshoots(block: int) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", blocks(10, quick=3))
 def test_additive_wishart_never_overshoots(block: int) -> None:
     for guarantee, degrees in random_guarantees(400 + block, 50):
         k, tau = calibrate.additive_wishart(guarantee, 3, 1.0, most_degrees=degrees + 5)
@@ -180,7 +186,7 @@ def check_wishart_replace(seed: int, count: int, most_degrees: int) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(4, quick=1))
 def test_replace_never_overshoots_in_a_sample(block: int) -> None:
     check_sketch_replace(600 + block, 15, 100_000)
     check_wishart_replace(700 + block, 15, 100_000)
@@ -441,3 +447,14 @@ def test_bad_arguments_get_the_sentence(call: Any, error: type[Exception], sente
     assert text.startswith("The '")
     assert " must be " in text
     assert "Got " in text
+
+
+@pytest.mark.heavy
+def test_laplace_noise_for_zcdp_ends_on_the_private_side() -> None:
+    """Whatever ρ, the ε that stands for it must not cost more: ε·tanh(ε/2) ≤ ρ, to 50 digits."""
+    with mpmath.workdps(50):
+        for rho in (10 ** (step / 40 - 9) for step in range(480)):
+            loss = 1 / mpmath.mpf(calibrate.laplace(ZCDP(rho), 1.0))
+            cost = loss * mpmath.tanh(loss / 2)
+            assert cost <= mpmath.mpf(rho)
+            assert cost >= mpmath.mpf(rho) * (1 - mpmath.mpf("1e-12"))

@@ -6,8 +6,12 @@
 | `additive_wishart` | G plus a Wishart matrix | yes |
 | `sketch` | draws from N(0, G + w²I), or their second moments | yes |
 | `inverse_wishart` | M with M⁻¹ ~ Wishart((G + ψI)⁻¹, ν) | yes |
+
+`mi_projection` (`MIProjection`) is a sketch for single cells, in bits; it needs the schema as well.
+Those that release rows, one for each of the table's: `additive_noise`, `projection`.
 """
 
+from dplinear.mechanisms.additive_noise import AdditiveNoise
 from dplinear.mechanisms.additive_wishart import AdditiveWishart
 from dplinear.mechanisms.analyze_gauss import AnalyzeGauss
 from dplinear.mechanisms.contract import (
@@ -19,22 +23,36 @@ from dplinear.mechanisms.contract import (
     Statistic,
 )
 from dplinear.mechanisms.inverse_wishart import InverseWishart
+from dplinear.mechanisms.kept_projection import EncryptedFile
+from dplinear.mechanisms.mi_projection import MIProjection
+from dplinear.mechanisms.projected_rows import ProjectedRows
+from dplinear.mechanisms.rows import PreparedRows, RowMechanism
 from dplinear.mechanisms.sketch import GaussianSketch
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (AnalyzeGauss, AdditiveWishart, GaussianSketch, InverseWishart)
 }
+ROW_MECHANISMS: dict[str, type[RowMechanism]] = {
+    kind.name: kind for kind in (AdditiveNoise, ProjectedRows)
+}
 
 __all__ = [
     "MECHANISMS",
+    "ROW_MECHANISMS",
     "Account",
+    "AdditiveNoise",
     "AdditiveWishart",
     "AnalyzeGauss",
+    "EncryptedFile",
     "GaussianSketch",
     "InverseWishart",
+    "MIProjection",
     "Measurement",
     "Mechanism",
     "Prepared",
+    "PreparedRows",
+    "ProjectedRows",
+    "RowMechanism",
     "Shape",
     "Statistic",
 ]

@@ -233,8 +233,12 @@ def _within_range(guarantee: ApproxDP, where: str) -> ApproxDP:
 
 def _pure_loss(rho: float) -> float:
     """Return the largest ε with ε·tanh(ε/2) ≤ ρ, rounded down."""
-    root = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 2)
-    return down(float(root), 64)
+    top = rho + 2 * math.sqrt(rho) + 2
+    root = float(brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, top, xtol=1e-300))
+    # The search ends on either side of the root; what is returned was tested.
+    while up(root * math.tanh(root / 2), 8) > rho:
+        root = down(root)
+    return root
 
 
 def _mu(guarantee: ApproxDP) -> float:

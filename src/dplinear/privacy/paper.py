@@ -128,6 +128,17 @@ def projected_rows(dimension: int, k: int) -> PaperConstant:
     return PaperConstant(2 * math.sqrt(k), claimed, None, "Dhaliwal et al. 2019, Theorem 3")
 
 
+def projected_whole_rows(k: int) -> PaperConstant:
+    """Return c for rows that differ by at most 1 in L2: k·√(2 ln(2k)/k).
+
+    Dhaliwal et al. 2019, Theorem 5, claims ε-DP but for a probability 2k·e^{−kt²/2} with c = kt,
+    which is 1 at the t that it sets: nothing is claimed at all.
+    """
+    k = arguments.integer(k, "k", "paper.projected_whole_rows", low=1)
+    value = math.sqrt(2 * k * math.log(2 * k))
+    return PaperConstant(value, None, None, "Dhaliwal et al. 2019, Theorem 5")
+
+
 # Of the ρ that is asked for, what each algorithm of Ediger 2021 spends: Algorithm 3 hands out
 # [.1, .45, .45]ρ and uses the first two; 5 adds ρ/5 and calls it with 2ρ/3; 6 likewise.
 COINPRESS_SPENDS = {3: 0.55, 5: 1 / 5 + 2 / 3 * 0.55, 6: 0.7}

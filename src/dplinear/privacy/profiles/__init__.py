@@ -11,11 +11,13 @@
 | `Sketch` | Gaussian sketches and inverse-Wishart draws |
 | `AdditiveWishart` | Wishart noise added to a second-moment matrix |
 | `Objective` | minimisers of losses with a normal linear term |
+| `WithFailure`, `BesidePure`, `EitherOf` | of others: what may fail, or has two parts |
 """
 
 from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.profiles.concentrated import Concentrated
 from dplinear.privacy.profiles.gaussian import Gaussian, GridGaussian
+from dplinear.privacy.profiles.joined import BesidePure, EitherOf, WithFailure
 from dplinear.privacy.profiles.laplace import Laplace, Pure
 from dplinear.privacy.profiles.objective import Objective
 from dplinear.privacy.profiles.selections import Selections
@@ -24,8 +26,10 @@ from dplinear.privacy.profiles.wishart import AdditiveWishart
 
 __all__ = [
     "AdditiveWishart",
+    "BesidePure",
     "Concentrated",
     "Directions",
+    "EitherOf",
     "Gaussian",
     "GridGaussian",
     "Laplace",
@@ -34,4 +38,5 @@ __all__ = [
     "Pure",
     "Selections",
     "Sketch",
+    "WithFailure",
 ]

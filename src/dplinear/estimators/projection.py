@@ -1,0 +1,163 @@
+"""Private rows for scikit-learn: projected, with noise, for any algorithm to run on."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.rows import RowsRelease
+from dplinear.arguments import integer, rejection
+from dplinear.curator.rows_gate import release_rows
+from dplinear.estimators.base import PrivateEstimator
+from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.tables import Array, features_of
+from dplinear.ledger import AnyLedger
+from dplinear.mechanisms import row_maps
+from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.projected_rows import ProjectedRows
+from dplinear.mechanisms.row_maps import RowMap
+from dplinear.noise import simulation
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema
+
+_MECHANISM = "projection"
+
+
+class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
+    """Rows themselves under differential privacy: `n_components` numbers for each.
+
+    Requires: public `bounds` for the columns (a pair for all, or one for each); values outside are
+    clamped, missing ones are the middle. The guarantee is `epsilon` and, if not None, `delta`, or a
+    `guarantee` of another kind with both set to None, between tables that are `neighbours`:
+    "element" (one cell changes, by at most `change` half-ranges), "row_l1" or "row_l2" (one row
+    does). The number of rows and their order are public. `projection` and `noise` are those of
+    `release_rows` with mechanism="projection".
+    Promises: `fit` draws the projection, reads no row and spends nothing. Every `transform` is a
+    release of the rows it is handed, with fresh noise, and spends the guarantee: tables without a
+    row in common each keep their own, and a row released twice costs twice. The same projection
+    may be used again because the noise is scaled for that very projection, as if it were known;
+    with noise="quantile" it may not, and `fit_transform` alone works, on a fresh one each time.
+    After `fit_transform`: `release_`, with `distances`, `nearest`, `kmeans`, …, `certificate_`.
+    The object holds the projection, and so does a pickle of it: it stays with the curator.
+    """
+
+    release_: RowsRelease
+    _drawn: RowMap | None
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = None,
+        bounds: Any = None,  # noqa: ANN401
+        change: float | None = None,
+        row_norm: float | None = None,
+        neighbours: str = "element",
+        projection: str = "gaussian",
+        noise: str = "auto",
+        ledger: AnyLedger | None = None,
+        dataset: str | None = None,
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.change = change
+        self.row_norm = row_norm
+        self.neighbours = neighbours
+        self.projection = projection
+        self.noise = noise
+        self.ledger = ledger
+        self.dataset = dataset
+        self.guarantee = guarantee
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+        """Draw the projection for tables with the columns of X; no row of X is read.
+
+        Requires: `bounds`; without them this raises before it looks at X.
+        """
+        self._prepare(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None) -> Matrix:  # noqa: ANN401, ARG002 - as above
+        """Draw a projection and release the rows of X through it, once.
+
+        Promises: the guarantee, whatever the cells hold; each call spends it again.
+        """
+        table = self._prepare(X)
+        self.release_ = self._released(table)
+        self.certificate_ = self.release_.certificate
+        return self.release_.values
+
+    def transform(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Release the rows of X through the projection of `fit`; each call spends the guarantee."""
+        return self.release(X).values
+
+    def release(self, X: Any) -> RowsRelease:  # noqa: ANN401
+        """Do as `transform`, and return the whole release with its certificate."""
+        check_is_fitted(self, "schema_")
+        if self._drawn is None:
+            hint = "fit_transform releases a table through a projection of its own."
+            rule = "another than 'quantile', whose promise is for one table alone"
+            raise rejection("noise", f"{self._where}.transform", rule, self.noise, hint)
+        table = features_of(X, self._where)
+        validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
+        return self._released(table)
+
+    def _prepare(self, X: Any) -> Array:  # noqa: ANN401
+        """Check all arguments, then the columns of X; draw the projection."""
+        bounds = read_bounds(self.bounds, "bounds", self._where)
+        k = integer(
+            self.n_components, "n_components", self._where, low=1, high=row_maps.MOST_COLUMNS
+        )
+        ProjectedRows(
+            guarantee=read_guarantee(self._where, self.epsilon, self.delta, self.guarantee),
+            neighbours=Neighbours.parse(self.neighbours, self._where),
+            k=k,
+            projection=self.projection,
+            noise=self.noise,
+        )
+        table, names = self._features(X)
+        columns = for_columns(bounds, names, "bounds", self._where)
+        self.schema_ = Schema(columns, row_norm=self.row_norm)
+        fixed = self.noise == "quantile"
+        for of_last in ("release_", "certificate_"):  # of another projection
+            self.__dict__.pop(of_last, None)
+        self._drawn = None if fixed else row_maps.draw(self.projection, len(names), k, _entropy())
+        return table
+
+    def _released(self, table: Array) -> RowsRelease:
+        """Cross the wall."""
+        return release_rows(
+            table,
+            self.schema_,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            guarantee=self.guarantee,
+            neighbours=self.neighbours,
+            ledger=self.ledger,
+            dataset=self.dataset,
+            mechanism=_MECHANISM,
+            k=int(self.n_components),
+            projection=self.projection,
+            noise=self.noise,
+            change=self.change,
+            drawn=self._drawn,
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many names scikit-learn makes for what `transform` returns."""
+        return int(np.int64(self.n_components))
+
+
+def _entropy() -> Entropy:
+    """Return entropy for a projection; within the seeded door, a stream apart from the noise's."""
+    entropy = simulation.entropy_for_release()
+    return simulation.entropy(entropy.bits(64)) if entropy.simulated else entropy

@@ -1,0 +1,292 @@
+"""What neighbours may do to one row of integers, and how far that goes once a matrix is applied.
+
+A `Changes` is the set of differences of a row between neighbours, on the grid: after clamping and
+rounding. Its norms, plain or behind a matrix, are the sensitivities that noise is scaled by.
+"""
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dplinear import arguments
+from dplinear.mechanisms.cells import Cell, cells_of
+from dplinear.mechanisms.contract import Shape
+from dplinear.mechanisms.operator_norms import (
+    MOST_SIGNS,
+    sign_images,
+    sign_norm,
+    spectral_norm,
+)
+from dplinear.privacy.hockey_stick import Floats
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.rounding import ceiling, root_ceiling, up
+from dplinear.schema import Schema
+from dplinear.schema.columns import Category, Numeric
+
+RELATIONS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
+# A change of Δ in a cell is one of less than Δ·cells + 4 on the grid: float64 maps both values with
+# an error below a step and a half each, and each is rounded by another half.
+STEPS = 4
+_FEW_LEVELS = 512  # up to here every pair of levels is looked at
+_MOST_WORK = 1 << 28  # products for the widest row; a ball is good enough beyond
+
+_PARAMETER = "change"
+
+
+class Changes(ABC):
+    """A set of differences of one row of integers. All norms are rounded up."""
+
+    l1: float
+    l2: float
+
+    @abstractmethod
+    def image_l1(self, integers: Floats) -> float:
+        """Return the largest ‖vA‖₁ over the set."""
+
+    @abstractmethod
+    def image_l2(self, integers: Floats) -> float:
+        """Return the largest ‖vA‖₂ over the set."""
+
+
+@dataclass(frozen=True)
+class RowChanges(Changes):
+    """All differences whose norm of the given `order`, 1 or 2, is at most `length`.
+
+    `l1` may be given where it is known to be less than √features·length.
+    """
+
+    order: int
+    length: float
+    features: int
+    widest: float = math.inf
+
+    @property
+    def l1(self) -> float:  # type: ignore[override]  # derived
+        """The largest L1 norm."""
+        if self.order == 1:
+            return self.length
+        return min(self.widest, up(math.sqrt(self.features) * self.length))
+
+    @property
+    def l2(self) -> float:  # type: ignore[override]  # derived
+        """The largest Euclidean norm."""
+        return self.length
+
+    def image_l1(self, integers: Floats) -> float:
+        """Return length·maxᵢ‖Aᵢ‖₁ (a convex function peaks at a vertex), or length·max‖As‖₂."""
+        if self.order == 1:
+            return up(self.length * float(np.abs(integers).sum(axis=1).max()), 8)
+        return up(self.length * sign_norm(integers), 8)
+
+    def image_l2(self, integers: Floats) -> float:
+        """Return length·maxᵢ‖Aᵢ‖₂, or length times the largest singular value."""
+        if self.order == 1:
+            return up(self.length * _norms(integers, 2).max(), 8)
+        return up(self.length * spectral_norm(integers), 8)
+
+
+@dataclass(frozen=True)
+class WholeRows(RowChanges):
+    """Any row for any other: each cell of `cells` changes at will, within its own set.
+
+    A box is inside the ball around it, so that noise for the box is less, where it can be found.
+    """
+
+    cells: "CellChanges | None" = None
+
+    def image_l1(self, integers: Floats) -> float:
+        """Return the largest ‖vA‖₁ = max over signs s of v·As, cell by cell the widest v."""
+        ball = super().image_l1(integers)
+        if self.cells is None or integers.shape[1] > MOST_SIGNS:
+            return ball
+        if integers.size << (integers.shape[1] - 1) > _MOST_WORK:
+            return ball
+        widest = max(float(self.cells.support(image).max()) for image in sign_images(integers))
+        return min(ball, up(widest, 8))
+
+
+@dataclass(frozen=True)
+class Span:
+    """Differences of a cell that one feature, or a number and its flag, can hold."""
+
+    places: tuple[int, ...]
+    widths: tuple[int, ...]
+
+    def ends(self, integers: Floats) -> Floats:
+        """Return vA at the vertices v, up to their sign."""
+        signs = [(1, *rest) for rest in itertools.product((1, -1), repeat=len(self.places) - 1)]
+        weights = np.array(signs, np.float64) * np.array(self.widths, np.float64)
+        return np.asarray(weights @ integers[list(self.places)])
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Differences of a category's cell: one feature goes to 0, another to `width`."""
+
+    places: tuple[int, ...]
+    width: int
+    zero: bool  # whether a level has no feature
+
+    def image(self, integers: Floats, order: int) -> float:
+        """Return the largest norm of vA, an upper bound for very many levels."""
+        rows = integers[list(self.places)]
+        single = np.sort(_norms(rows, order))[::-1]
+        largest = float(single[0]) if self.zero or len(rows) == 1 else 0.0
+        if len(rows) > _FEW_LEVELS:
+            return up(self.width * float(single[0] + single[1]), 8)
+        for first, row in enumerate(rows[:-1]):
+            largest = max(largest, float(_norms(rows[first + 1 :] - row, order).max()))
+        return up(self.width * largest, 8)
+
+
+@dataclass(frozen=True)
+class CellChanges(Changes):
+    """One cell of the source table changes."""
+
+    spans: tuple[Span, ...]
+    levels: tuple[Levels, ...]
+
+    @property
+    def l1(self) -> float:  # type: ignore[override]  # derived
+        """The largest L1 norm."""
+        return float(max(sum(widths) for widths in self._widths()))
+
+    @property
+    def l2(self) -> float:  # type: ignore[override]  # derived
+        """The largest Euclidean norm."""
+        squares = (sum(width**2 for width in widths) for widths in self._widths())
+        return root_ceiling(Fraction(max(squares)))
+
+    def _widths(self) -> list[tuple[int, ...]]:
+        return [span.widths for span in self.spans] + [
+            (level.width,) * min(2, len(level.places)) for level in self.levels
+        ]
+
+    def image_l1(self, integers: Floats) -> float:
+        """Return the largest ‖vA‖₁, over the vertices of every cell."""
+        return self._image(integers, 1)
+
+    def image_l2(self, integers: Floats) -> float:
+        """Return the largest ‖vA‖₂."""
+        return self._image(integers, 2)
+
+    def _image(self, integers: Floats, order: int) -> float:
+        spans = [float(_norms(span.ends(integers), order).max()) for span in self.spans]
+        return max(spans + [level.image(integers, order) for level in self.levels])
+
+    def support(self, images: Floats) -> Floats:
+        """Return, for each column u, the sum over all cells of the largest v·u."""
+        total = np.zeros(images.shape[1])
+        for span in self.spans:
+            for place, width in zip(span.places, span.widths, strict=True):
+                total += width * np.abs(images[place])
+        for level in self.levels:
+            own = images[list(level.places)]
+            high, low = own.max(axis=0), own.min(axis=0)
+            if level.zero:
+                high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
+            total += level.width * (high - low)
+        return total
+
+
+def _norms(rows: Floats, order: int) -> Floats:
+    """Return the norm of each row, rounded up."""
+    if order == 1:
+        return np.asarray(np.abs(rows).sum(axis=1) * (1 + 2.0**-40))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + 2.0**-40))
+
+
+def changes_of(  # noqa: PLR0913, PLR0917 - public facts, each with its own name
+    schema: Schema,
+    shape: Shape,
+    relation: Neighbours,
+    change: float | None,
+    places: tuple[int, ...],
+    where: str,
+) -> Changes:
+    """Return what neighbours may do to the features at `places`, which are renumbered from 0.
+
+    Requires: `change`, in the cells' units, in which a column of numbers goes from −1 to 1: of one
+    number (None: all of its range; a category's or a flag's cell changes at will), or of a row, in
+    L1 or L2 (None, L2 only: rows change at will). A changed level moves its row by 1 or more.
+    """
+    if change is not None:
+        change = arguments.positive(change, _PARAMETER, where)
+    if relation is Neighbours.ELEMENT:
+        return _cell_changes(schema, shape, change, places, where)
+    if relation is Neighbours.ROW_L2 and change is None:
+        return _whole_rows(schema, shape, places, where)
+    if change is None:
+        hint = 'neighbours="row_l2" without a change are tables with any one row replaced.'
+        raise arguments.mistyped(_PARAMETER, where, "given, for row_l1 neighbours", change, hint)
+    if schema.row_norm is not None:
+        hint = "clipping may move two rows apart; leave out `change` to protect whole rows."
+        rule = "None, and neighbours row_l2, where the schema has a row_norm"
+        raise arguments.rejection(_PARAMETER, where, rule, change, hint)
+    derived = sorted({f.group for f in schema.features if f.factors} - set(schema.columns))
+    if derived:
+        hint = "a feature made of others may move further than they do; leave out `change`."
+        rule = "None, and neighbours row_l2, where the schema has derived features"
+        raise arguments.rejection(_PARAMETER, where, rule, ", ".join(derived), hint)
+    count, exact = len(places), Fraction(change) * shape.cells
+    if relation is Neighbours.ROW_L1:
+        return RowChanges(1, ceiling(exact + STEPS * count), count)
+    return RowChanges(2, up(ceiling(exact) + STEPS * math.sqrt(count)), count)
+
+
+def number_width(shape: Shape, change: float | None) -> int:
+    """Return the most that a number's cell changes on the grid."""
+    if change is None:
+        return 2 * shape.cells
+    return min(2 * shape.cells, math.floor(Fraction(change) * shape.cells) + STEPS)
+
+
+def _cell_changes(
+    schema: Schema, shape: Shape, change: float | None, places: tuple[int, ...], where: str
+) -> CellChanges:
+    index = {place: new for new, place in enumerate(places)}
+    spans, levels = [], []
+    for cell in cells_of(schema, where):
+        kept = tuple(index[place] for place in cell.places if place in index)
+        column = schema.declared[cell.column]
+        if not kept:
+            continue
+        if isinstance(column, Category):
+            levels.append(Levels(kept, shape.cells, column.drop_first))
+        else:
+            # A flag, or a yes or no, has no small changes.
+            whole = column.type == "boolean" or column.missing_indicator
+            width = number_width(shape, None if whole else change)
+            widths = (width,) if len(kept) == 1 else (width, shape.cells)
+            spans.append(Span(kept, widths))
+    return CellChanges(tuple(spans), tuple(levels))
+
+
+def _whole_rows(schema: Schema, shape: Shape, places: tuple[int, ...], where: str) -> RowChanges:
+    """Return any change of a row: as wide as all its cells together, or as the ball it is in."""
+    count = len(places)
+    own = all(feature.group in schema.declared for feature in schema.features if feature.factors)
+    if schema.row_norm is not None or not own:
+        squares = min(schema.norm_squared - schema.has_intercept, count)
+        free = Fraction(4 * squares) * shape.cells**2
+        ball = Fraction(4 << 2 * shape.exponent)
+        return RowChanges(2, root_ceiling(min(free, ball)), count)
+    chosen = set(places)
+    kept = [cell for cell in cells_of(schema, where) if chosen.intersection(cell.places)]
+    spread = sum((cell.diameter_squared for cell in kept), Fraction(0))
+    widest = sum(_widest(schema, cell) for cell in kept) * shape.cells
+    cells = _cell_changes(schema, shape, None, places, where)
+    length = root_ceiling(spread * shape.cells**2)
+    return WholeRows(2, length, count, float(widest), cells)
+
+
+def _widest(schema: Schema, cell: Cell) -> int:
+    """Return the largest L1 change of a cell."""
+    column = schema.declared[cell.column]
+    if isinstance(column, Numeric):
+        return 2 if len(cell.places) == 1 else 3
+    return min(2, len(cell.places))

@@ -1,0 +1,114 @@
+"""Projected rows through the gate: certificates, files, and what a second run returns."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dplinear
+from dplinear.analyst.row_laws import ProjectedRows
+from dplinear.mechanisms import EncryptedFile
+from dplinear.mechanisms.kept_projection import new_key
+from dplinear.noise import simulation
+from dplinear.privacy import ApproxDP, PureDP
+from dplinear.schema import Schema
+
+SCHEMA = Schema(x=(0, 10), y=(-1, 1), town=["a", "b", "c"])
+
+
+def table(count: int = 300) -> dict[str, Any]:
+    generator = simulation.generator(1)
+    return {
+        "x": generator.uniform(0, 10, count),
+        "y": generator.uniform(-1, 1, count),
+        "town": generator.choice(["a", "b", "c"], count).tolist(),
+    }
+
+
+def release(**options: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    given = {"mechanism": "projection", "k": 2, "epsilon": 1.0} | options
+    return dplinear.release_rows(pa.table(table()), SCHEMA, **given)
+
+
+def test_a_release_says_what_it_promises() -> None:
+    released = release(neighbours="row_l2", delta=1e-6)
+    assert released.certificate.holds == ApproxDP(1.0, 1e-6)
+    assert released.certificate.numerics == "exact"
+    assert released.names == ("z1", "z2")
+    assert released.values.shape == (300, 2)
+    assert isinstance(released.law, ProjectedRows)
+    assert released.law.dimension == 5
+    assert not released.certificate.simulated
+    assert "attack_error_least_squares" in str(released.certificate)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+def test_files_hold_rows_label_and_matrix(tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"rows{suffix}"
+    released = release(label="town", public_projection=True, output=output)
+    again = dplinear.load(output)
+    assert again.certificate == released.certificate
+    assert again.certificate.holds == PureDP(1.0)
+    assert again.law == released.law
+    assert again.law.projection_matrix.shape == (2, 2)
+    assert again.to_arrow().equals(released.to_arrow())
+    assert set(again.to_arrow().column("town").to_pylist()) <= {"a", "b", "c", "other"}
+
+
+def test_the_same_request_returns_the_same_rows_and_leaves_the_matrix(tmp_path: Path) -> None:
+    kept = EncryptedFile(tmp_path / "kept.bin", new_key())
+    options = {"output": tmp_path / "rows.parquet", "request": "one", "keep_projection": kept}
+    first = release(**options)
+    matrix = kept.read().integers
+    second = release(**options)
+    assert second.to_arrow().equals(first.to_arrow())
+    assert (kept.read().integers == matrix).all()
+    for file in tmp_path.iterdir():
+        assert kept.key not in file.read_bytes()
+        assert repr(kept.key).encode() not in file.read_bytes()
+    # Nor is it told where the curator keeps it.
+    assert b"kept.bin" not in (tmp_path / "rows.parquet").read_bytes()
+
+
+def test_neither_matrix_nor_noise_is_drawn_twice() -> None:
+    first, second = release(k=1), release(k=1)
+    assert first.law.variance != second.law.variance  # of the matrix drawn
+    assert not (first.values == second.values).any()
+
+
+def test_seeded_releases_are_equal_and_say_so() -> None:
+    with simulation.door(3):
+        first = release()
+    with simulation.door(3):
+        second = release()
+    assert (first.values == second.values).all()
+    assert first.certificate.simulated
+
+
+def test_distances_are_right_on_average() -> None:
+    """The mean over 60 releases, within 5.5 standard errors: false-alarm rate 1e-6."""
+    cells = np.array([table()["x"] / 5 - 1, table()["y"]])
+    wanted = float(((cells[:, 0] - cells[:, 1]) ** 2).sum())
+    schema, found = Schema(x=(0, 10), y=(-1, 1)), []
+    rows = np.array([table()["x"][:2], table()["y"][:2]]).T
+    for seed in range(60):
+        with simulation.door(seed):
+            released = dplinear.release_rows(
+                rows, schema, mechanism="projection", k=3, epsilon=20.0, noise="laplace"
+            )
+        values = released.values
+        gap = float(((values[0] - values[1]) ** 2).sum())
+        found.append(gap - 2 * 3 * released.law.variance)
+    assert abs(np.mean(found) - wanted) < 5.5 * np.std(found) / math.sqrt(60)
+
+
+@pytest.mark.parametrize("bad", [{"k": None}, {"bits": 1.0, "epsilon": None}, {"colour": 1}])
+def test_arguments_are_refused_before_anything_is_read(bad: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        dplinear.release_rows(
+            object(), SCHEMA, mechanism="projection", **({"k": 2, "epsilon": 1.0} | bad)
+        )

@@ -1,0 +1,182 @@
+"""PrivateProjection: rows for scikit-learn, each release paid for."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+
+from dplinear.estimators import PrivateProjection
+from dplinear.ledger import tally
+from dplinear.noise import simulation
+
+from .faces import table
+from .test_check_estimator import may_skip, statuses
+
+FRESH = "each row gets noise of its own, in the order of the rows"
+REFUSALS = {
+    "check_estimators_empty_data_messages": "an empty table has no rows to release",
+    "check_methods_sample_order_invariance": FRESH,
+    "check_methods_subset_invariance": FRESH,
+}
+REFITS = dict.fromkeys(
+    (
+        "check_fit_idempotent",
+        "check_pipeline_consistency",
+        "check_transformer_data_not_an_array",
+        "check_transformer_general",
+    ),
+    "compares two releases",
+)
+
+
+def face(**arguments: Any) -> PrivateProjection:
+    public: dict[str, Any] = {"bounds": (-1, 1), "epsilon": 1.0}
+    return PrivateProjection(**(public | arguments))
+
+
+def test_within_the_door_only_what_noise_forbids_is_not_done() -> None:
+    with simulation.door(0):
+        found = statuses(face(bounds=(-10, 10)), REFUSALS)
+    assert found["failed"] == set()
+    assert found["xfail"] == set(REFUSALS)
+    assert found["skipped"] <= may_skip()
+    assert len(found["passed"]) > 35
+
+
+def test_with_real_noise_only_identical_releases_are_missing() -> None:
+    found = statuses(face(bounds=(-10, 10), epsilon=1e8), REFUSALS | REFITS)
+    assert found["failed"] == set()
+    assert len(found["passed"]) > 30
+
+
+def test_fitting_is_free_and_reads_nothing_and_every_release_is_paid_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, _ = table()
+    with tally() as spent, monkeypatch.context() as patch:
+        patch.setattr("dplinear.estimators.projection.release_rows", None)
+        model = face().fit(X)
+    assert not spent
+    assert not hasattr(model, "release_")
+    with tally() as spent:
+        model.transform(X)
+        model.transform(X[:5])
+        model.fit_transform(X)
+    assert [request.mechanism for request in spent.requests] == ["projection"] * 3
+    assert {str(request.guarantee) for request in spent.requests} == {str(model.certificate_.holds)}
+    assert "RowMap" in spent.requests[0].parameters["drawn"]  # that there was one, not what it was
+
+
+@pytest.mark.parametrize("projection", ["gaussian", "rademacher", "orthonormal"])
+def test_further_rows_go_through_the_same_projection(projection: str) -> None:
+    X, _ = table(300, 4)
+    model = face(n_components=3, epsilon=1e7, projection=projection)
+    first, second = model.fit_transform(X[:200]), model.transform(X[200:])
+    P = np.linalg.lstsq(X[:200], first, rcond=None)[0]
+    np.testing.assert_allclose(X[200:] @ P, second, atol=1e-3)
+    again = model.fit_transform(X[:200])
+    assert np.abs(again - first).max() > 0.1 or projection == "rademacher"
+    assert model.release_.distances(0, 1).squared.shape == ()
+
+
+def test_releases_of_the_same_rows_have_fresh_noise() -> None:
+    X, _ = table()
+    model = face().fit(X)
+    one, two = model.transform(X), model.transform(X)
+    assert (one != two).all(axis=1).all()
+    release = model.release(X)
+    assert release.certificate.request != model.release(X).certificate.request
+    np.testing.assert_array_equal(release.values.shape, one.shape)
+
+
+def test_a_quantile_promise_is_for_one_table() -> None:
+    X, _ = table()
+    model = face(noise="quantile", delta=1e-6, neighbours="row_l2")
+    assert model.fit_transform(X).shape == (400, 2)
+    assert "fixed before the projection was drawn" in str(model.certificate_)
+    with tally() as spent, pytest.raises(ValueError, match="fit_transform releases a table"):
+        model.transform(X)
+    assert not spent
+    with pytest.raises(ValueError, match="whose promise is for one table alone"):
+        clone(model).fit(X).transform(X)
+
+
+def test_auto_never_picks_a_promise_that_forbids_another_table() -> None:
+    # Where rows change at will in L2, quantile noise would be the least.
+    X, _ = table()
+    model = face(n_components=6, delta=1e-2, neighbours="row_l2", noise="auto", epsilon=4.0)
+    kinds = {str(model.fit(X).release(X).certificate.parameters["noise"]) for _ in range(3)}
+    assert "quantile" not in kinds
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"bounds": None}, "'bounds' parameter of PrivateProjection"),
+    ({"n_components": 0}, "'n_components' parameter of PrivateProjection"),
+    ({"epsilon": -1.0}, "epsilon"),
+    ({"noise": "loud"}, "'noise' parameter"),
+    ({"projection": "sparse"}, "'projection' parameter"),
+    ({"neighbours": "twins"}, "'neighbours' parameter"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[str(case[0]) for case in WRONG])
+def test_wrong_arguments_raise_before_the_table_is_touched(
+    arguments: dict[str, Any], message: str
+) -> None:
+    class Untouchable:
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        face(**arguments).fit(Untouchable())
+
+
+def test_relations_of_other_gates_are_refused_before_anything_is_spent() -> None:
+    X, _ = table()
+    with tally() as spent, pytest.raises(ValueError, match="'neighbours' parameter"):
+        face(neighbours="add_remove").fit(X)
+    assert not spent
+
+
+def test_a_pipeline_clusters_private_rows() -> None:
+    X, _ = table()
+    pipeline = make_pipeline(face(epsilon=50.0), KMeans(2, n_init=1, random_state=0))
+    with tally() as spent:
+        labels = pipeline.fit_predict(X)
+    assert len(spent) == 1
+    assert labels.shape == (400,)
+    assert list(pipeline[:1].get_feature_names_out()) == [
+        "privateprojection0",
+        "privateprojection1",
+    ]
+
+
+def test_a_pickle_goes_on_with_the_same_projection() -> None:
+    X, _ = table()
+    model = face(epsilon=1e7).fit(X)
+    twin = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    np.testing.assert_allclose(twin.transform(X), model.transform(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, 1e300, -0.25])
+def test_one_cell_changes_no_other_row(cell: float) -> None:
+    X, _ = table(50)
+    other = X.copy()
+    other[7, 1] = cell
+    with simulation.door(3):
+        one, two = face().fit_transform(X), face().fit_transform(other)
+    changed = (one != two).any(axis=1)
+    assert set(np.flatnonzero(changed)) <= {7}
+
+
+def test_a_fit_forgets_the_release_of_another_projection() -> None:
+    model = PrivateProjection(2, bounds=(-1, 1))
+    model.fit_transform(np.zeros((3, 2)))
+    assert model.certificate_ is model.release_.certificate
+    model.fit(np.zeros((3, 2)))
+    assert not hasattr(model, "release_")
+    assert not hasattr(model, "certificate_")
