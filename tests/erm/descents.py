@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dplinear.erm import RowSum, descent
-from dplinear.erm.chain import VARIANCE, Answer, Budget, Chain, Query, _Noise, _scaled
+from dplinear.erm.chain import VARIANCE, Answer, Budget, Chain, Query, Summed, _Noise, _scaled
 from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.mechanisms.contract import Shape
@@ -112,9 +112,9 @@ def recorded(
     made: list[Chain] = []
 
     class Recording(Chain):
-        def ask(self, asked: Sequence[Query]) -> list[Answer]:
+        def ask(self, asked: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
             queries.append(list(asked))
-            told = super().ask(asked)
+            told = super().ask(asked, rows)
             answers.append(told if script is None else script[len(answers)])
             return answers[-1]
 

@@ -291,10 +291,10 @@ def twice(steps: int, total: Fraction) -> list[Fraction]:
     return [first, *others, last + first]
 
 
-def unbooked(self: Chain, queries: Any) -> Any:
+def unbooked(self: Chain, queries: Any, rows: Any = None) -> Any:
     """A chain that forgets what it spent."""
     kept = self.spent
-    answers = HONEST_ASK(self, queries)
+    answers = HONEST_ASK(self, queries, rows)
     self.spent = kept
     return answers
 

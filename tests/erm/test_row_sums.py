@@ -27,6 +27,8 @@ from dplinear.mechanisms.contract import Shape
 
 from .oracles import SHAPES, broken_promises, integer_rows, oracle, square, statistics
 
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
 Seeded = Callable[[int], Any]
 PLAIN = SHAPES["plain"]
 KINDS = (

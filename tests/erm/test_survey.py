@@ -11,7 +11,7 @@ import pytest
 from dplinear.erm import Count, Gradient, MappedGram, RowSum
 from dplinear.erm.chain import Chain, Query
 from dplinear.erm.settings import Settings
-from dplinear.erm.survey import _again
+from dplinear.erm.survey import again
 from dplinear.mechanisms.solver import Design
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Guarantee
@@ -115,7 +115,7 @@ def test_two_parts_are_as_good_as_the_whole(guarantee: Guarantee) -> None:
     for seed in range(300):
         chain = Chain(rows, budget, simulation.entropy(seed))
         (first,) = chain.ask([Query(Count(), whole / 4)])
-        both = _again(chain, Count(), first, whole / 4, whole)
+        both = again(chain, Count(), first, whole / 4, whole)
         assert both.sigma == pytest.approx(once.sigma, rel=1e-6)
         errors.append((float(both.values[0]) - 50) / both.sigma)
     # 300·(mean square) is χ² with 300 degrees: outside these limits with chance 1e-6.

@@ -101,7 +101,8 @@ class Summed(Protocol):
 class Chain:
     """Releases sums over the rows of one table, one pass after the other.
 
-    Requires: queries made from public facts and from earlier answers alone.
+    Requires: queries made from public facts and from earlier answers alone. So are other views of
+    the table (`rows` of a single `ask`): each of their rows is a function of one row of it.
     Promises: all answers together satisfy the budget's profile, and μ²/2-zCDP; a query that would
     pass the budget raises before any row is read. Numerics are exact.
     """
@@ -117,15 +118,16 @@ class Chain:
         """Return the share of μ² that is not spent."""
         return 1 - self.spent / self.budget.square
 
-    def ask(self, queries: Sequence[Query]) -> list[Answer]:
-        """Spend, pass over the rows once, and release."""
+    def ask(self, queries: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
+        """Spend, pass over the rows once, or over another view of them, and release."""
         noises = [_Noise.of(query, self.budget) for query in queries]
         spent = self.spent + sum(noise.cost for noise in noises)
         inverse = self.inverse + sum(noise.inverse for noise in noises)
         if spent > self.budget.square or inverse > self.budget.inverse:
             raise BudgetExceededError("A chain of sums would spend more than its budget.")
         self.spent, self.inverse = spent, inverse
-        sums = self._rows.sums([query.statistic for query in queries])
+        table = self._rows if rows is None else rows
+        sums = table.sums([query.statistic for query in queries])
         return [
             noise.released(query, exact, self._entropy)
             for noise, query, exact in zip(noises, queries, sums, strict=True)

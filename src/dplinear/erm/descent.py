@@ -11,7 +11,17 @@ from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy.guarantees import ZCDP
+from dplinear.privacy.guarantees import ZCDP, Guarantee
+
+
+def check_guarantee(guarantee: Guarantee, where: str) -> None:
+    """Raise unless a chain of noisy sums can keep the guarantee."""
+    rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
+    if type(guarantee) in checks.GRID_HINTS:
+        hint = checks.GRID_HINTS[type(guarantee)]
+        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+    if not isinstance(guarantee, ZCDP):
+        checks.approximate(guarantee, where, "normal noise", rule)
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,7 @@ class Descent(Solver):
         arguments.choice(self.calibration, "calibration", where, ("exact",))
         if not isinstance(self.settings, Settings):
             raise arguments.mistyped("settings", where, "Settings", self.settings)
-        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if type(self.guarantee) in checks.GRID_HINTS:
-            hint = checks.GRID_HINTS[type(self.guarantee)]
-            raise arguments.mistyped("guarantee", where, rule, self.guarantee, hint)
-        if not isinstance(self.guarantee, ZCDP):
-            checks.approximate(self.guarantee, where, "normal noise", rule)
+        check_guarantee(self.guarantee, where)
 
     def prepare(self, design: Design) -> PreparedDescent:
         """Calibrate the whole chain: a survey, and steps of a gradient and two numbers each.

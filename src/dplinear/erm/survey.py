@@ -87,7 +87,7 @@ def _centred(
             queries.append(Query(whole, settings.target_sum))
     count, *sums = chain.ask(queries)
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
-        count = _again(chain, Count(), count, settings.count_first, settings.count)
+        count = again(chain, Count(), count, settings.count_first, settings.count)
     census = Census(max(float(count.values[0]), 0.0), count.sigma)
     if not sums:
         return census, frame
@@ -134,7 +134,7 @@ def _whitened(
     plenty = white.seen == 0 or white.least > _PLENTY
     if plenty and len(_held(answer, design)) == design.dimension:
         return white
-    return cleaned(_again(chain, gram, answer, settings.gram_first, settings.gram))
+    return cleaned(again(chain, gram, answer, settings.gram_first, settings.gram))
 
 
 def _held(answer: Answer, design: Design) -> Places:
@@ -143,7 +143,7 @@ def _held(answer: Answer, design: Design) -> Places:
     return np.flatnonzero(seen | ~np.array(design.indicators))
 
 
-def _again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
+def again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
     """Release a sum once more, for what is left of its share; return the mean by precision.
 
     Its noise is that of one release for the whole share.

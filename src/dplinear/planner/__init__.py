@@ -4,6 +4,7 @@
 of each method, and `tuning` compares the descent's settings with their neighbours. For models in a
 constraint set, `compression` is the rule in closed form, `texts` draws tables of many features,
 `trials` lets learners try one, and `compressed_forecast` predicts the risk in each dimension.
+`bits` says what bits a cell mean in other words.
 """
 
 from dplinear.planner.forecast import Expected, Forecast, forecast

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import choice, integer, mistyped, rejection
+from dplinear.erm.coinpress.regression import CoinPressRegression
 from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.adassp import AdaSSP
@@ -21,7 +22,9 @@ from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
 _WHERE = "forecast"
-METHODS: dict[str, type[Solver]] = {kind.name: kind for kind in (WhitenedDescent, AdaSSP)}
+METHODS: dict[str, type[Solver]] = {
+    kind.name: kind for kind in (WhitenedDescent, AdaSSP, CoinPressRegression)
+}
 FLOOR = "least_squares"  # without privacy: what no method can be expected to beat
 MOST_ROWS = 2_000_000
 MOST_CELLS = 100_000_000  # 400 MB

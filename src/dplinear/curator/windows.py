@@ -1,0 +1,96 @@
+"""A table that is opened once for each window it is looked at through."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+
+from dplinear.analyst.laws import Matrix
+from dplinear.arguments import mistyped, rejection
+from dplinear.curator.passes import Table
+from dplinear.curator.sources.source import Reader
+from dplinear.schema import Schema
+from dplinear.schema.columns import Numeric, write_column
+
+_FARTHEST = 1e100
+_STEPS = {"integer": Fraction(1), "date": Fraction(1, 86_400)}  # of bounds; dates are in days
+
+
+class TableView(Table):
+    """A table through one window."""
+
+    @property
+    def middle(self) -> Matrix:
+        """The middle of each column's interval, in its own units."""
+        return np.array([float(feature.centre) for feature in self.schema.features[1:]])
+
+    @property
+    def half(self) -> Matrix:
+        """Half the width of each."""
+        return np.array([float(feature.half_width) for feature in self.schema.features[1:]])
+
+
+class Windowed:
+    """A private table that can be looked at through windows.
+
+    Requires: a schema that `check_plain` takes; what opens the table under another schema of the
+    same columns, for several passes.
+    Promises: a cell is clamped to its window, and a missing one is its column's public constant,
+    clamped too; so each row of a view is a bitwise function of one row of the table.
+    """
+
+    def __init__(self, opened: Callable[[Schema], Reader], schema: Schema) -> None:
+        self._opened, self.schema = opened, schema
+        self._last: TableView | None = None
+        columns = check_plain(schema, "Windowed")
+        self.low = np.array([float(column.low) for column in columns.values()])
+        self.high = np.array([float(column.high) for column in columns.values()])
+
+    def through(self, low: Matrix, high: Matrix) -> TableView:
+        """Return the table through a window: an interval for each column, inside its bounds."""
+        declared = check_plain(self.schema, "Windowed")
+        ends = zip(declared.items(), low.tolist(), high.tolist(), strict=True)
+        schema = Schema(
+            {name: write_column(_narrowed(column, *pair)) for (name, column), *pair in ends}
+        )
+        if self._last is None or self._last.schema != schema:  # rounded rows are kept for the next
+            self._last = TableView(self._opened(schema), schema)
+        return self._last
+
+
+def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
+    """Return the columns of a schema of numbers alone; raise for any other."""
+    if not isinstance(schema, Schema):
+        raise mistyped("schema", where, "a Schema", schema)
+    columns = schema.declared
+    rule = "of numeric columns alone, with an intercept, and without a row_norm"
+    odd = [name for name, column in columns.items() if not _is_number(column)]
+    odd += [name for name in schema.names[1:] if name not in columns]
+    if odd or not schema.has_intercept or schema.row_norm is not None:
+        hint = "leave out categories, derived terms, indicators of missing cells, and the row_norm."
+        raise rejection("schema", where, rule, ", ".join(odd) or schema, hint)
+    found = {name: column for name, column in columns.items() if isinstance(column, Numeric)}
+    far = [name for name, column in found.items() if max(-column.low, column.high) > _FARTHEST]
+    if far:
+        rule = f"of bounds within ±{_FARTHEST:g}, so that squares are numbers"
+        raise rejection("schema", where, rule, ", ".join(far))
+    return found
+
+
+def _is_number(column: object) -> bool:
+    return isinstance(column, Numeric) and not column.missing_indicator
+
+
+def _narrowed(column: Numeric, low: float, high: float) -> Numeric:
+    """Return a column with closer bounds: whole numbers, or seconds, where it holds such."""
+    if column.type == "boolean":
+        return column
+    least, most = Fraction(low), Fraction(high)
+    if column.type in _STEPS:
+        step = _STEPS[column.type]
+        least = floor(least / step) * step
+        most = max(ceil(most / step) * step, least + step)
+    least, most = max(least, column.low), min(most, column.high)
+    return replace(column, low=least, high=most, missing=min(max(column.missing, least), most))

@@ -1,0 +1,6 @@
+"""Means and covariances of rows whose scale nobody has to know: CoinPress, on exact sums.
+
+`windows.py` shows the same rows on finer grids, `locate.py` finds where a column's cells are;
+`mean.py` and `covariance.py` are the steps, with radii from `radii.py`. `methods.py` has them as
+methods with a guarantee.
+"""

@@ -1,0 +1,211 @@
+"""Private means and covariances for scikit-learn, of columns whose bounds may be far too wide."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import pinvh
+from sklearn.covariance import log_likelihood
+
+from dplinear.analyst.laws import Matrix
+from dplinear.analyst.location import CovarianceRelease, MeanRelease
+from dplinear.arguments import choice, integer, rejection
+from dplinear.curator.coinpress_gate import release_covariance, release_mean
+from dplinear.erm.coinpress.methods import MOST_STEPS, scales
+from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.tables import Array
+from dplinear.ledger import AnyLedger
+from dplinear.mechanisms.checks import read_guarantee
+from dplinear.privacy.guarantees import ZCDP, Guarantee
+
+
+class _CoinPress(PrivateEstimator):
+    """What both estimators share: `rho` for zCDP, and the way through their gates."""
+
+    rho: float | None
+    steps: int
+    scale: Any
+    row_norm = None
+
+    @property
+    def _promise(self) -> Guarantee | None:
+        """The guarantee, where it is of another kind than `epsilon` and `delta`."""
+        if self.rho is None:
+            return self.guarantee
+        if self.guarantee is not None:
+            rule = "left out where rho is given"
+            raise rejection("guarantee", self._where, rule, self.guarantee)
+        return ZCDP(self.rho)
+
+    def _asked(self, columns: dict[str, Any]) -> dict[str, Any]:
+        own = {"guarantee": self._promise, "steps": self.steps, "scale": self.scale}
+        return super()._asked(columns) | own
+
+    def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
+        """Check what is public; return the table and what its gate is asked."""
+        bounds = read_bounds(self.bounds, "bounds", self._where)
+        read_guarantee(self._where, self.epsilon, self.delta, self._promise)
+        integer(self.steps, "steps", self._where, low=1, high=MOST_STEPS)
+        if self.scale is not None:
+            scales(self.scale, None, self._where)
+        features, names = self._features(X)
+        return features, self._asked(for_columns(bounds, names, "bounds", self._where))
+
+    def _keep(self, release: MeanRelease | CovarianceRelease) -> None:
+        """Remember what the release says of itself."""
+        self.certificate_ = release.certificate
+        if release.count < FEWEST:
+            self._warn()
+
+
+class PrivateMean(_CoinPress):
+    """The mean of each column under differential privacy, by CoinPress.
+
+    Requires: public `bounds` for the columns (a pair for all, or one for each), which may be far
+    too wide: what is outside is clamped, what is missing is the middle. `scale`, public standard
+    deviations of the columns, where they are known. The guarantee is `epsilon` and `delta`; or
+    `rho`, for zCDP, or a `guarantee`, with both set to None. Between tables that are `neighbours`.
+    Promises: after `fit`, `mean_`, `privacy_errors_` (standard deviations that are due to the noise
+    alone), `release_`, `certificate_`.
+    """
+
+    mean_: Matrix
+    release_: MeanRelease
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        rho: float | None = None,
+        bounds: Any = None,  # noqa: ANN401
+        steps: int = 2,
+        scale: Any = None,  # noqa: ANN401
+        neighbours: str = "add_remove",
+        ledger: AnyLedger | None = None,
+        dataset: str | None = None,
+        guarantee: Guarantee | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.steps = steps
+        self.scale = scale
+        self.neighbours = neighbours
+        self.ledger = ledger
+        self.dataset = dataset
+        self.guarantee = guarantee
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+        """Release the means of X.
+
+        Requires: `bounds`; without them this raises before it looks at X.
+        Promises: the guarantee, whatever the cells hold; each call spends it again.
+        """
+        table, asked = self._table(X)
+        self.release_ = release_mean(table, **asked)
+        self._keep(self.release_)
+        self.mean_ = np.array(self.release_.mean.values)
+        self.privacy_errors_ = np.array(self.release_.privacy_errors.values)
+        return self
+
+
+class PrivateCovariance(_CoinPress):
+    """The covariance of all columns under differential privacy, by CoinPress.
+
+    Requires: what `PrivateMean` does. `assume_centered` says that all columns have a mean of 0.
+    Promises: scikit-learn's interface for covariances. After `fit`: `covariance_`, without negative
+    eigenvalues, `location_`, `precision_` (unless `store_precision` is False), `privacy_errors_`
+    (standard deviations of the entries that are due to the last step's noise alone), `release_`,
+    `certificate_`.
+    """
+
+    covariance_: Matrix
+    location_: Matrix
+    precision_: Matrix | None
+    release_: CovarianceRelease
+
+    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+        self,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        rho: float | None = None,
+        bounds: Any = None,  # noqa: ANN401
+        steps: int = 5,
+        scale: Any = None,  # noqa: ANN401
+        neighbours: str = "add_remove",
+        ledger: AnyLedger | None = None,
+        dataset: str | None = None,
+        guarantee: Guarantee | None = None,
+        store_precision: bool = True,
+        assume_centered: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.steps = steps
+        self.scale = scale
+        self.neighbours = neighbours
+        self.ledger = ledger
+        self.dataset = dataset
+        self.guarantee = guarantee
+        self.store_precision = store_precision
+        self.assume_centered = assume_centered
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+        """Release the covariance of X.
+
+        Requires: `bounds`; without them this raises before it looks at X.
+        Promises: the guarantee, whatever the cells hold; each call spends it again.
+        """
+        kept = check_flag(self.store_precision, "store_precision", self._where)
+        centred = check_flag(self.assume_centered, "assume_centered", self._where)
+        table, asked = self._table(X)
+        self.release_ = release_covariance(table, **asked, centred=centred)
+        self._keep(self.release_)
+        self.covariance_ = np.array(self.release_.covariance.values)
+        self.location_ = np.array(self.release_.mean.values)
+        self.privacy_errors_ = np.array(self.release_.privacy_errors.values)
+        self.precision_ = inverse(self.covariance_) if kept else None
+        return self
+
+    def get_precision(self) -> Matrix:
+        """Return the inverse of the covariance, on the directions it has."""
+        return inverse(self.covariance_) if self.precision_ is None else self.precision_
+
+    def score(self, X_test: Any, y: object = None) -> float:  # noqa: ANN401, ARG002
+        """Return the mean log-likelihood of rows under a normal law of this mean and covariance."""
+        rows = self._numbers(X_test) - self.location_
+        return float(log_likelihood(rows.T @ rows / len(rows), self.get_precision()))
+
+    def error_norm(
+        self,
+        comp_cov: Any,  # noqa: ANN401
+        norm: str = "frobenius",
+        *,
+        scaling: bool = True,
+        squared: bool = True,
+    ) -> float:
+        """Return the distance to another covariance: Frobenius or "spectral", per column."""
+        choice(norm, "norm", f"{self._where}.error_norm", ("frobenius", "spectral"))
+        error = np.asarray(comp_cov, float) - self.covariance_
+        square = float((error**2).sum())
+        if norm == "spectral":
+            square = float(np.linalg.norm(error, 2)) ** 2
+        square /= len(error) if scaling else 1
+        return square if squared else float(np.sqrt(square))
+
+    def mahalanobis(self, X: Any) -> Matrix:  # noqa: ANN401
+        """Return the squared Mahalanobis distance of each row."""
+        rows = self._numbers(X) - self.location_
+        return np.asarray(np.einsum("ij,jk,ik->i", rows, self.get_precision(), rows))
+
+
+def inverse(covariance: Matrix) -> Matrix:
+    """Return the pseudo-inverse of a covariance, whatever the units of its columns are."""
+    scale = np.sqrt(np.diag(covariance))
+    scale = np.where(scale > 0, scale, 1.0)
+    return np.asarray(pinvh(covariance / scale[:, None] / scale) / scale[:, None] / scale)
