@@ -1,10 +1,13 @@
 import threading
 
+import numpy as np
 import pytest
 
+from dplinear.curator import release_rows
 from dplinear.ledger import Request, Tally, tally
 from dplinear.ledger.tally import count
-from dplinear.privacy import ZCDP, ApproxDP, Guarantee, Neighbours
+from dplinear.privacy import MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from dplinear.schema import Schema
 
 
 def spend(guarantee: Guarantee | None, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Request:
@@ -46,6 +49,39 @@ def test_guarantees_between_different_neighbours_have_no_total() -> None:
     mixed = Tally([spend(ZCDP(0.5)), spend(ZCDP(0.5), Neighbours.REPLACE)])
     assert mixed.total() is None
     assert Tally(mixed.requests[1:]).total() == ZCDP(0.5)
+
+
+def test_changes_of_different_sizes_have_no_total() -> None:
+    # What is ε for a small change of a cell is many times that for a large one.
+    def release(change: float | None) -> Request:
+        options = {} if change is None else {"change": change}
+        return Request("r", None, ZCDP(0.5), Neighbours.ELEMENT, "projection", options)
+
+    assert Tally([release(0.01), release(None)]).total() is None
+    assert Tally([release(0.01), release(0.02)]).total() is None
+    assert Tally([release(0.01), release(0.01)]).total() == ZCDP(1.0)
+
+
+def test_equal_changes_of_different_ranges_have_no_total() -> None:
+    # A tenth of the half-range of (0, 100) is a hundred times that of (0, 1).
+    with tally() as spent:
+        for high in (1, 100, 100):
+            schema = Schema({"x": (0, high)})
+            release_rows(
+                np.array([[0.2]]), schema, mechanism="projection", k=1, epsilon=1.0, change=0.1
+            )
+    assert spent.total() is None
+    assert Tally(spent.requests[1:]).total() == PureDP(2.0)
+
+
+def test_bits_of_a_cell_add_up_and_are_no_part_of_what_a_row_loses() -> None:
+    cells = [spend(MIDP(bits), Neighbours.ELEMENT) for bits in (0.5, 0.25)]
+    assert Tally(cells).total() == MIDP(0.75)
+    assert str(Tally(cells)) == "2 releases: 0.75 bits together (element neighbours)"
+    for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
+        assert Tally([*cells, spend(ZCDP(0.5), relation)]).total() is None
+        assert Tally([*cells, spend(MIDP(0.5), relation)]).total() is None
+    assert Tally([*cells, spend(None, Neighbours.ELEMENT)]).total() is None
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,25 @@
 """The budget: what the gate tells whoever counts, before a row is read.
 
-`Request` is one spend in public terms, `Ledger` the hook that may refuse it, `tally` a context in
-which this thread's spends are counted.
+`open_ledger` opens a budget that outlives the process; `Request` is one spend in public terms,
+`Ledger` the hook that may refuse it; `tally` is a context in which this thread's spends are
+counted.
 """
 
-from dplinear.ledger.request import Ledger, Request
+from dplinear.ledger.budget import Budget
+from dplinear.ledger.opening import AnyLedger, open_ledger
+from dplinear.ledger.request import Keeper, Ledger, LedgerError, Request
 from dplinear.ledger.tally import Tally, tally
+from dplinear.privacy.compose import BudgetExceededError
 
-__all__ = ["Ledger", "Request", "Tally", "tally"]
+__all__ = [
+    "AnyLedger",
+    "Budget",
+    "BudgetExceededError",
+    "Keeper",
+    "Ledger",
+    "LedgerError",
+    "Request",
+    "Tally",
+    "open_ledger",
+    "tally",
+]

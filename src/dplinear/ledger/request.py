@@ -1,10 +1,10 @@
 """One spend, in public terms, and the hook that a budget is kept through."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
 
@@ -13,7 +13,8 @@ class Request:
     """What a release will spend: `guarantee` between `neighbours` of `dataset`.
 
     `guarantee` is None where nothing is proved (a reproduction of a paper without a proof).
-    `parameters` are the public arguments of the release.
+    `parameters` are public arguments of the release, `arguments` the fingerprint of all of them.
+    `concentrated` is the ρ that the mechanism keeps besides, where one is known.
     """
 
     request: str
@@ -22,6 +23,8 @@ class Request:
     neighbours: Neighbours
     mechanism: str
     parameters: Mapping[str, Any]
+    concentrated: ZCDP | None = None
+    arguments: str | None = field(default=None, compare=False)
 
 
 @runtime_checkable
@@ -29,8 +32,27 @@ class Ledger(Protocol):
     """Whoever keeps the budget.
 
     The gate calls `spend` once for each release, after all public arguments are checked and before
-    a row is read. It returns when the spend is recorded for good, and raises to refuse it.
+    a row is read. It returns None when the spend is recorded for good, and raises to refuse it. For
+    a request that was made before it may return the bytes of that release: nothing is spent then,
+    and nothing is read.
     """
 
-    def spend(self, request: Request) -> None:
+    def spend(self, request: Request) -> bytes | None:
         """Record the spend, or raise."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A ledger that keeps releases too, so that the same request gets the same release."""
+
+    def keep(self, request: str, content: bytes) -> None:
+        """Keep the bytes of the release that a request has paid for."""
+
+
+class LedgerError(Exception):
+    """A ledger that cannot be relied on, or a request that it cannot serve. Nothing is released."""
+
+
+def refusal(fact: str, hint: str = "") -> LedgerError:
+    """Return the error of a ledger: a fact, and a hint on a line of its own."""
+    return LedgerError(fact + (f"\n\nHint: {hint}" if hint else ""))

@@ -26,11 +26,13 @@ class Tally:
 
         Valid when the releases were settled beforehand; None if there are none, if one of them has
         no proved guarantee, or if nothing is proved of all together: they hide different things
-        (one row more or less, one row replaced), are of kinds that do not add up, or δ reaches 1.
+        (one row more or less, one row replaced, one cell; changes of different sizes, which are in
+        half-ranges), are of kinds that do not add up, or δ reaches 1. Bits add up: what a second
+        release tells is counted given what the first told.
         """
         parts = [request.guarantee for request in self.requests]
         proved = [part for part in parts if part is not None]
-        relations = {request.neighbours for request in self.requests}
+        relations = {_relation(one) for one in self.requests}
         if not proved or len(proved) < len(parts) or len(relations) > 1:
             return None
         try:
@@ -40,8 +42,17 @@ class Tally:
 
     def __str__(self) -> str:
         total = self.total()
-        promise = "no guarantee" if total is None else f"{total} together"
+        promise = "no guarantee"
+        if total is not None:
+            promise = f"{total} together ({self.requests[0].neighbours} neighbours)"
         return f"{len(self)} release{'' if len(self) == 1 else 's'}: {promise}"
+
+
+def _relation(one: Request) -> tuple[str, ...]:
+    """Return what a release hides, in words that are equal where it is the same."""
+    change = one.parameters.get("change")
+    ranges = None if change is None else one.parameters.get("half_ranges")
+    return str(one.neighbours), repr(change), repr(ranges)
 
 
 @contextmanager

@@ -1,0 +1,118 @@
+"""The side file of a ledger: how far it had come, so that an older copy is not taken for it.
+
+Two records of fixed size are written in turn, in place, and each is synced to disk before a spend
+counts as made; a crash damages the one that is being written, and the other still holds. Whoever
+writes to the ledger holds the file's lock, which the system lets go when a process dies.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dplinear.ledger.chain import sha256
+from dplinear.ledger.request import refusal
+
+_SIZE = 256
+_WAIT = (0.001, 0.05)  # seconds between two tries, at first and at most
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A ledger, one of its lines, and that line's hash."""
+
+    ledger: str
+    sequence: int
+    hash: str
+
+    def record(self) -> bytes:
+        """Return the record, with a check of its own."""
+        content = {"ledger": self.ledger, "sequence": self.sequence, "hash": self.hash}
+        text = json.dumps(content | {"check": sha256(json.dumps(content).encode())[:16]})
+        return text.encode().ljust(_SIZE - 1) + b"\n"
+
+    @staticmethod
+    def read(record: bytes) -> "Mark | None":
+        """Return what a record says, or None if it is not whole."""
+        try:
+            content = json.loads(record)
+            mark = Mark(content["ledger"], content["sequence"], content["hash"])
+            return mark if mark.record() == record else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+class Anchor:
+    """The side file, open and locked."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def marks(self) -> list[Mark | None]:
+        """Return both records."""
+        return [Mark.read(os.pread(self._handle, _SIZE, _SIZE * place)) for place in (0, 1)]
+
+    def latest(self) -> Mark | None:
+        """Return the newer of the whole records."""
+        whole = [mark for mark in self.marks() if mark is not None]
+        return max(whole, key=lambda mark: mark.sequence, default=None)
+
+    def move(self, mark: Mark) -> None:
+        """Write a newer record over the older one, and wait until it lasts."""
+        latest, (first, _) = self.latest(), self.marks()
+        if latest is not None and mark.sequence <= latest.sequence:
+            return
+        place = 1 if latest is not None and first == latest else 0
+        if os.pwrite(self._handle, mark.record(), _SIZE * place) != _SIZE:
+            raise OSError("a record was written in part")
+        os.fsync(self._handle)
+
+
+def create(path: Path) -> None:
+    """Make the side file of a ledger that is not there yet; raise if it is."""
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    try:
+        os.write(handle, (b" " * (_SIZE - 1) + b"\n") * 2)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked(path: Path, timeout: float) -> Iterator[Anchor]:
+    """Open the side file and hold its lock."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        _lock(handle, timeout)
+        yield Anchor(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, timeout: float) -> None:
+    locks = _locks()
+    end = time.monotonic() + timeout
+    wait, most = _WAIT
+    while True:
+        try:
+            locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                hint = "another process is spending; try again when it has ended."
+                raise refusal(f"The ledger is locked for {timeout:g} seconds.", hint) from None
+            time.sleep(wait)
+            wait = min(1.5 * wait, most)
+        else:
+            return
+
+
+def _locks() -> Any:  # noqa: ANN401 - a module that some systems lack
+    try:
+        import fcntl  # noqa: PLC0415
+    except ImportError:
+        raise refusal("This system has no file locks that a ledger could rely on.") from None
+    return fcntl

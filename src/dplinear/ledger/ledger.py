@@ -1,0 +1,253 @@
+"""What every ledger promises, wherever its lines are kept."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from dplinear.arguments import mistyped
+from dplinear.ledger.budget import Budget, Units
+from dplinear.ledger.chain import BEGINNING, Entry, damaged, entry, sha256
+from dplinear.ledger.fingerprint import fingerprint, plain
+from dplinear.ledger.request import Request, refusal
+from dplinear.privacy.compose import BudgetExceededError
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+
+
+class Lines(ABC):
+    """The lines of a ledger as one transaction sees them. Nobody else writes meanwhile."""
+
+    @abstractmethod
+    def last(self, kind: str | None = None, **same: str) -> Entry | None:
+        """Return the last line of a kind with the same dataset or request, checked."""
+
+    @abstractmethod
+    def total(self, dataset: str) -> Units:
+        """Return the sum of a dataset's spends."""
+
+    @abstractmethod
+    def output(self, request: str) -> bytes | None:
+        """Return the bytes of a release, or None."""
+
+    @abstractmethod
+    def walk(self) -> Iterator[tuple[Entry, bytes | None]]:
+        """Return all lines from the first on, unchecked, each with the bytes it keeps."""
+
+    @abstractmethod
+    def append(self, line: Entry, output: bytes | None = None) -> None:
+        """Write a line."""
+
+    @abstractmethod
+    def sound(self) -> None:
+        """Raise if whatever holds the lines finds itself damaged."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """A dataset's budget and what is left of it."""
+
+    dataset: str
+    budget: Budget
+    spent: Units
+    releases: int
+
+    @property
+    def remaining(self) -> Units:
+        """What can still be spent."""
+        return self.budget.limit.minus(self.spent)
+
+    def __str__(self) -> str:
+        spent, left = self.budget.text(self.spent), self.budget.text(self.remaining)
+        return f"{self.dataset}: {self.budget}; {spent} spent in {self.releases}, {left} left"
+
+
+class BudgetLedger(ABC):
+    """A ledger that admits spends within budgets, and keeps the releases they paid for.
+
+    Promises: a spend is recorded for good before `spend` returns, and nothing gives it back; all
+    spends of a dataset, by any number of processes, stay within its budget; whatever is not as it
+    was written, or cannot be written, raises and releases nothing.
+    """
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[Lines]:
+        """Return the lines, to be written to by nobody else until the block ends.
+
+        What was appended lasts when the block has ended, and is gone if it raises.
+        """
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Lines]:
+        """Return the lines, to be read."""
+
+    def declare(
+        self,
+        dataset: str,
+        guarantee: Guarantee,
+        neighbours: str = Neighbours.ADD_REMOVE,
+        change: float | None = None,
+    ) -> None:
+        """Give a dataset its budget, once: it can never be raised, reset or taken back."""
+        _check_name(dataset)
+        budget = Budget(guarantee, Neighbours.parse(neighbours, "declare"), change)
+        with self.writing() as lines:
+            if lines.last("budget", dataset=dataset) is not None:
+                hint = "a budget cannot be raised once it is there; other data are another dataset."
+                raise refusal(f"The dataset {dataset!r} has a budget already.", hint)
+            line = entry(lines.last(), "budget", budget.facts(), dataset=dataset, cost=budget.limit)
+            lines.append(line)
+
+    def spend(self, request: Request) -> bytes | None:
+        """Record a spend for good and return None; or return what the same request got before.
+
+        Raises BudgetExceededError where the budget does not suffice, and LedgerError where the
+        request cannot be counted, was made with other arguments, or has been paid for without a
+        release to show: that stays spent.
+        """
+        if request.dataset is None:
+            hint = 'name the table whose budget it is: dataset="visits-2026".'
+            raise refusal("A ledger counts for a dataset, and none was named.", hint)
+        digest = _digest(request)
+        with self.writing() as lines:
+            earlier = lines.last("spend", request=request.request)
+            if earlier is not None:
+                return _again(lines, earlier, digest)
+            budget, spent = _state(lines, request.dataset)
+            cost = budget.cost(request)
+            after = spent.plus(cost)
+            if not after.within(budget.limit):
+                raise BudgetExceededError(
+                    f"The release costs {budget.text(cost)}, and of {request.dataset!r} "
+                    f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
+                    "Hint: ask for a weaker guarantee; a budget cannot be raised."
+                )
+            line = entry(
+                lines.last(),
+                "spend",
+                _facts(request),
+                dataset=request.dataset,
+                request=request.request,
+                digest=digest,
+                cost=cost,
+                spent=after,
+            )
+            lines.append(line)
+        return None
+
+    def keep(self, request: str, content: bytes) -> None:
+        """Keep the bytes of a release, once, so that the same request gets them again."""
+        with self.writing() as lines:
+            paid = lines.last("spend", request=request)
+            if paid is None:
+                raise refusal(f"The request {request!r} has paid for nothing, so nothing is kept.")
+            if lines.last("release", request=request) is not None:
+                raise refusal(f"The request {request!r} has its release already.")
+            line = entry(
+                lines.last(),
+                "release",
+                {"bytes": len(content)},
+                dataset=paid.dataset,
+                request=request,
+                digest=sha256(content),
+            )
+            lines.append(line, content)
+
+    def status(self) -> list[Status]:
+        """Return every dataset's budget and what is left of it."""
+        with self.reading() as lines:
+            all_lines = [line for line, _ in lines.walk()]
+            named = [line.dataset for line in all_lines if line.kind == "budget"]
+            counts = dict.fromkeys(named, 0)
+            for line in all_lines:
+                counts[line.dataset] = counts.get(line.dataset, 0) + (line.kind == "spend")
+            return [Status(name, *_state(lines, name), counts[name]) for name in named]
+
+    def history(self, dataset: str | None = None) -> list[Entry]:
+        """Return all lines, or those of one dataset, in order."""
+        with self.reading() as lines:
+            found = [line.checked() for line, _ in lines.walk()]
+        return [line for line in found if dataset in {None, line.dataset}]
+
+    def verify(self) -> int:
+        """Check every line and every sum; return how many lines there are, or raise."""
+        with self.reading() as lines:
+            lines.sound()
+            return _verified(lines)
+
+
+def _check_name(dataset: object) -> None:
+    if not (isinstance(dataset, str) and 0 < len(dataset) <= 200 and dataset.isprintable()):
+        rule = "a text of 1 to 200 printable characters"
+        raise mistyped("dataset", "declare", rule, dataset)
+
+
+def _digest(request: Request) -> str:
+    said = request.arguments or plain(request.parameters)
+    return fingerprint(
+        [request.dataset, request.mechanism, str(request.neighbours), request.guarantee, said]
+    )
+
+
+def _facts(request: Request) -> Mapping[str, Any]:
+    return {
+        "mechanism": request.mechanism,
+        "guarantee": str(request.guarantee),
+        "neighbours": str(request.neighbours),
+        "parameters": plain(request.parameters),
+    }
+
+
+def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:
+    """Return a dataset's budget and what is spent of it, found in two ways that must agree."""
+    declared = lines.last("budget", dataset=dataset)
+    if declared is None:
+        hint = "declare one first: python -m dplinear.ledger create PATH DATASET --rho 1"
+        raise refusal(f"The dataset {dataset!r} has no budget in this ledger.", hint)
+    latest = lines.last("spend", dataset=dataset)
+    spent = Units(0) if latest is None else latest.spent
+    if lines.total(dataset) != spent:
+        raise damaged(f"the spends of {dataset!r} do not add up")
+    return Budget.from_facts(declared.content()), spent
+
+
+def _again(lines: Lines, earlier: Entry, digest: str) -> bytes:
+    """Return the release that a request got before."""
+    request = earlier.request
+    if earlier.digest != digest:
+        hint = "a request is one release with one set of arguments: give this one another name."
+        raise refusal(f"The request {request!r} was made before, with other arguments.", hint)
+    kept = lines.last("release", request=request)
+    content = lines.output(request)
+    if kept is None or content is None:
+        hint = "it is still running, or ended without a release that is kept here. It stays spent."
+        raise refusal(f"The request {request!r} is spent, and there is no release of it.", hint)
+    if sha256(content) != kept.digest:
+        raise damaged(f"the release of the request {request!r} is not as it was kept")
+    return content
+
+
+def _verified(lines: Lines) -> int:
+    before: Entry | None = None
+    spent: dict[str, Units] = {}
+    limits: dict[str, Units] = {}
+    for line, output in lines.walk():
+        line.checked()
+        expected = (1, BEGINNING) if before is None else (before.sequence + 1, before.hash)
+        if (line.sequence, line.previous) != expected:
+            raise damaged(f"line {line.sequence} does not follow the one before it")
+        if line.kind == "budget":
+            limits[line.dataset] = Budget.from_facts(line.content()).limit
+        if line.kind == "spend":
+            spent[line.dataset] = spent.get(line.dataset, Units(0)).plus(line.cost)
+            limit = limits.get(line.dataset, Units(-1))
+            if line.spent != spent[line.dataset] or not line.spent.within(limit):
+                raise damaged(f"line {line.sequence} spends what is not there")
+        if line.kind == "release" and (output is None or sha256(output) != line.digest):
+            raise damaged(f"the release in line {line.sequence} is not as it was kept")
+        before = line
+    for dataset in limits:
+        if lines.total(dataset) != spent.get(dataset, Units(0)):
+            raise damaged(f"the spends of {dataset!r} do not add up")
+    return 0 if before is None else before.sequence

@@ -1,0 +1,320 @@
+"""A ledger in a file: whatever goes wrong, it fails closed, and says so in a sentence."""
+
+import os
+import resource
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dplinear.ledger import BudgetExceededError, LedgerError, Request, anchor, open_ledger, sqlite
+from dplinear.ledger.mounts import network_file_system
+from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.noise import simulation
+from dplinear.privacy import ZCDP, Neighbours
+
+PER = 10**11
+_REST = (
+    "time, kind, dataset, request, digest, 0, 0, 0, 0, facts, previous, hash, output"  # a refund
+)
+
+
+def asked(name: str, rho: float = 0.1) -> Request:
+    return Request(name, "table", ZCDP(rho), Neighbours.ADD_REMOVE, "test", {})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A ledger with a budget of 1, of which 0.3 is spent."""
+    file = tmp_path / "budget.db"
+    ledger = SqliteLedger.create(file)
+    ledger.declare("table", ZCDP(1.0))
+    for turn in range(3):
+        ledger.spend(asked(f"request {turn}"))
+    ledger.keep("request 0", b"release " * 100)
+    return file
+
+
+def spent(path: Path) -> int:
+    (status,) = SqliteLedger(path).status()
+    return status.spent.main
+
+
+def refused(path: Path, match: str, timeout: float = 60.0) -> None:
+    """Every use of the ledger is refused, in the same words."""
+    uses: list[Callable[[SqliteLedger], object]] = [
+        lambda ledger: ledger.spend(asked("another")),
+        lambda ledger: ledger.spend(asked("request 0")),
+        lambda ledger: ledger.keep("request 1", b"a release"),
+        lambda ledger: ledger.declare("other", ZCDP(1.0)),
+        SqliteLedger.status,
+        SqliteLedger.verify,
+    ]
+    for use in uses:
+        with pytest.raises(LedgerError, match=match):
+            use(SqliteLedger(path, timeout=timeout))
+
+
+def test_an_older_copy_is_refused(path: Path) -> None:
+    copy = path.with_name("copy")
+    shutil.copy(path, copy)
+    SqliteLedger(path).spend(asked("later"))
+    newest = path.read_bytes()
+    shutil.copy(copy, path)
+    refused(path, "older copy of the ledger, or another one: it ends with line 6, and line 7")
+    path.write_bytes(newest)
+    assert spent(path) == 4 * PER
+
+
+def test_another_history_of_the_same_length_is_refused(path: Path) -> None:
+    folder = path.parent / "aside"
+    folder.mkdir()
+    for name in (path.name, f"{path.name}.anchor"):
+        shutil.copy(path.with_name(name), folder)
+    SqliteLedger(path).spend(asked("one"))
+    SqliteLedger(folder / path.name).spend(asked("two"))
+    shutil.copy(folder / path.name, path)
+    refused(path, "older copy of the ledger, or another one")
+
+
+def test_a_side_file_that_is_missing_damaged_or_of_another_ledger_is_refused(path: Path) -> None:
+    side = path.with_name(f"{path.name}.anchor")
+    content = side.read_bytes()
+    side.unlink()
+    with pytest.raises(LedgerError, match=r"budget.db.anchor missing"):
+        SqliteLedger(path)
+    side.write_bytes(b" " * len(content))
+    refused(path, "side file holds no whole record")
+    SqliteLedger.create(path.with_name("other.db"))
+    shutil.copy(path.with_name("other.db.anchor"), side)
+    refused(path, "belongs to another ledger")
+    side.write_bytes(content)
+    assert spent(path) == 3 * PER
+
+
+def test_a_side_file_that_was_being_written_still_holds(path: Path) -> None:
+    side = path.with_name(f"{path.name}.anchor")
+    whole = side.read_bytes()
+    records = [anchor.Mark.read(whole[:256]), anchor.Mark.read(whole[256:])]
+    assert sorted(mark.sequence for mark in records if mark is not None) == [5, 6]
+    place = 256 * [mark is not None and mark.sequence == 6 for mark in records].index(True)
+    side.write_bytes(whole[: place + 40] + b"x" * 20 + whole[place + 60 :])
+    assert SqliteLedger(path).verify() == 6
+    SqliteLedger(path).spend(asked("later"))
+    assert spent(path) == 4 * PER
+    marks = [anchor.Mark.read(side.read_bytes()[at : at + 256]) for at in (0, 256)]
+    assert [mark.sequence for mark in marks if mark is not None].count(7) == 1
+
+
+def test_nothing_is_returned_that_the_side_file_does_not_know_of(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", broken)
+        with pytest.raises(LedgerError, match="Input/output error"):
+            SqliteLedger(path).spend(asked("another"))
+    assert spent(path) == 4 * PER  # what may have happened has
+    with pytest.raises(LedgerError, match="spent, and there is no release"):
+        SqliteLedger(path).spend(asked("another"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE lines SET cost = 0",
+        "DELETE FROM lines WHERE sequence = 6",
+        "INSERT OR REPLACE INTO lines SELECT * FROM lines WHERE sequence = 5",
+        f"REPLACE INTO lines SELECT 7, {_REST} FROM lines WHERE sequence = 5",  # noqa: S608
+    ],
+)
+def test_lines_are_only_ever_added(path: Path, change: str) -> None:
+    before = path.read_bytes()
+    with (
+        closing(sqlite3.connect(path)) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="only ever added to"),
+        connection,
+    ):
+        connection.execute(change)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE lines SET facts = replace(facts, '1.0', '9.0') WHERE sequence = 2",
+        "UPDATE lines SET cost = 1 WHERE sequence = 4",
+        "UPDATE lines SET spent = 1 WHERE sequence = 5",
+        "UPDATE lines SET dataset = 'other' WHERE sequence = 4",
+        "DELETE FROM lines WHERE sequence = 4",
+    ],
+)
+def test_lines_that_were_changed_all_the_same_are_found(path: Path, change: str) -> None:
+    guards = _forced(path, change)
+    refused(path, "triggers that guard them, are not as they were made")
+    _guarded(path, guards)
+    with pytest.raises(LedgerError, match="The ledger is damaged"):
+        SqliteLedger(path).verify()
+    with pytest.raises(LedgerError, match="The ledger is damaged"):
+        SqliteLedger(path).spend(asked("another"))
+
+
+def _forced(path: Path, change: str) -> list[str]:
+    """Take the triggers away and change a ledger; return the triggers."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        text = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        found = connection.execute(text).fetchall()
+        for name, _ in found:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(change)
+    return [guard for _, guard in found]
+
+
+def _guarded(path: Path, guards: list[str]) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for guard in guards:
+            connection.execute(guard)
+
+
+def test_a_line_that_is_gone_breaks_the_chain(path: Path) -> None:
+    SqliteLedger(path).declare("other", ZCDP(1.0))
+    SqliteLedger(path).spend(asked("later"))
+    _guarded(path, _forced(path, "DELETE FROM lines WHERE dataset = 'other'"))
+    with pytest.raises(LedgerError, match="line 8 does not follow the one before it"):
+        SqliteLedger(path).verify()
+
+
+def test_a_record_of_the_side_file_with_any_change_is_none() -> None:
+    record = anchor.Mark("a", 6, "b").record()
+    assert anchor.Mark.read(record) == anchor.Mark("a", 6, "b")
+    for other in (record.replace(b"6", b"4", 1), record.replace(b'"a"', b'"c"'), record[:-1], b"3"):
+        assert anchor.Mark.read(other) is None
+
+
+def test_a_release_that_was_changed_is_not_returned(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"release release", b"release RELEASE", 1))
+    with pytest.raises(LedgerError, match="is not as it was kept"):
+        SqliteLedger(path).spend(asked("request 0"))
+    with pytest.raises(LedgerError, match="is not as it was kept"):
+        SqliteLedger(path).verify()
+
+
+def test_damage_anywhere_never_lets_more_be_spent(path: Path) -> None:
+    """Sixty pieces of the file are overwritten, one at a time: what is admitted is still right."""
+    content, generator = path.read_bytes(), simulation.generator(7)
+    outcomes = set()
+    for place in generator.integers(0, len(content) - 32, 60).tolist():
+        noise = generator.bytes(32)
+        path.write_bytes(content[:place] + noise + content[place + 32 :])
+        path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+        side = path.with_name(f"{path.name}.anchor")
+        known = side.read_bytes()
+        try:
+            SqliteLedger(path).spend(asked("all that is left and more", 0.7000001))
+        except LedgerError:
+            outcomes.add("refused")
+        except BudgetExceededError:
+            outcomes.add("counted")
+        else:
+            pytest.fail(f"damage at {place} gave budget back")
+        assert side.read_bytes() == known
+    assert outcomes == {"refused", "counted"}
+
+
+def test_what_is_no_ledger_is_refused(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(b"not a database, but long enough to look at " * 100)
+    refused(path, "not a database")
+    path.write_bytes(b"")
+    refused(path, "not as they were made")
+    path.write_bytes(content[: len(content) // 2])
+    refused(path, "damaged")
+
+
+def test_a_locked_ledger_is_refused_after_a_while(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        refused(path, "locked by another process", timeout=0.01)
+    with anchor.locked(path.with_name(f"{path.name}.anchor"), 1.0):
+        refused(path, "locked for 0.01 seconds", timeout=0.01)
+    assert spent(path) == 3 * PER
+
+
+def test_a_full_disk_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of pages, by SQLite's own limit; then of bytes, by the system's."""
+    with monkeypatch.context() as patch:
+        patch.setitem(sqlite._SETTINGS, "max_page_count", "1")
+        with pytest.raises(LedgerError, match="the disk is full"):
+            SqliteLedger(path).keep("request 1", b"x" * 10**6)
+    size = path.stat().st_size
+    with _at_most(size + 4096), pytest.raises(LedgerError, match=r"cannot be (used|written)"):
+        SqliteLedger(path).keep("request 1", b"x" * 10**6)
+    assert SqliteLedger(path).verify() == 6
+    SqliteLedger(path).keep("request 1", b"x" * 10**6)
+
+
+@contextmanager
+def _at_most(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_read_only_ledger_spends_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "_MODE", "ro")
+    with pytest.raises(LedgerError, match="cannot be written: it is read-only"):
+        SqliteLedger(path).spend(asked("another"))
+    monkeypatch.undo()
+    assert spent(path) == 3 * PER
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("synchronous", "NORMAL"), ("synchronous", "OFF"), ("journal_mode", "WAL")]
+)
+def test_unsafe_settings_are_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setitem(sqlite._SETTINGS, name, value)
+    refused(path, f"SQLite's {name} is .*, which is not safe enough")
+
+
+def test_network_file_systems_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = path.with_name("mounts")
+    folder = str(path.parent.resolve()).replace("_", r"\137")
+    lines = ["1 0 8:1 / / rw - ext4 /dev/sda rw", f"2 1 0:9 / {folder} rw shared:1 - nfs4 host: rw"]
+    mounts.write_text("\n".join(lines), encoding="utf-8")
+    assert network_file_system(path, mounts) == "nfs4"
+    assert network_file_system(path.parent.parent, mounts) is None
+    mounts.write_text("\n".join([*lines, lines[1].replace("nfs4", "xfs")]), encoding="utf-8")
+    assert network_file_system(path, mounts) is None
+    assert network_file_system(path, path.with_name("nowhere")) is None
+    monkeypatch.setattr(sqlite, "network_file_system", lambda _: "nfs4")
+    with pytest.raises(LedgerError, match=r"on a network file system \(nfs4\)"):
+        SqliteLedger(path)
+    with pytest.raises(LedgerError, match="on a network file system"):
+        SqliteLedger.create(path.with_name("new.db"))
+
+
+def test_ledgers_are_made_once_and_opened_where_they_are(path: Path) -> None:
+    for create in (path, path.with_name("other")):
+        create.with_name(f"{create.name}.anchor").touch()
+        with pytest.raises(LedgerError, match="already"):
+            open_ledger(create, create=True)
+    with pytest.raises(LedgerError, match="no folder"):
+        open_ledger(path / "below" / "budget.db", create=True)
+    with pytest.raises(LedgerError, match="There is no ledger 'none"):
+        open_ledger(path.with_name("none.db"))
+    with pytest.raises(TypeError, match="the path of a ledger"):
+        open_ledger(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="postgresql://…") as error:
+        open_ledger("postgresql://name:word@host/base")
+    assert "word" not in str(error.value)
