@@ -1,0 +1,195 @@
+"""Audits: run a mechanism on two neighbours, count, and say what the counts prove of its promise.
+
+`audit` knows the worst pairs of this library's mechanisms; `audit_callable` takes any function and
+any two tables. An audit can refute a promise, never prove one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dplinear import arguments
+from dplinear.audit.bounds import Counts, Event, Floats, best_event
+from dplinear.audit.classifier import numbers_of, scores
+from dplinear.audit.subjects import Claim, Subject
+from dplinear.noise.entropy import Entropy, system
+from dplinear.privacy.guarantees import Guarantee
+
+CONFIDENCE = 0.95
+ALARM = 1e-4  # how often a promise that is kept exactly may be called broken
+EXPECTED = 0.9  # of the claim, where the statistic is exact
+_MOST_TRIALS = 100_000_000
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What was claimed, and what `trials` runs on each of two tables prove.
+
+    `claimed` and `audited` are in the unit of `kind` ("epsilon", "mu" or "bits"); `audited` is a
+    lower bound that holds with 95% confidence, `proved` one that fails once in 10,000 audits.
+    `claimed_epsilon` and `audited_epsilon` are the same as ε at `delta`, where that has a meaning.
+    """
+
+    mechanism: str
+    guarantee: Guarantee
+    neighbours: str
+    kind: str
+    claimed: float
+    audited: float
+    proved: float
+    delta: float
+    claimed_epsilon: float | None
+    audited_epsilon: float | None
+    trials: int
+    exact: bool
+    simulated: bool
+    counts: tuple[Counts, ...]
+
+    @property
+    def ratio(self) -> float:
+        """What is proved, as a part of the claim."""
+        return self.audited / self.claimed if self.claimed else 0.0
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise is refuted, beyond one chance in 10,000."""
+        return self.proved > self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """Return "broken", "holds" or, where the audit is close to the claim, "holds, tight"."""
+        if self.broken:
+            return "broken"
+        return "holds, tight" if self.ratio >= EXPECTED else "holds"
+
+
+def audit_subject(
+    subject: Subject,
+    trials: int = 100_000,
+    *,
+    entropy: Entropy | None = None,
+    confidence: float = CONFIDENCE,
+) -> AuditResult:
+    """Run the subject's mechanism `trials` times on each of its tables.
+
+    Promises: `audited` holds with `confidence`. Where the event must be chosen, that takes half of
+    the runs.
+    """
+    where = "audit"
+    trials = arguments.integer(trials, "trials", where, low=100, high=_MOST_TRIALS)
+    confidence = arguments.real(confidence, "confidence", where, low=0.5, high=1, open_high=True)
+    bits = entropy or system()
+    one = subject.numbers(trials, bits, other=False)
+    other = subject.numbers(trials, bits, other=True)
+    counts = _counts(subject.claim, one, other, chosen=subject.chosen)
+    facts = _Facts(subject.name, subject.guarantee, str(subject.neighbours), subject.exact)
+    return _result(facts, subject.claim, counts, trials, confidence, simulated=bits.simulated)
+
+
+def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
+    function: Callable[[Any], Any],
+    table: Any,  # noqa: ANN401 - whatever the function takes
+    neighbour: Any,  # noqa: ANN401 - likewise
+    guarantee: Guarantee,
+    *,
+    trials: int = 10_000,
+    normal: bool = False,
+    bits: bool = False,
+    confidence: float = CONFIDENCE,
+) -> AuditResult:
+    """Audit a function of one's own, on two tables that its promise keeps apart.
+
+    Requires: `function(table)` returns a number or an array, of one shape always, with fresh noise
+    in each call. `normal` says that its noise is: then the claim is audited through μ. `bits` also
+    looks at the last bits of the floats.
+    Promises: half the runs choose an event (a threshold on one of the numbers or on a logistic
+    score of them all), the other half count it, so that the bound holds whatever the function is.
+    """
+    where = "audit_callable"
+    trials = arguments.integer(trials, "trials", where, low=100, high=_MOST_TRIALS)
+    if not callable(function):
+        raise arguments.mistyped("function", where, "callable", function)
+    confidence = arguments.real(confidence, "confidence", where, low=0.5, high=1, open_high=True)
+    claim = Claim.of(guarantee, normal=normal)
+    runs = [
+        np.stack([numbers_of(function(given), bits=bits) for _ in range(trials)])
+        for given in (table, neighbour)
+    ]
+    half = trials // 2
+    first, second = scores([part[:half] for part in runs], [part[half:] for part in runs])
+    best = _best_column(claim, first)
+    columns = [part[:, best] for part in (*first, *second)]
+    event = best_event(columns[0], columns[1], partial(_bound, claim, 1 - CONFIDENCE))
+    counts = (event.count(columns[2], columns[3]),)
+    name = getattr(function, "__name__", type(function).__name__)
+    facts = _Facts(name, guarantee, "as given", exact=False)
+    return _result(facts, claim, counts, trials, confidence, simulated=False)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    name: str
+    guarantee: Guarantee
+    neighbours: str
+    exact: bool
+
+
+def _bound(claim: Claim, alarm: float, counts: Counts) -> float:
+    return claim.bound(counts, alarm)
+
+
+def _best_column(claim: Claim, parts: Sequence[Floats]) -> int:
+    """Return the column whose best event proves most."""
+    bound = partial(_bound, claim, 1 - CONFIDENCE)
+
+    def most(column: int) -> float:
+        one, other = (part[:, column] for part in parts)
+        event = best_event(one, other, bound, candidates=24)
+        return bound(event.count(one, other))
+
+    return max(range(parts[0].shape[1]), key=most)
+
+
+def _counts(claim: Claim, one: Floats, other: Floats, *, chosen: bool) -> tuple[Counts, ...]:
+    if not chosen:
+        return tuple(event.count(one, other) for event in claim.events())
+    half = len(one) // 2
+    bound = partial(_bound, claim, 1 - CONFIDENCE)
+    event: Event = best_event(one[:half], other[:half], bound)
+    return (event.count(one[half:], other[half:]),)
+
+
+def _result(  # noqa: PLR0913 - all that is known at the end
+    facts: _Facts,
+    claim: Claim,
+    counts: tuple[Counts, ...],
+    trials: int,
+    confidence: float,
+    *,
+    simulated: bool,
+) -> AuditResult:
+    def proved(alarm: float) -> float:
+        # Every event has its share of what may go wrong.
+        return max(claim.bound(count, alarm / len(counts)) for count in counts)
+
+    audited = proved(1 - confidence)
+    known = claim.epsilon(claim.value)
+    return AuditResult(
+        mechanism=facts.name,
+        guarantee=facts.guarantee,
+        neighbours=facts.neighbours,
+        kind=claim.kind,
+        claimed=claim.value,
+        audited=audited,
+        proved=proved(ALARM),
+        delta=claim.delta,
+        claimed_epsilon=known,
+        audited_epsilon=None if known is None else claim.epsilon(audited),
+        trials=trials,
+        exact=facts.exact,
+        simulated=simulated,
+        counts=counts,
+    )

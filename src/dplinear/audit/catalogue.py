@@ -1,0 +1,177 @@
+"""The mechanisms by name, each with the claim that it is audited at."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dplinear import arguments
+from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
+from dplinear.audit.matrices import MatrixSubject
+from dplinear.audit.noisy_sums import ChainSubject, LaplaceSubject, LearnerSubject
+from dplinear.audit.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
+from dplinear.audit.subjects import Subject
+from dplinear.erm.learners.output_perturbation import OutputPerturbation
+from dplinear.mechanisms import (
+    AdditiveNoise,
+    AdditiveWishart,
+    AnalyzeGauss,
+    GaussianSketch,
+    InverseWishart,
+    Mechanism,
+    MIProjection,
+    ProjectedRows,
+)
+from dplinear.noise.entropy import Entropy, system
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+
+_ROWS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+_CELLS = (Neighbours.ELEMENT,)
+_PARTS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
+_CHANGE = 0.5  # of a row, where neighbours are a distance apart
+# Direct events at a δ of 1e-6 would take 1e8 runs: curves are audited where δ can be seen.
+VISIBLE_DELTA = 0.05
+NORMAL_DELTA = 1e-4
+
+Make = Callable[[Any, Neighbours, Entropy], Subject]
+
+
+def _matrix(kind: type[Mechanism], **options: Any) -> Make:  # noqa: ANN401 - options of a mechanism
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+        return MatrixSubject(kind(guarantee=guarantee, neighbours=neighbours, **options))
+
+    return make
+
+
+def _cells(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
+    return NoisyCells(AdditiveNoise(guarantee=guarantee, neighbours=neighbours), entropy)
+
+
+def _projected(noise: str) -> Make:
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
+        # Of whole rows, normal noise hides a ball around them, which none of them fills.
+        bounded = neighbours is Neighbours.ROW_L1 or (
+            neighbours is Neighbours.ROW_L2 and noise == "gaussian"
+        )
+        change = _CHANGE if bounded else None
+        mechanism = ProjectedRows(
+            guarantee=guarantee, neighbours=neighbours, k=2, noise=noise, change=change
+        )
+        return Projected(mechanism, entropy)
+
+    return make
+
+
+def _sketch(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    mechanism = MIProjection(
+        guarantee=guarantee, neighbours=neighbours, rows=16, target=PUBLIC, y_public=True
+    )
+    return CellSketch(mechanism)
+
+
+def _chain(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    return ChainSubject(guarantee, neighbours)
+
+
+def _laplace(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    return LaplaceSubject(guarantee, neighbours)
+
+
+def _output(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    learner = OutputPerturbation(
+        guarantee=guarantee, neighbours=neighbours, regularisation=50.0, slope=2.0
+    )
+    return LearnerSubject(learner)
+
+
+class Entry:
+    """How a mechanism is audited: for which relations, and at which kind of guarantee.
+
+    `delta` None stands for pure ε; "bits" for a promise in bits, of which ε is then the number.
+    """
+
+    def __init__(
+        self, make: Make, relations: tuple[Neighbours, ...], delta: float | str | None
+    ) -> None:
+        self.make, self.relations, self.delta = make, relations, delta
+
+    def guarantee(self, epsilon: float, delta: float | None) -> Guarantee:
+        """Return the guarantee that is asked for."""
+        if self.delta == "bits":
+            return MIDP(epsilon)
+        if self.delta is None:
+            return PureDP(epsilon)
+        assert not isinstance(self.delta, str)  # noqa: S101 - the only word is "bits"
+        return ApproxDP(epsilon, self.delta if delta is None else delta)
+
+
+ENTRIES: dict[str, Entry] = {
+    "analyze_gauss": Entry(_matrix(AnalyzeGauss), _ROWS, NORMAL_DELTA),
+    "additive_wishart": Entry(_matrix(AdditiveWishart), _ROWS, VISIBLE_DELTA),
+    "sketch": Entry(_matrix(GaussianSketch, rows=40), _ROWS, VISIBLE_DELTA),
+    "inverse_wishart": Entry(_matrix(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
+    "mi_projection": Entry(_sketch, _CELLS, "bits"),
+    "additive_noise": Entry(_cells, _CELLS, NORMAL_DELTA),
+    "projection": Entry(_projected("laplace"), _PARTS, None),
+    "projection_gaussian": Entry(_projected("gaussian"), _PARTS, NORMAL_DELTA),
+    "chain": Entry(_chain, _ROWS, NORMAL_DELTA),
+    "laplace": Entry(_laplace, (Neighbours.ADD_REMOVE,), None),
+    "output_perturbation": Entry(_output, (Neighbours.ADD_REMOVE,), None),
+}
+
+
+def subject_of(
+    mechanism: str, guarantee: Guarantee, neighbours: Neighbours | str | None, entropy: Entropy
+) -> Subject:
+    """Return the named mechanism, calibrated, with its worst pair for a relation it supports."""
+    entry = ENTRIES[arguments.choice(mechanism, "mechanism", "audit", ENTRIES)]
+    if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
+        raise arguments.mistyped("guarantee", "audit", "a guarantee", guarantee)
+    chosen = entry.relations[0] if neighbours is None else neighbours
+    relation = Neighbours.parse(chosen, "audit", entry.relations)
+    return entry.make(guarantee, relation, entropy)
+
+
+def usual_trials(subject: Subject) -> int:
+    """Return how many runs an audit takes that is to prove nine tenths of an exact claim.
+
+    For normal noise the bound is 4.9/√n below μ, give or take 1.8/√n; curves were tried out.
+    """
+    claim = subject.claim
+    if isinstance(subject, LearnerSubject):
+        return 5_000
+    if not subject.exact:
+        return 20_000
+    if claim.kind == "mu":
+        return max(math.ceil((9.3 / (0.1 * claim.value)) ** 2), 10_000)
+    if claim.delta == 0:
+        return 100_000
+    return 250_000 if claim.value < 0.75 else 150_000
+
+
+def audit(  # noqa: PLR0913 - what is audited, against what, and how
+    mechanism: str | Mechanism,
+    guarantee: Guarantee | None = None,
+    neighbours: Neighbours | str | None = None,
+    trials: int | None = None,
+    *,
+    entropy: Entropy | None = None,
+    confidence: float = CONFIDENCE,
+) -> AuditResult:
+    """Audit a mechanism by its name, or a second-moment mechanism as it was made.
+
+    Requires: for a name, a guarantee and one of the relations it supports (by default the first).
+    A mechanism that was made has both, and neither is given.
+    Promises: the real mechanism is run, `trials` times on each table (by default, often enough to
+    prove nine tenths of an exact claim), with the system's entropy unless another is given.
+    """
+    bits = entropy or system()
+    if isinstance(mechanism, Mechanism):
+        if guarantee is not None or neighbours is not None:
+            rule = "left out where a mechanism is given, which has its own"
+            raise arguments.rejection("guarantee", "audit", rule, guarantee or neighbours)
+        subject: Subject = MatrixSubject(mechanism)
+    else:
+        subject = subject_of(mechanism, guarantee, neighbours, bits)  # type: ignore[arg-type]  # checked
+    count = usual_trials(subject) if trials is None else trials
+    return audit_subject(subject, count, entropy=bits, confidence=confidence)

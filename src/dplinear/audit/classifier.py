@@ -1,0 +1,72 @@
+"""Numbers that tell two tables apart, where no density is known: values, bits, a logistic score."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from dplinear import arguments
+from dplinear.audit.bounds import Floats
+
+_LAST_BITS = 8
+_STEPS = 25
+_RIDGE = 1e-3
+
+
+def numbers_of(released: Any, *, bits: bool) -> Floats:  # noqa: ANN401 - whatever was returned
+    """Return what was released as one row of numbers, and the last bits of each if asked for."""
+    try:
+        values = np.asarray(released, np.float64).ravel()
+    except (TypeError, ValueError):
+        rule = "one that returns numbers"
+        raise arguments.mistyped("function", "audit_callable", rule, type(released)) from None
+    if not bits:
+        return values
+    words = values.view(np.uint64)
+    shifts = np.arange(_LAST_BITS, dtype=np.uint64)
+    last = (words[:, None] >> shifts) & np.uint64(1)
+    return np.concatenate((values, last.ravel().astype(np.float64)))
+
+
+def scores(
+    training: Sequence[Floats], testing: Sequence[Floats]
+) -> tuple[list[Floats], list[Floats]]:
+    """Return both tables' training and testing runs with a logistic score as one more column.
+
+    The score is fitted on the training runs alone, to the numbers and their squares.
+    """
+    seen = np.concatenate(list(training))
+    # Outputs that are no numbers are values too: all of them fall on one side.
+    seen = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
+    centre = np.median(seen, axis=0)
+    spread = np.subtract(*np.quantile(seen, [0.9, 0.1], axis=0))
+    spread = np.where(spread > 0, spread, 1.0)
+
+    def features(part: Floats) -> Floats:
+        standard = np.nan_to_num((part - centre) / spread, nan=0.0, posinf=9.0, neginf=-9.0)
+        standard = np.clip(standard, -9.0, 9.0)
+        return np.column_stack((np.ones(len(part)), standard, standard**2))
+
+    known = np.concatenate((np.ones(len(training[0])), np.zeros(len(training[1]))))
+    weights = _logistic(np.concatenate([features(part) for part in training]), known)
+
+    def scored(part: Floats) -> Floats:
+        return np.column_stack((part, features(part) @ weights))
+
+    return [scored(part) for part in training], [scored(part) for part in testing]
+
+
+def _logistic(features: Floats, known: Floats) -> Floats:
+    """Return the weights of a ridged logistic regression, by Newton's method."""
+    weights = np.zeros(features.shape[1])
+    penalty = _RIDGE * len(known) * np.eye(len(weights))
+    for _ in range(_STEPS):
+        chance = expit(features @ weights)
+        slope = features.T @ (known - chance) - penalty @ weights
+        curve = (features * (chance * (1 - chance))[:, None]).T @ features + penalty
+        step = np.linalg.solve(curve, slope)
+        weights += step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights

@@ -1,0 +1,125 @@
+"""Audits of noise on sums: chains of normal noise, and Laplace noise on one number."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dplinear.audit import densities, worst_pairs
+from dplinear.audit.bounds import Floats
+from dplinear.audit.subjects import Claim, Subject
+from dplinear.erm.chain import Budget, Chain, Query
+from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.images import Image
+from dplinear.erm.learners.contract import Learner, Task
+from dplinear.erm.losses import SquaredLoss
+from dplinear.erm.mapped_sums import MappedSum
+from dplinear.erm.row_sums import RowSum
+from dplinear.erm.sets import L1Ball
+from dplinear.mechanisms.contract import Shape
+from dplinear.noise import discrete
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy import calibrate
+from dplinear.privacy.guarantees import Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+
+_COORDINATES = 64
+_STEPS = 1 << 20
+
+
+class _Rows:
+    """A table as chains see it."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows = rows
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Any]:
+        return [statistic.sum(self._rows).astype(object) for statistic in statistics]
+
+
+class ChainSubject(Subject):
+    """A chain that spends all on one sum of rows: a row comes or goes, or turns round.
+
+    The chain is what every descent draws its noise from. A table has such a row in every
+    coordinate, and each coordinate, with noise of its own, is a run. `steps` sums share the budget;
+    rows are clipped to a part `clip` of their length.
+    """
+
+    name = "chain"
+
+    def __init__(
+        self, guarantee: Guarantee, neighbours: Neighbours, *, steps: int = 1, clip: float = 1.0
+    ) -> None:
+        self.guarantee, self.neighbours = guarantee, neighbours
+        self.claim = Claim.of(guarantee, normal=True)
+        shape = Shape(_COORDINATES, 1 << 7, 10)
+        self._sum = MappedSum(shape, np.eye(_COORDINATES), norm=clip * float(shape.bound))
+        self._steps = steps
+        coordinates = _COORDINATES * steps
+        self._budget = Budget.of(guarantee, coordinates, neighbours, "audit")
+        pair = worst_pairs.sum_pair(shape, neighbours)
+        self._tables = [_Rows(rows) for rows in pair]
+        unit = float(self._sum.unit)
+        self._means = [self._sum.sum(rows).astype(np.float64)[:, None] * unit for rows in pair]
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Ask the chain for its sums, and compare likelihoods of them all."""
+        share = Fraction(1, self._steps)
+        found = []
+        for _ in range(-(-count // _COORDINATES)):
+            chain = Chain(self._tables[other], self._budget, entropy)
+            answers = [chain.ask([Query(self._sum, share)])[0] for _ in range(self._steps)]
+            values = np.stack([answer.values for answer in answers], axis=1)
+            variance = np.array([answer.sigma**2 for answer in answers])
+            found.append(densities.normal(values, self._means[0], self._means[1], variance))
+        return np.concatenate(found)[:count]
+
+
+class LaplaceSubject(Subject):
+    """Laplace noise on a whole number that neighbours move by a known step."""
+
+    name = "laplace"
+
+    def __init__(self, guarantee: PureDP, neighbours: Neighbours) -> None:
+        self.guarantee, self.neighbours = guarantee, neighbours
+        self.claim = Claim.of(guarantee, normal=False)
+        self._scale = calibrate.laplace(guarantee, float(_STEPS))
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Add noise, and compare likelihoods."""
+        noise = discrete.laplace(self._scale, (count, 1), entropy=entropy).astype(np.float64)
+        one, far = np.array([0.0]), np.array([float(_STEPS)])
+        return densities.laplace(noise + (far if other else one), one, far, self._scale)
+
+
+class LearnerSubject(Subject):
+    """A learner on rows that all say the same: one more of them, at the end of its range.
+
+    What is released is a number, and the event that tells most is chosen on half of the runs.
+    """
+
+    exact = False
+    chosen = True
+    batch = 2_000
+
+    def __init__(self, learner: Learner, radius: float = 100.0, rows: int = 1) -> None:
+        self.name = learner.name
+        self.guarantee, self.neighbours = learner.guarantee, learner.neighbours
+        self.claim = Claim.of(self.guarantee, normal=False)
+        frame = Frame(1, 1.0)
+        # A wide ball, so that what is added as noise is not projected away.
+        task = Task(frame, SquaredLoss(), Image(L1Ball(1, radius)), rows=10)
+        self._prepared = learner.prepare(task)
+        self._tables = [_same_rows(frame, rows + more) for more in (0, 1)]
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Learn, again and again."""
+        table = self._tables[other]
+        learnt = [self._prepared.learn(table, entropy).place[0] for _ in range(count)]
+        return np.array(learnt, np.float64)
+
+
+def _same_rows(frame: Frame, count: int) -> Examples:
+    rows = np.repeat(np.array([[float(CELLS)], [-float(CELLS)]]), count, axis=1)
+    return Examples(frame, [Block.dense(rows)])

@@ -1,0 +1,51 @@
+"""The picture of an audit: what is seen on either table, and where the events are counted."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dplinear.audit.audit import AuditResult
+from dplinear.audit.bounds import Floats
+from dplinear.audit.subjects import Subject
+from dplinear.noise.entropy import Entropy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MISSING = "Pictures need matplotlib.\n\nHint: pip install 'dplinear[plots]'."
+_RUNS = 5_000
+_COLOURS = ("#0b4fc4", "#c4400b")
+
+
+def draw(subject: Subject, result: AuditResult, entropy: Entropy) -> "Figure":
+    """Return histograms of the number that tells the tables apart, from fresh runs on each."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+    except ImportError:
+        raise ImportError(_MISSING) from None
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    place = figure.subplots()
+    runs = min(_RUNS, result.trials)
+    parts = [subject.numbers(runs, entropy, other=other) for other in (False, True)]
+    edges = _edges(np.concatenate(parts))
+    for part, colour, name in zip(parts, _COLOURS, ("one table", "its neighbour"), strict=True):
+        place.hist(part, bins=list(edges), color=colour, alpha=0.5, density=True, label=name)
+    if not subject.chosen:
+        for event in subject.claim.events():
+            place.axvline(event.threshold, color="#444444", linewidth=1, linestyle="--")
+    place.set_xlabel("released number" if subject.chosen else "log-likelihood ratio")
+    place.set_yticks([])
+    place.legend(frameon=False, fontsize=9)
+    unit = {"epsilon": "ε", "mu": "μ", "bits": "bits"}[result.kind]
+    place.set_title(
+        f"{result.mechanism}, {result.neighbours}: {unit} claimed {result.claimed:.3g}, "
+        f"audited {result.audited:.3g}",
+        fontsize=11,
+    )
+    return figure
+
+
+def _edges(seen: Floats) -> Floats:
+    finite = seen[np.isfinite(seen)]
+    low, high = np.quantile(finite, [0.002, 0.998]) if len(finite) else (0.0, 1.0)
+    return np.linspace(low, max(high, low + 1e-9), 61)
