@@ -49,6 +49,10 @@ bench: setup
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/passes.py
+	$(BIN)/python benchmarks/mi_sketch.py
+	$(BIN)/python benchmarks/rows.py
+	$(BIN)/python benchmarks/rows.py --mechanism projection
+	$(BIN)/python benchmarks/coinpress.py
 	$(BIN)/python benchmarks/fit_time.py
 	$(BIN)/python benchmarks/erm.py
 	$(BIN)/python benchmarks/repairs.py

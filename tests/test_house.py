@@ -46,6 +46,21 @@ def test_importing_the_library_loads_no_extra() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_plan_shows_bits_beside_other_promises() -> None:
+    words = [sys.executable, "-m", "dplinear", "plan", "--bits", "0.5"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "0.5" in ran.stdout
+    assert "μ = 2 " in ran.stdout
+    for command in ("ledger", "audit"):
+        ran = subprocess.run(
+            [*words[:3], command, "--help"], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout.startswith(f"usage: dplinear {command}")
+    ran = subprocess.run([*words[:3], "plant"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "invalid choice: 'plant'" in ran.stderr
+
+
 def test_the_demo_releases_once_and_answers_many_questions() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dplinear"],
@@ -59,10 +74,22 @@ def test_the_demo_releases_once_and_answers_many_questions() -> None:
     assert "analyze_gauss: ε = 1, δ = 1e-06 (add_remove neighbours)" in done.stdout
     assert "Linear model of charges" in done.stdout
     assert "bmi ~ age + children" in done.stdout
+    assert "Found within ±1e9, for ρ = 0.05." in done.stdout
+    assert "request 'second': The release costs" in done.stdout
     assert not done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/releases.md", "docs/planning.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/ledger.md",
+        "docs/audit.md",
+        "docs/releases.md",
+        "docs/planning.md",
+        "docs/projected-rows.md",
+    ],
+)
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,11 @@
-"""`python -m dplinear`: releases of the bundled table, and what they answer."""
+"""`dplinear`: releases of the bundled table, and what they answer; also `plan`, `ledger`, `audit`.
 
-from collections.abc import Iterator
+The same as `python -m dplinear`.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +18,11 @@ import dplinear as dpl
 from dplinear.analyst.laws import SymmetricGaussian
 from dplinear.analyst.moments import MomentsRelease
 from dplinear.analyst.summary import number
+from dplinear.audit import __main__ as audit_commands
 from dplinear.curator import second_moments
-from dplinear.privacy import ApproxDP, calibrate, paper
+from dplinear.ledger import __main__ as ledger_commands
+from dplinear.planner import bits
+from dplinear.privacy import ZCDP, ApproxDP, calibrate, paper
 
 DELTA = 1e-6
 SCHEMA = dpl.Schema(
@@ -41,6 +49,35 @@ def one_model(console: Console) -> None:
     console.rule("[b]One regression, for all of the same budget")
     console.print(model.summary(), highlight=False)
     console.print("It takes a release of its own, and answers this one question.\n")
+
+
+def unknown_bounds(console: Console) -> None:
+    """Print bounds that were found privately, from none worth the name."""
+    columns = [name for name in SCHEMA.columns if name != "smoker"]
+    with as_file(files("dplinear") / "data" / "visits.csv") as path:
+        found = dpl.suggest_bounds(path, columns, rho=0.05)
+    console.rule("[b]Bounds, for those who cannot name them")
+    console.print(str(found), highlight=False)
+    console.print(f"Found within ±1e9, for {found.certificate.holds}.\n", highlight=False)
+
+
+def budget(console: Console) -> None:
+    """Print how a budget is spent, and that it cannot be overspent."""
+    console.rule("[b]A budget that outlives the process")
+    with as_file(files("dplinear") / "data" / "visits.csv") as path, TemporaryDirectory() as folder:
+        ledger = dpl.open_ledger(Path(folder) / "budget.db", create=True)
+        ledger.declare("visits", ZCDP(0.05))
+        for name in ("first", "first", "second"):
+            try:
+                dpl.release_moments(
+                    *(path, SCHEMA), epsilon=1.0, delta=DELTA, ledger=ledger, dataset="visits",
+                    request=name,
+                )  # fmt: skip
+                told = "; ".join(map(str, ledger.status()))
+            except dpl.BudgetExceededError as error:
+                told = str(error).partition("\n")[0]
+            console.print(f"request {name!r}: {told}", highlight=False)
+    console.print("The same request got the same release again, for nothing.\n")
 
 
 def release(console: Console) -> tuple[MomentsRelease, MomentsRelease]:
@@ -146,14 +183,37 @@ def calibrations(console: Console) -> None:
     )
 
 
-def main() -> None:
+COMMANDS = ("demo", "plan", "ledger", "audit")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command: `demo` (as without any), or one that has words of its own."""
+    parser = argparse.ArgumentParser(prog="dplinear", description=__doc__.splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=COMMANDS, default="demo")
+    given = list(sys.argv[1:] if words is None else words)
+    command, rest = parser.parse_args(given[:1]).command, given[1:]
+    if command == "ledger":
+        return ledger_commands.main(rest, prog="dplinear ledger")
+    if command == "audit":
+        return audit_commands.main(rest, prog="dplinear audit")
+    if command == "plan":
+        bits.main(rest, prog="dplinear plan")
+        return 0
+    parser.parse_args(given)  # the demo has no options
+    demo()
+    return 0
+
+
+def demo() -> None:
     """Print it all."""
     console = Console()
     moments, exact = release(console)
     answers(console, moments, exact)
     one_model(console)
+    unknown_bounds(console)
+    budget(console)
     calibrations(console)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

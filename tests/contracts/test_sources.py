@@ -31,6 +31,8 @@ from dplinear.curator import (
     second_moments,
 )
 from dplinear.curator.passes import shape_of
+from dplinear.curator.peaks import MomentsAndPeaks
+from dplinear.curator.sources import open_reader
 from dplinear.curator.sums import SumAccumulator
 from dplinear.erm import (
     Bands,
@@ -342,6 +344,16 @@ def test_row_sums_have_the_same_bits_in_every_pass(
     assert [[entry.tolist() for entry in got] for got in passes] == [want, want]
 
 
+@every_source
+def test_the_largest_squares_are_the_same(hold: Any, tmp_path: Path, generator: Seeded) -> None:
+    table = numeric_table(generator(7), 61)
+    data, options = hold(table, tmp_path)
+    found = open_reader(data, SCHEMA, **options).run(MomentsAndPeaks(SCHEMA))
+    assert found.moments == reference(table, SCHEMA)
+    cells = SCHEMA.encode(table.combine_chunks().to_batches()[0], scale=found.moments.grid.cells)
+    assert found.squares.tolist() == (np.rint(cells) ** 2).max(1).tolist()
+
+
 @named_source
 def test_columns_of_every_type_have_the_same_bits(
     hold: Any, tmp_path: Path, generator: Seeded
@@ -422,22 +434,20 @@ def test_record_replay(
     hold: Any, tmp_path: Path, generator: Seeded, request: pytest.FixtureRequest
 ) -> None:
     named = request.node.callspec.id in BY_NAME
-    pairs = 20 if is_engine(hold) else 1000
+    pairs = 20 if is_engine(hold) else 200
     replay(hold, tmp_path, generator(4), pairs, mixed=named)
 
 
-SLOW = {name: source for name, source in (BY_POSITION | BY_NAME).items() if is_engine(source[0])}
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("hold", params(SLOW))
-def test_record_replay_on_engines(
+@every_source
+def test_record_replay_of_a_thousand_pairs(
     hold: Any, tmp_path: Path, generator: Seeded, request: pytest.FixtureRequest
 ) -> None:
     named = request.node.callspec.id in BY_NAME
     replay(hold, tmp_path, generator(5), 1000, mixed=named)
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),

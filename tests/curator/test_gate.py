@@ -97,7 +97,7 @@ def test_schemas_and_ledgers_must_be_what_they_say() -> None:
     with pytest.raises(TypeError, match="a Schema"):
         release_moments(TABLE, {"x": (0, 1)}, **BUDGET)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="method `spend`"):
-        release_moments(TABLE, SCHEMA, **BUDGET, ledger="budget")  # type: ignore[arg-type]
+        release_moments(TABLE, SCHEMA, **BUDGET, ledger=3)  # type: ignore[arg-type]
 
 
 def test_without_a_ledger_the_certificate_says_that_nobody_counts() -> None:

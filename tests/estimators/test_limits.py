@@ -60,7 +60,7 @@ def test_linear_models(
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("solver", ["auto", "whitened_descent", "adassp"])
+@pytest.mark.parametrize("solver", ["auto", "whitened_descent", "coinpress", "adassp"])
 def test_solvers_of_one_line(solver: str, neighbours: str, fit_intercept: bool) -> None:
     """A descent clips residuals at seven scales here, which touches none around an intercept."""
     X, y = table(ROWS)
@@ -70,7 +70,7 @@ def test_solvers_of_one_line(solver: str, neighbours: str, fit_intercept: bool) 
     tolerance = 1e-4 if fit_intercept or solver == "adassp" else 2e-3
     np.testing.assert_allclose(mine.coef_, theirs.coef_, atol=tolerance)
     assert mine.intercept_ == pytest.approx(theirs.intercept_, abs=tolerance)
-    assert mine.certificate_.mechanism == ("adassp" if solver == "adassp" else "whitened_descent")
+    assert mine.certificate_.mechanism == ("whitened_descent" if solver == "auto" else solver)
 
 
 @pytest.mark.parametrize(("private", "public", "penalty"), PAIRS)

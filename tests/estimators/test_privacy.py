@@ -116,7 +116,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         {"delta": 0.0},
         {"neighbours": "nobody"},
         {"row_norm": -1},
-        {"ledger": "budget.db", "dataset": 3},
+        {"ledger": 3, "dataset": "rows"},
         {"bounds": [(-1, 1)] * 2},
     ],
 )

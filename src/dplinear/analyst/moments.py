@@ -34,7 +34,7 @@ class MomentsRelease:
 
     `values` is the matrix as the mechanism released it, in the cells' units (features mapped to
     [−1, 1], in the schema's order); `law` says how it spreads around the true one. `rows` is the
-    number of rows where that is public (replace neighbours), otherwise None.
+    number of rows where that is public (replace and element neighbours), otherwise None.
 
     Everything computed here is free: it looks at the release alone. Results are in the columns' own
     units, but for `values`, `unbiased` and `gram`. Where rows were clipped to a norm, all are of

@@ -19,6 +19,7 @@ from dplinear.arguments import integer, mistyped, rejection
 from dplinear.curator.examples import Rules, check_table, read_examples
 from dplinear.curator.gate import Curve, Passage, curve_of, own_options
 from dplinear.curator.labels import check_kind
+from dplinear.curator.recorded import recorded
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.terms import Terms, read_projection
 from dplinear.erm.images import Image, Map
@@ -29,7 +30,7 @@ from dplinear.erm.losses import Loss
 from dplinear.erm.matrix_map import MatrixMap
 from dplinear.erm.projections import Projection
 from dplinear.erm.sets.given import Constraint
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.planner.compression import Choice, Situation, choose, theory, usual_clip
 from dplinear.planner.simulated_dimension import simulated_dimension
@@ -39,6 +40,7 @@ from dplinear.privacy.neighbours import Neighbours
 _SEED_BITS = 53  # so that any reader of JSON gets it whole
 
 
+@recorded
 def std_erm(  # noqa: PLR0913 - the arguments of a release are many, and all have names
     X: Any,  # noqa: ANN401 - an array or a SciPy sparse matrix
     y: Any,  # noqa: ANN401 - an array
@@ -60,7 +62,7 @@ def std_erm(  # noqa: PLR0913 - the arguments of a release are many, and all hav
     lift: str = "auto",
     intercept: float = 0.0,
     rows: float | None = None,
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     progress: bool | None = None,
@@ -129,6 +131,7 @@ def std_erm(  # noqa: PLR0913 - the arguments of a release are many, and all hav
     return ready.through(passage, X, y, rules, progress)
 
 
+@recorded
 def proj_erm(  # noqa: PLR0913 - as above
     Z: Any,  # noqa: ANN401 - an array
     y: Any,  # noqa: ANN401 - an array
@@ -147,7 +150,7 @@ def proj_erm(  # noqa: PLR0913 - as above
     learner: str = "auto",
     lift: str = "auto",
     rows: float | None = None,
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     progress: bool | None = None,

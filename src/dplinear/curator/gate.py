@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from dplinear.analyst.certificate import CALIBRATIONS, Certificate
-from dplinear.analyst.laws import SketchLaw
 from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.sketch import SketchRelease
 from dplinear.arguments import choice, mistyped, rejection
 from dplinear.curator.gram import SecondMoments
 from dplinear.curator.grid import Grid
+from dplinear.curator.recorded import recorded
 from dplinear.curator.sources import exact_pass
 from dplinear.curator.sources.pool import one_blas_thread
-from dplinear.ledger import Ledger, Request
+from dplinear.curator.words import Words
+from dplinear.ledger import AnyLedger, Ledger, Request
 from dplinear.ledger.tally import count
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import read_guarantee
@@ -33,7 +33,8 @@ from dplinear.mechanisms.contract import (
     Statistic,
 )
 from dplinear.noise import simulation
-from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.concentration import concentration
+from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.schema import Schema
@@ -45,6 +46,7 @@ Curve = tuple[tuple[float, float], ...]
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 
 
+@recorded
 def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and all have names
     data: Any,  # noqa: ANN401 - any table that second_moments takes
     schema: Schema,
@@ -55,7 +57,7 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
     neighbours: str = Neighbours.ADD_REMOVE,
     mechanism: str = "analyze_gauss",
     calibration: str = "exact",
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Any,  # noqa: ANN401 - of the mechanism, or of the reading
@@ -82,39 +84,6 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
     return MomentsRelease(schema, measured.values, measured.law, certificate, rows)
 
 
-def release_sketch(  # noqa: PLR0913 - as above
-    data: Any,  # noqa: ANN401
-    schema: Schema,
-    *,
-    rows: int | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    guarantee: Guarantee | None = None,
-    neighbours: str = Neighbours.ADD_REMOVE,
-    calibration: str = "exact",
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    **options: Any,  # noqa: ANN401
-) -> SketchRelease:
-    """Release a Gaussian sketch of a table: `rows` rows, by default twice the number of features.
-
-    Requires and promises what `release_moments` does, for the mechanism "sketch".
-    """
-    where = "release_sketch"
-    chosen = MECHANISMS["sketch"]
-    relation = Neighbours.parse(neighbours, where, RELATIONS)
-    asked = read_guarantee(where, epsilon, delta, guarantee)
-    choice(calibration, "calibration", where, CALIBRATIONS)
-    own = own_options(chosen, options, where) | {"rows": rows, "release": "sketch"}
-    built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    passing = Passing(where, schema, ledger, dataset, request)
-    measured, certificate, table_rows = passing.through(built, data, options, own)
-    law = measured.law
-    assert isinstance(law, SketchLaw)  # noqa: S101 - the sketch's own law
-    return SketchRelease(schema, measured.values, law, certificate, table_rows)
-
-
 def own_options(
     method: type[Method],
     options: Mapping[str, Any],
@@ -136,6 +105,14 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in READING}
 
 
+def _concentrated(method: Method, account: Account) -> ZCDP | None:
+    """Return the ρ that is kept between the method's own neighbours, if one is known."""
+    profile = account.profile
+    if account.holds is None or profile is None or profile.neighbours is not method.neighbours:
+        return None
+    return concentration(profile)
+
+
 def _check_text(text: object, parameter: str, where: str) -> None:
     if text is None:
         return
@@ -147,13 +124,13 @@ class Passage:
     """One passage through a gate: who is told of the spend, and what certifies the release."""
 
     def __init__(
-        self, where: str, ledger: Ledger | None, dataset: str | None, request: str | None
+        self, where: str, ledger: AnyLedger | None, dataset: str | None, request: str | None
     ) -> None:
         if ledger is not None and not isinstance(ledger, Ledger):
-            raise mistyped("ledger", where, "an object with a method `spend`", ledger)
+            raise mistyped("ledger", where, "a path, or an object with a method `spend`", ledger)
         _check_text(dataset, "dataset", where)
         _check_text(request, "request", where)
-        self.ledger, self.dataset = ledger, dataset
+        self.where, self.ledger, self.dataset = where, ledger, dataset
         self.entropy = simulation.entropy_for_release()
         self.request = request or f"{self.entropy.bits(128):032x}"
 
@@ -166,6 +143,7 @@ class Passage:
             neighbours=method.neighbours,
             mechanism=method.name,
             parameters={"calibration": method.calibration, **own},
+            concentrated=_concentrated(method, account),
         )
         if self.ledger is not None:
             self.ledger.spend(spent)
@@ -198,7 +176,7 @@ class Passing(Passage):
         self,
         where: str,
         schema: Schema,
-        ledger: Ledger | None,
+        ledger: AnyLedger | None,
         dataset: str | None,
         request: str | None,
     ) -> None:
@@ -224,15 +202,19 @@ class Passing(Passage):
         return self.measured(mechanism, prepared, read(), curve)
 
     def measured(
-        self, mechanism: Mechanism, prepared: Prepared, moments: SecondMoments, curve: Curve
+        self,
+        mechanism: Method,
+        prepared: Prepared,
+        moments: SecondMoments,
+        curve: Curve,
+        peaks: Words | None = None,
     ) -> tuple[Measurement, Certificate, int | None]:
         """Return the measurement, its certificate, and the number of rows if that is public."""
-        public = mechanism.neighbours is Neighbours.REPLACE
+        public = mechanism.neighbours is not Neighbours.ADD_REMOVE
         # A reproduction may use the count of rows where the paper does; its certificate says so.
         known = public or mechanism.calibration == "paper"
-        statistic = Statistic(
-            prepared.shape, moments.integers, rows=moments.count if known else None
-        )
+        count = moments.count if known else None
+        statistic = Statistic(prepared.shape, moments.integers, rows=count, peaks=peaks)
         with one_blas_thread():  # more of them only wait for each other over small matrices
             measured = prepared.measure(statistic, self.entropy)
         account = measured.account

@@ -28,15 +28,17 @@ from dplinear.curator.gate import (
 )
 from dplinear.curator.gram import SecondMoments
 from dplinear.curator.passes import Integers, Table, shape_of
+from dplinear.curator.recorded import recorded
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
+from dplinear.erm.coinpress.regression import CoinPressRegression
 from dplinear.erm.huber_descent import HuberDescent
 from dplinear.erm.logistic_descent import LogisticDescent
 from dplinear.erm.row_sums import Count, RowSum
 from dplinear.erm.whitened_descent import WhitenedDescent
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.mechanisms.solver import Design, Solution, Solver
@@ -50,7 +52,7 @@ _WHERE = "release_model"
 LOSSES: dict[str, dict[str, type[Solver]]] = {
     loss: {kind.name: kind for kind in kinds}
     for loss, kinds in {
-        "squared": (WhitenedDescent, AdaSSP),
+        "squared": (WhitenedDescent, AdaSSP, CoinPressRegression),
         "logistic": (LogisticDescent,),
         "huber": (HuberDescent,),
     }.items()
@@ -58,6 +60,7 @@ LOSSES: dict[str, dict[str, type[Solver]]] = {
 SOLVERS = LOSSES["squared"]
 
 
+@recorded
 def release_model(  # noqa: PLR0913 - the arguments of a release are many, and all have names
     data: Any,  # noqa: ANN401 - any table that second_moments takes
     schema: Schema,
@@ -72,7 +75,7 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     method: str | None = None,
     calibration: str = "exact",
     intercept: bool = True,
-    ledger: Ledger | None = None,
+    ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Any,  # noqa: ANN401 - of the method, or of the reading
@@ -84,8 +87,9 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     of another kind that the method supports; which tables are `neighbours`. `loss` is "squared";
     "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
     is 1, or that a numeric column is above the middle of its bounds. `method`, for a squared loss,
-    is "whitened_descent", the most accurate, which passes over the table some twenty times, or
-    "adassp", which reads it once and so takes streams; the other losses have one method each, of
+    is "whitened_descent", the most accurate, which passes over the table some twenty times,
+    "adassp", which reads it once and so takes streams, or "coinpress", which passes over it as
+    often and does not mind bounds that are far too wide; the other losses have one method each, of
     passes too. Further options go to the method or to the reading (`threads`, `engine`,
     `progress`).
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,

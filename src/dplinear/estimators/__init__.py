@@ -4,26 +4,33 @@ Regressors: `PrivateLinearRegression`, `PrivateRidge`, `PrivateLasso` (`regressi
 Classifier: `PrivateLogisticRegression` (`classification.py`).
 For many features, sparse or not: `PrivateCompressedRegressor`, `PrivateCompressedClassifier`
 (`compressed.py`), `PrivateSVM` (`svm.py`).
-Transformer: `PrivatePCA` (`pca.py`). What they share is in `base.py`; `bounds.py` reads the public
-bounds, `tables.py` turns X and y into one table without ever quoting what is in it.
+Moments of columns with any bounds: `PrivateMean`, `PrivateCovariance` (`coinpress.py`).
+Transformers: `PrivatePCA` (`pca.py`); `PrivateProjection` (`projection.py`), which releases rows.
+What they share is in `base.py`; `bounds.py` reads the public bounds, `tables.py` turns X and y into
+one table without ever quoting what is in it.
 """
 
 from dplinear.estimators.classification import PrivateLogisticRegression
+from dplinear.estimators.coinpress import PrivateCovariance, PrivateMean
 from dplinear.estimators.compressed import (
     PrivateCompressedClassifier,
     PrivateCompressedRegressor,
 )
 from dplinear.estimators.pca import PrivatePCA
+from dplinear.estimators.projection import PrivateProjection
 from dplinear.estimators.regression import PrivateLasso, PrivateLinearRegression, PrivateRidge
 from dplinear.estimators.svm import PrivateSVM
 
 __all__ = [
     "PrivateCompressedClassifier",
     "PrivateCompressedRegressor",
+    "PrivateCovariance",
     "PrivateLasso",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMean",
     "PrivatePCA",
+    "PrivateProjection",
     "PrivateRidge",
     "PrivateSVM",
 ]

@@ -15,7 +15,7 @@ from dplinear.analyst.moments import MomentsRelease
 from dplinear.arguments import mistyped
 from dplinear.curator.gate import release_moments
 from dplinear.estimators.tables import Array, column_names, features_of, numbers
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
@@ -39,7 +39,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     row_norm: float | None
     neighbours: str
     mechanism: str | None
-    ledger: Ledger | None
+    ledger: AnyLedger | None
     dataset: str | None
     moments_: MomentsRelease
     schema_: Schema

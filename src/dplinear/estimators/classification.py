@@ -19,7 +19,7 @@ from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array, column_of, joined, target_names
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
 
@@ -55,7 +55,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
         constraint: Any = None,  # noqa: ANN401

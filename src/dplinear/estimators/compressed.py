@@ -14,7 +14,7 @@ from dplinear.curator.compressed_gate import std_erm
 from dplinear.curator.terms import Terms, read_projection
 from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.tables import Array, column_of, plain_numbers, rows_of
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
 _INTERCEPT = 1.0  # the constant feature, where rows of norm `row_norm` count as 1
@@ -164,7 +164,7 @@ class PrivateCompressedClassifier(ConstrainedClassifier):
         rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:
@@ -221,7 +221,7 @@ class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type:
         rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:

@@ -11,7 +11,7 @@ from dplinear.arguments import integer, rejection
 from dplinear.estimators.base import PrivateEstimator
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
 
@@ -39,7 +39,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         bounds: Any = None,  # noqa: ANN401
         row_norm: float | None = None,
         neighbours: str = "add_remove",
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,

@@ -16,7 +16,7 @@ from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array, column_of, joined, target_names, targets_of
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee, PureDP
 
 _MOMENTS = "moments"
@@ -109,7 +109,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         solver: str = "auto",
         mechanism: str | None = None,
@@ -175,7 +175,7 @@ class _Penalised(_PrivateRegressor):
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,
@@ -233,7 +233,7 @@ class PrivateLasso(_Penalised):
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,

@@ -7,7 +7,7 @@ from typing import Any
 from dplinear.arguments import positive
 from dplinear.erm.sets import L2Ball
 from dplinear.estimators.compressed import ConstrainedClassifier
-from dplinear.ledger import Ledger
+from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
 
@@ -37,7 +37,7 @@ class PrivateSVM(ConstrainedClassifier):
         rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
-        ledger: Ledger | None = None,
+        ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:
