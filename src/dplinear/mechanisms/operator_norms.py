@@ -32,7 +32,7 @@ def spectral_norm(integers: Floats) -> float:
     while True:
         tried = top * (1 + share)
         # The margin outweighs the rounding of the Gram matrix and of the factorisation.
-        margin = 4 * (size + len(integers) + 4) * ULP * trace
+        margin = 4 * (sum(integers.shape) + 4) * ULP * trace
         try:
             np.linalg.cholesky((tried - margin) * np.eye(size) - gram)
         except np.linalg.LinAlgError:
@@ -52,8 +52,9 @@ def sign_norm(integers: Floats) -> float:
         return up(math.sqrt(columns) * spectral_norm(integers), 8)
     gram = _gram(integers)
     largest = _largest_form(gram)
-    # Each of the sums has fewer terms than there are entries, and |terms| adds up to Σ|Gᵢⱼ|.
-    error = 4 * (columns**2 + len(integers)) * ULP * float(np.abs(gram).sum())
+    # A sum of m products is off by m roundings of its terms' sizes. Those of Gᵢⱼ add up to at most
+    # |aᵢ||aⱼ|, as does |Gᵢⱼ| itself, and over all i and j these come to no more than k·tr G.
+    error = 4 * (columns**2 + len(integers)) * ULP * columns * float(np.trace(gram))
     return up(math.sqrt(largest + error))
 
 

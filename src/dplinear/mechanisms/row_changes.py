@@ -23,7 +23,7 @@ from dplinear.mechanisms.operator_norms import (
 )
 from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.privacy.rounding import ceiling, root_ceiling, up
+from dplinear.privacy.rounding import ULP, ceiling, root_ceiling, up
 from dplinear.schema import Schema
 from dplinear.schema.columns import Category, Numeric
 
@@ -179,7 +179,7 @@ class CellChanges(Changes):
         return max(spans + [level.image(integers, order) for level in self.levels])
 
     def support(self, images: Floats) -> Floats:
-        """Return, for each column u, the sum over all cells of the largest v·u."""
+        """Return, for each column u, the sum over all cells of the largest v·u, rounded up."""
         total = np.zeros(images.shape[1])
         for span in self.spans:
             for place, width in zip(span.places, span.widths, strict=True):
@@ -190,7 +190,7 @@ class CellChanges(Changes):
             if level.zero:
                 high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
             total += level.width * (high - low)
-        return total
+        return np.asarray(total * (1 + (len(images) + 4) * ULP))  # of as many terms at the most
 
 
 def _norms(rows: Floats, order: int) -> Floats:
