@@ -53,6 +53,7 @@ bench: setup
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/rows.py --mechanism projection
 	$(BIN)/python benchmarks/coinpress.py
+	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/fit_time.py
 	$(BIN)/python benchmarks/erm.py
 	$(BIN)/python benchmarks/repairs.py

@@ -94,8 +94,9 @@ def suggest_bounds(  # noqa: PLR0913 - the arguments of a release are many, and 
     `engine`, `progress`).
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.
     Arguments, columns and types are checked before anything is spent; nothing is read before it is
-    spent; then the table is passed over four times. Bounds hold all but about one row in
-    5,000 of a normal column, where it was found.
+    spent; then the table is passed over four times. Bounds hold all but about one row in 5,000 of a
+    normal column, given 250·√(k/ρ) rows for k columns; with a tenth of them, now and then only
+    half of a column that seems to be found (docs/schema.md).
     """
     relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
     asked = _guarantee(epsilon, delta, guarantee, rho)
