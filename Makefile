@@ -5,7 +5,7 @@ LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
-.PHONY: setup services check test test-long bench accuracy demo lock clean
+.PHONY: setup services check docs test test-long test-pythons build coverage mutation bench accuracy demo lock clean
 
 setup: $(VENV)/.done
 
@@ -35,6 +35,11 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory docs
+
+# The pages in site/, which open from disk; a warning is an error, and nothing is fetched.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 # The newest pinned dependencies, then the lowest allowed ones.
 test: setup $(LOWEST)/.done
@@ -44,7 +49,36 @@ test: setup $(LOWEST)/.done
 test-long: setup
 	$(BIN)/python $(PYTEST) -m long
 
+# Every declared Python that is on this machine, each in an environment of its own.
+test-pythons: setup
+	@$(BIN)/python tests/pythons.py | while IFS== read -r version python; do \
+		$(MAKE) --no-print-directory PYTHON=$$python VENV=.venv-$$version setup && \
+		.venv-$$version/bin/python $(PYTEST) -m "not long" || exit 1; done
+
+# A wheel and an sdist in dist/.
+build: setup
+	$(BIN)/python -m hatchling build
+
+# Lines and branches that the tests run; the four rooms that guard privacy must have all of them.
+GUARDED := src/dplinear/privacy/*,src/dplinear/noise/*,src/dplinear/ledger/*,src/dplinear/curator/gram.py
+coverage: setup
+	$(BIN)/coverage erase
+	$(BIN)/coverage run $(PYTEST) -m "not long"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --fail-under=95
+	$(BIN)/coverage report --skip-covered --fail-under=100 --include='$(GUARDED)'
+
+# Mistakes planted one at a time (docs/mutation.md): hours; what was tried already is not tried again.
+mutation: export PYTHONPATH := src:tests
+mutation: setup
+	for room in privacy gram noise ledger; do \
+		test -f build/mutation/coverage-$$room.json || $(BIN)/python -m mutation measure --room $$room || exit; \
+		$(BIN)/python -m mutation run --room $$room || exit; \
+	done
+	$(BIN)/python -m mutation table
+
 bench: setup
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/gram.py
@@ -64,14 +98,14 @@ accuracy: setup
 	$(BIN)/python benchmarks/accuracy.py --cells core --repetitions 20
 
 demo: setup
-	@$(BIN)/python -m dplinear
+	@$(BIN)/python -m dplinear demo
 
 # Compile the hash-pinned requirements anew; no file may name an index.
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra plots --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra postgres --extra plots --extra docs --extra dev -o requirements/dev.txt pyproject.toml
 	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
 	rm -rf .venv-lock
 
