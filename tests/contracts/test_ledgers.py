@@ -1,11 +1,13 @@
 """What every ledger keeps, wherever its lines are. One body for all of them."""
 
+import sys
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,9 @@ from dplinear.ledger.ledger import BudgetLedger
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 from spenders import context, spend_for_ever, spend_until
+
+if TYPE_CHECKING:
+    from postgres_server import Server
 
 SCHEMA = dpl.Schema(x=(-1, 1), y=(0, 10))
 ROWS = np.column_stack([np.linspace(-1, 1, 50), np.linspace(0, 10, 50)])
@@ -36,17 +41,22 @@ def _read(_: int) -> pa.RecordBatch:
     raise AssertionError("rows were read")
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A ledger that was just made; a further kind is one more way to make one."""
-    makers = {"sqlite": _in_a_file}
-    return makers[request.param](tmp_path)
-
-
-def _in_a_file(folder: Path) -> str:
-    path = str(folder / "budget.db")
+    makers = {"sqlite": _in_a_file, "postgres": _on_a_server}
+    path = makers[request.param](tmp_path, request)
     open_ledger(path, create=True)
     return path
+
+
+def _in_a_file(folder: Path, _: pytest.FixtureRequest) -> str:
+    return str(folder / "budget.db")
+
+
+def _on_a_server(folder: Path, request: pytest.FixtureRequest) -> str:
+    server: Server = request.getfixturevalue("postgres")
+    return server.url(f"ledger_{uuid.uuid4().hex[:12]}", anchor=folder / "side.anchor")
 
 
 def asked(
@@ -233,9 +243,9 @@ SPENDS: dict[str, tuple[Guarantee, str, Request, int | None, int]] = {
 
 
 @pytest.mark.parametrize("case", list(SPENDS))
-def test_costs_are_rounded_up_and_only_by_theorems(address: str, case: str) -> None:
+def test_costs_are_rounded_up_and_only_by_theorems(tmp_path: Path, case: str) -> None:
     budget, neighbours, request, main, delta = SPENDS[case]
-    ledger = open_ledger(address)
+    ledger = open_ledger(tmp_path / "budget.db", create=True)  # the same sums wherever lines are
     ledger.declare("table", budget, neighbours)
     if main is None:
         with pytest.raises(LedgerError, match=r"budget is|No theorem"):
@@ -293,8 +303,14 @@ def test_many_processes_spend_the_budget_and_nothing_more(
     total = sum(accepted.get() for _ in workers)
     for worker in workers:
         worker.join()
-    assert total == half
+    assert [worker.exitcode for worker in workers] == [0] * processes
     ledger = open_ledger(address)
+    over = max(0, spent(ledger) - half * 10**9)
+    sys.stdout.write(
+        f"{type(ledger).__name__}: {processes} processes x {spends} spends against a budget of "
+        f"{half}: {total} accepted, overspend {over}\n"
+    )
+    assert total == half
     assert spent(ledger) == half * 10**9
     assert ledger.verify() == half + 2
 
@@ -322,18 +338,25 @@ def test_whatever_is_killed_has_returned_nothing_that_is_not_spent(
     ledger.declare("table", ZCDP(1000))
     generator, processing = simulation.generator(41), context()
     told = tmp_path / "returned"
+    told.touch()
+    reach, seen = 0.05, 0  # seconds; so that about half of them return something before they die
     for turn in range(kills):
         ready = processing.Event()
         worker = processing.Process(target=spend_for_ever, args=(address, turn, told, ready))
         worker.start()
         ready.wait()
-        time.sleep(float(generator.uniform(0, 0.08)))
+        time.sleep(float(generator.uniform(0, reach)))
         worker.kill()
         worker.join()
+        reach, seen = reach * (1.3 if told.stat().st_size == seen else 0.8), told.stat().st_size
     returned = set(told.read_text(encoding="utf-8").splitlines())
     lines = ledger.history()
     paid = {line.request for line in lines if line.kind == "spend"}
     kept = {line.request for line in lines if line.kind == "release"}
+    sys.stdout.write(
+        f"{type(ledger).__name__}: {kills} kills: {len(paid)} spends recorded, {len(returned)} "
+        f"releases returned, {len(returned - paid)} of them not recorded\n"
+    )
     assert returned <= kept <= paid
     assert len(returned) > 0
     assert spent(ledger) == len(paid) * 10**6

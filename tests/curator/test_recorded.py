@@ -1,6 +1,7 @@
 """Every gate takes the path of a ledger, spends there first, and returns what it kept there."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 import dplinear as dpl
-from dplinear.analyst import files
+from dplinear.analyst import files, kept_rows
+from dplinear.analyst.row_files import sidecar
 from dplinear.erm.sets import L1Ball
 from dplinear.ledger import BudgetExceededError, LedgerError, open_ledger
 from dplinear.ledger.fingerprint import fingerprint
@@ -67,7 +69,7 @@ def test_every_gate_spends_in_the_ledger(name: str, tmp_path: Path) -> None:
     ALL[name](ledger=path, dataset="table", request="monday")
     with pytest.raises(BudgetExceededError):
         ALL[name](ledger=path, dataset="table", request="tuesday")
-    assert open_ledger(path).verify() == (4 if name in KEPT else 3)
+    assert open_ledger(path).verify() == 4
 
 
 @pytest.mark.parametrize("name", list(KEPT))
@@ -79,12 +81,111 @@ def test_the_same_request_gets_the_release_that_was_kept(name: str, tmp_path: Pa
     assert files.packed(again) == files.packed(first) is not None
 
 
-@pytest.mark.parametrize("name", ["rows", "bounds"])
-def test_what_has_a_file_of_its_own_is_not_kept_and_says_so(name: str, tmp_path: Path) -> None:
-    path = ledger_for(name, tmp_path, room=2)
-    ALL[name](ledger=path, dataset="table", request="monday")
-    with pytest.raises(LedgerError, match="is spent, and there is no release of it"):
-        ALL[name](ledger=path, dataset="table", request="monday")
+def test_suggested_bounds_are_kept_too(tmp_path: Path) -> None:
+    path = ledger_for("bounds", tmp_path)
+    first = bounds(ledger=path, dataset="table", request="monday")
+    again = bounds(ledger=path, dataset="table", request="monday")
+    assert files.packed(again) == files.packed(first) is not None
+    assert again.bounds == first.bounds
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
+def test_few_rows_are_kept_whole(suffix: str, tmp_path: Path) -> None:
+    path = ledger_for("rows", tmp_path)
+    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
+    first = rows(**call)
+    assert np.array_equal(rows(**call).values, first.values)
+    output = tmp_path / f"rows.{suffix}"
+    for _ in range(2):  # written from what was kept, then found there
+        again = rows(**call, output=output)
+        assert again.path == output
+        assert np.array_equal(again.values, first.values)
+    assert again.certificate == first.certificate
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.release_rows(ROWS, SCHEMA, bits=0.25, **call)
+    assert open_ledger(path).verify() == 4
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_many_rows_are_known_by_the_digest_of_their_file(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_rows, "WHOLE", 1000)
+    path = ledger_for("rows", tmp_path)
+    output, moved = tmp_path / f"rows.{suffix}", tmp_path / f"moved.{suffix}"
+    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
+    first = rows(**call, output=output)
+    assert np.array_equal(rows(**call, output=output).values, first.values)
+    for other in (None, moved):
+        with pytest.raises(LedgerError, match=r"(?s)not kept in the ledger.*SHA-256.*stays spent"):
+            rows(**call, output=other)
+    values = first.values
+    output.rename(moved)
+    if suffix == "csv":
+        sidecar(output).rename(sidecar(moved))
+    assert np.array_equal(rows(**call, output=moved).values, values)
+    changed = sidecar(moved) if suffix == "csv" else moved
+    changed.write_bytes(changed.read_bytes().replace(b'"simulated": false', b'"simulated":  false'))
+    with pytest.raises((LedgerError, ValueError), match=r"not as it was|not there yet"):
+        rows(**call, output=moved)
+    assert open_ledger(path).verify() == 4
+
+
+def test_a_file_of_other_rows_is_not_taken_for_the_released_one(tmp_path: Path) -> None:
+    path, output = ledger_for("rows", tmp_path), tmp_path / "rows.parquet"
+    rows(ledger=path, dataset="table", request="monday", output=output)
+    output.unlink()
+    rows(dataset="table", request="monday", output=output)  # another draw, and nobody counts it
+    with pytest.raises(LedgerError, match="is not as it was when the request 'monday' was"):
+        rows(ledger=path, dataset="table", request="monday", output=output)
+
+
+def test_many_rows_in_memory_are_not_kept_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_rows, "WHOLE", 1000)
+    path = ledger_for("rows", tmp_path, room=2)
+    rows(ledger=path, dataset="table", request="monday")
+    with pytest.raises(LedgerError, match=r"(?s)not kept in the ledger.*in memory alone"):
+        rows(ledger=path, dataset="table", request="monday")
+    unnamed = rows(ledger=path, dataset="table", output=tmp_path / "rows.arrow")
+    kept = open_ledger(path).kept(unnamed.certificate.request)
+    assert kept is not None
+    assert kept_rows.read(kept).stream is None
+    assert open_ledger(path).kept("tuesday") is None
+
+
+def test_kept_rows_that_are_not_as_they_were_are_refused() -> None:
+    content = kept_rows.pack(rows(), whole=True)
+    read = kept_rows.read(content)
+    assert read.is_in(Path("anywhere"))
+    for other in (
+        b"{}\n",
+        b"3\n",
+        b"no\n",
+        content.replace(b'"version": 1', b'"version": 2', 1),
+        content.replace(b'"digests": []', b'"digests": 3', 1),
+    ):
+        with pytest.raises(files.ReleaseError, match="kept"):
+            kept_rows.read(other)
+    for broken in (None, b"", read.stream[:-900]):  # type: ignore[index]
+        with pytest.raises(files.ReleaseError, match="released rows"):
+            replace(read, stream=broken).release()
+    with pytest.raises(files.ReleaseError, match="3 released rows"):
+        replace(read, rows=3).release()
+    with pytest.raises(files.ReleaseError, match="can be read"):
+        replace(read, digests=("x",)).is_in(Path("nowhere"))
+
+
+def test_ledgers_that_keep_nothing_are_asked_for_nothing(tmp_path: Path) -> None:
+    class Counting:
+        def spend(self, _: Any) -> None:
+            return None
+
+    output = tmp_path / "rows.parquet"
+    call: dict[str, Any] = {"ledger": Counting(), "dataset": "table", "request": "monday"}
+    first = rows(**call, output=output)
+    assert np.array_equal(rows(**call, output=output).values, first.values)
 
 
 def test_gaussian_noise_for_a_pair_is_counted_by_its_rho(tmp_path: Path) -> None:

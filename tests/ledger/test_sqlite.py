@@ -1,5 +1,6 @@
 """A ledger in a file: whatever goes wrong, it fails closed, and says so in a sentence."""
 
+import fcntl
 import os
 import resource
 import shutil
@@ -7,10 +8,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dplinear.ledger import BudgetExceededError, LedgerError, Request, anchor, open_ledger, sqlite
+from dplinear.ledger import mounts as mounts_module
+from dplinear.ledger.budget import Budget
+from dplinear.ledger.chain import entry
 from dplinear.ledger.mounts import network_file_system
 from dplinear.ledger.sqlite import SqliteLedger
 from dplinear.noise import simulation
@@ -189,6 +194,14 @@ def test_a_line_that_is_gone_breaks_the_chain(path: Path) -> None:
         SqliteLedger(path).verify()
 
 
+def test_a_second_budget_is_found(path: Path) -> None:
+    with SqliteLedger(path).writing() as lines:
+        more = Budget(ZCDP(9.0))
+        lines.append(entry(lines.last(), "budget", more.facts(), dataset="table", cost=more.limit))
+    with pytest.raises(LedgerError, match="line 7 gives 'table' a second budget"):
+        SqliteLedger(path).verify()
+
+
 def test_a_record_of_the_side_file_with_any_change_is_none() -> None:
     record = anchor.Mark("a", 6, "b").record()
     assert anchor.Mark.read(record) == anchor.Mark("a", 6, "b")
@@ -246,6 +259,26 @@ def test_a_locked_ledger_is_refused_after_a_while(path: Path) -> None:
     assert spent(path) == 3 * PER
 
 
+def test_a_lock_that_fails_while_waiting_is_not_held(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(_: int, how: int) -> None:
+        raise BlockingIOError if how & fcntl.LOCK_NB else OSError
+
+    locks = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB)
+    monkeypatch.setattr(anchor, "_locks", lambda: locks)
+    with pytest.raises(LedgerError, match="locked for 60 seconds"):
+        SqliteLedger(path).spend(asked("another"))
+
+
+def test_whoever_gave_up_waiting_holds_no_lock(path: Path) -> None:
+    side = path.with_name(f"{path.name}.anchor")
+    with anchor.locked(side, 1.0), pytest.raises(LedgerError), anchor.locked(side, 0.01):
+        pytest.fail("locked twice")
+    with anchor.locked(side, 60.0) as opened:
+        assert opened.latest() is not None
+
+
 def test_a_full_disk_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pages, by SQLite's own limit; then of bytes, by the system's."""
     with monkeypatch.context() as patch:
@@ -287,6 +320,90 @@ def test_unsafe_settings_are_refused(
     refused(path, f"SQLite's {name} is .*, which is not safe enough")
 
 
+def test_a_connection_that_is_refused_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*words: str, **more: bool) -> sqlite3.Connection:
+        made.append(connect(*words, **more))  # type: ignore[call-overload]
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    monkeypatch.setitem(sqlite._SETTINGS, "synchronous", "OFF")
+    with pytest.raises(LedgerError, match="not safe enough"):
+        SqliteLedger(path).status()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        made[0].execute("SELECT 1")
+
+
+def test_settings_are_in_force(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:  # somebody's tool has left it like this
+        assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    assert spent(path) == 3 * PER
+    with closing(sqlite._connected(path, 1.0, "rw")) as connection:
+        wanted = {"journal_mode": "delete", "synchronous": 3, "cell_size_check": 1}
+        for name, value in (wanted | {"trusted_schema": 0}).items():
+            assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
+
+
+SAID = {
+    "database is locked": "'budget.db' is locked by another process",
+    "database is busy": "'budget.db' is locked by another process",
+    "database or disk is full": "cannot be written: the disk is full",
+    "attempt to write a readonly database": "cannot be written: it is read-only",
+    "database disk image is malformed": "The ledger is damaged: SQLite says",
+    "file is not a database": "The ledger is damaged: SQLite says",
+    "Could not decode to UTF-8 column 'kind'": "The ledger is damaged: SQLite says",
+    "database is corrupt": "The ledger is damaged: SQLite says",
+    "integer overflow": "The ledger is damaged: SQLite says",
+    "something else": "'budget.db' cannot be used: SQLite says 'something else'",
+}
+
+
+def test_what_sqlite_says_becomes_a_sentence() -> None:
+    for said, match in SAID.items():
+        with pytest.raises(LedgerError, match=match), sqlite._told("budget.db"):
+            raise sqlite3.OperationalError(said)
+
+
+NETWORK = (
+    "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb2 smb3 "
+    "smbfs fuse.ceph fuse.cephfs fuse.davfs2 fuse.glusterfs fuse.mfs fuse.rclone fuse.s3fs "
+    "fuse.sshfs"
+)
+
+
+def test_file_systems_of_other_machines_are_known(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    for kind in NETWORK.split():
+        mounts.write_text(f"1 0 0:9 / / rw - {kind} host: rw", encoding="utf-8")
+        assert network_file_system(tmp_path, mounts) == kind
+    for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs"):
+        mounts.write_text(f"1 0 8:1 / / rw - {kind} /dev/sda rw", encoding="utf-8")
+        assert network_file_system(tmp_path, mounts) is None
+
+
+@pytest.mark.parametrize("name", ["é ü", "\u2028", os.fsdecode(b"\xff"), "a\\134b"], ids=range(4))
+def test_mounts_of_any_name_are_found(tmp_path: Path, name: str) -> None:
+    mounts, folder = tmp_path / "mounts", tmp_path.resolve() / name
+    place = os.fsencode(folder).replace(b"\\", b"\\134").replace(b" ", b"\\040")
+    mounts.write_bytes(
+        b"1 0 8:1 / / rw - xfs /dev/sda rw\n2 1 0:9 / " + place + b" rw - nfs h: rw\n"
+    )
+    assert network_file_system(folder / "budget.db", mounts) == "nfs"
+    assert network_file_system(tmp_path, mounts) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="only Linux tells")
+def test_what_the_system_has_mounted_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the one file system that is sure to be there were on another machine."""
+    assert network_file_system(Path("/proc/self")) is None
+    monkeypatch.setattr(mounts_module, "_NETWORK", frozenset({"proc"}))
+    assert network_file_system(Path("/proc/self")) == "proc"
+
+
 def test_network_file_systems_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = path.with_name("mounts")
     folder = str(path.parent.resolve()).replace("_", r"\137")
@@ -297,7 +414,7 @@ def test_network_file_systems_are_refused(path: Path, monkeypatch: pytest.Monkey
     mounts.write_text("\n".join([*lines, lines[1].replace("nfs4", "xfs")]), encoding="utf-8")
     assert network_file_system(path, mounts) is None
     assert network_file_system(path, path.with_name("nowhere")) is None
-    monkeypatch.setattr(sqlite, "network_file_system", lambda _: "nfs4")
+    monkeypatch.setattr(mounts_module, "network_file_system", lambda _: "nfs4")
     with pytest.raises(LedgerError, match=r"on a network file system \(nfs4\)"):
         SqliteLedger(path)
     with pytest.raises(LedgerError, match="on a network file system"):
@@ -315,6 +432,6 @@ def test_ledgers_are_made_once_and_opened_where_they_are(path: Path) -> None:
         open_ledger(path.with_name("none.db"))
     with pytest.raises(TypeError, match="the path of a ledger"):
         open_ledger(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="postgresql://…") as error:
-        open_ledger("postgresql://name:word@host/base")
+    with pytest.raises(ValueError, match="Got 'mysql://…'") as error:
+        open_ledger("mysql://name:word@host/base")
     assert "word" not in str(error.value)

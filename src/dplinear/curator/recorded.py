@@ -3,19 +3,39 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from dplinear.analyst import files
+import numpy as np
+
+from dplinear.analyst import files, kept_rows
+from dplinear.analyst.rows import RowsRelease
+from dplinear.arguments import renamed
 from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint
+from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
+from dplinear.ledger.request import refusal
 
 _Arguments = ParamSpec("_Arguments")
 _Release = TypeVar("_Release")
 # The table itself, who counts, and how it is read: none of them changes what is released.
 _OTHERS = frozenset(
     {"data", "X", "y", "Z", "ledger", "request", "output", "threads", "engine", "progress"}
+)
+# Whose parameters a gate passes on under the same names: an error names the gate that was called.
+_INNER = frozenset(
+    {
+        "second_moments",
+        "Bounds",
+        "Rules",
+        "SmoothLoss",
+        "variance_for",
+        "RowMap",
+        "calibrate.sketch",
+        "calibrate.inverse_wishart",
+    }
 )
 
 
@@ -30,50 +50,105 @@ class _ReplayError(Exception):
 class _Line:
     """A ledger, as one call of a gate sees it."""
 
-    def __init__(self, ledger: Ledger, arguments: str) -> None:
+    def __init__(self, ledger: Ledger, arguments: Callable[[], str]) -> None:
         self._ledger, self._arguments = ledger, arguments
         self._request: str | None = None
 
     def spend(self, request: Request) -> None:
         """Record the spend, or raise; stop the gate if the release was made before."""
-        content = self._ledger.spend(replace(request, arguments=self._arguments))
+        content = self._ledger.spend(replace(request, arguments=self._arguments()))
         if content is not None:
             raise _ReplayError(content)
         self._request = request.request
 
-    def keep(self, release: object) -> None:
-        """Let the ledger keep a release of a kind that has bytes."""
-        content = files.packed(release)
-        if self._request is not None and content is not None and isinstance(self._ledger, Keeper):
+    def keep(self, release: object, *, named: bool) -> None:
+        """Let the ledger keep a release; rows whole only if they can be asked for by name."""
+        if self._request is None or not isinstance(self._ledger, Keeper):
+            return
+        if isinstance(release, RowsRelease):
+            content: bytes | None = kept_rows.pack(release, whole=named)
+        else:
+            content = files.packed(release)
+        if content is not None:
             self._ledger.keep(self._request, content)
+
+    def kept(self, request: str) -> bytes | None:
+        """Return what the ledger kept for a request, if it can say."""
+        return self._ledger.kept(request) if isinstance(self._ledger, BudgetLedger) else None
 
 
 def recorded(gate: Callable[_Arguments, _Release]) -> Callable[_Arguments, _Release]:
     """Let a gate take the path of a ledger; keep its release there, and return it if it was kept.
 
-    Released rows have a file of their own, and suggested bounds a schema: those are not kept.
+    Of rows that are many, the ledger keeps the digest of their file, and not the rows.
     """
 
     @wraps(gate)
     def through(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Release:
+        try:
+            return counted(*args, **kwargs)
+        except (ValueError, TypeError) as error:
+            named = renamed(error, _INNER, gate.__name__)
+            if named is error:
+                raise
+            raise named.with_traceback(error.__traceback__) from None
+
+    def counted(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Release:
         ledger = as_ledger(kwargs.get("ledger"))
         if not isinstance(ledger, Ledger):  # nobody counts, or the gate will say what is wrong
             return gate(*args, **kwargs)
         bound = inspect.signature(gate).bind(*args, **kwargs)
         bound.apply_defaults()
-        line = _Line(ledger, _fingerprint(gate.__name__, bound.arguments))
+        # Written when it is needed: by then the gate has checked all that is in it.
+        line = _Line(ledger, partial(_fingerprint, gate.__name__, bound.arguments))
         kwargs["ledger"] = line
         try:
             release = gate(*args, **kwargs)
         except _ReplayError as found:
-            return cast("_Release", files.unpacked(found.content))
-        line.keep(release)
+            return cast("_Release", _again(found.content, bound.arguments))
+        line.keep(release, named=bound.arguments.get("request") is not None)
         return release
 
     return through
 
 
+def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind
+    """Return the release that a request got before."""
+    if not kept_rows.recognised(content):
+        return files.unpacked(content)
+    kept = kept_rows.read(content)
+    if kept.stream is None:
+        where = "they were returned in memory alone"
+        if kept.digests:
+            where = f"they are in a file with the SHA-256 {kept.digests[0]}: give it as `output`"
+        raise refusal(
+            f"The rows of the request {given['request']!r} are not kept in the ledger.",
+            f"{where}. Nothing is spent or read again, and what was spent stays spent.",
+        )
+    release = kept.release()
+    if given["output"] is None:
+        return release
+    release.save(given["output"])
+    return files.load(given["output"])
+
+
+def check_file(ledger: object, request: str, path: Path) -> None:
+    """Raise if a ledger knows the rows of a request, and a file is not the one that held them."""
+    content = ledger.kept(request) if isinstance(ledger, _Line) else None
+    if content is None or not kept_rows.recognised(content):
+        return
+    if not kept_rows.read(content).is_in(path):
+        raise refusal(
+            f"The file {path.name!r} is not as it was when the request {request!r} was released.",
+            "bring back the file; or give another `output`, for rows that the ledger keeps.",
+        )
+
+
 def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
     said = dict(given) | dict(given.get("options", {}))
-    public = {key: value for key, value in said.items() if key not in _OTHERS | {"options"}}
+    public = {
+        key: float(value) if isinstance(value, np.longdouble) else value
+        for key, value in said.items()
+        if key not in _OTHERS | {"options"}
+    }
     return fingerprint([name, public])

@@ -7,18 +7,20 @@ writes to the ledger holds the file's lock, which the system lets go when a proc
 
 import json
 import os
-import time
+import threading
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dplinear.ledger.chain import sha256
+from dplinear.analyst.files import claim, sync_folder
+from dplinear.ledger.chain import Entry, damaged, sha256
+from dplinear.ledger.ledger import Lines
 from dplinear.ledger.request import refusal
 
 _SIZE = 256
-_WAIT = (0.001, 0.05)  # seconds between two tries, at first and at most
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,38 @@ def create(path: Path) -> None:
         os.close(handle)
 
 
+def begin(path: Path, mark: Mark) -> None:
+    """Make a side file with its first record, whole or not at all; raise if there is one."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        create(beside)
+        with locked(beside, 1.0) as side:
+            side.move(mark)
+        claim(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def mark_of(first: Entry, line: Entry) -> Mark:
+    """Return the mark of a line of the ledger whose own line is `first`."""
+    return Mark(first.content()["id"], line.sequence, line.hash)
+
+
+def check_age(lines: Lines, known: Mark | None) -> None:
+    """Raise for a ledger that is older than what its side file knows of."""
+    if known is None:
+        raise damaged("its side file holds no whole record")
+    first, newest = lines.first(), lines.newest()
+    if known.ledger != first.content()["id"]:
+        raise damaged("its side file belongs to another ledger")
+    at = lines.at(known.sequence)
+    if newest.sequence < known.sequence or at is None or at.hash != known.hash:
+        hint = "spends would be forgotten. Bring back the newest copy."
+        fact = f"it ends with line {newest.sequence}, and line {known.sequence} was written"
+        raise refusal(f"This is an older copy of the ledger, or another one: {fact}.", hint)
+
+
 @contextmanager
 def locked(path: Path, timeout: float) -> Iterator[Anchor]:
     """Open the side file and hold its lock."""
@@ -95,19 +129,32 @@ def locked(path: Path, timeout: float) -> Iterator[Anchor]:
 
 def _lock(handle: int, timeout: float) -> None:
     locks = _locks()
-    end = time.monotonic() + timeout
-    wait, most = _WAIT
-    while True:
-        try:
-            locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                hint = "another process is spending; try again when it has ended."
-                raise refusal(f"The ledger is locked for {timeout:g} seconds.", hint) from None
-            time.sleep(wait)
-            wait = min(1.5 * wait, most)
-        else:
-            return
+    try:
+        locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+    except BlockingIOError:
+        _queue(handle, timeout)
+
+
+def _queue(handle: int, timeout: float) -> None:
+    """Wait for the lock in the system's own queue.
+
+    Asking again and again would let those go first, for ever, who ask at the right moment. If the
+    wait is given up, the file is closed, and the lock goes with it should it still come.
+    """
+    held = threading.Event()
+    waiting = threading.Thread(target=_wait, args=(handle, held), daemon=True)
+    waiting.start()
+    waiting.join(timeout)
+    if not held.is_set():
+        hint = "another process is spending; try again when it has ended."
+        raise refusal(f"The ledger is locked for {timeout:g} seconds.", hint)
+
+
+def _wait(handle: int, held: threading.Event) -> None:
+    locks = _locks()
+    with suppress(OSError):
+        locks.flock(handle, locks.LOCK_EX)
+        held.set()
 
 
 def _locks() -> Any:  # noqa: ANN401 - a module that some systems lack

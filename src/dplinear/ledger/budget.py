@@ -85,7 +85,7 @@ class Budget:
         if request.guarantee is None:
             hint = "only releases with a guarantee can be counted."
             raise refusal("Nothing is proved of this release, so it has no price.", hint)
-        steps = self._steps(request)
+        steps = self.steps(request.neighbours, request.parameters.get("change"))
         spend = _grouped(request.guarantee, steps)
         concentrated = request.concentrated
         if concentrated is not None:
@@ -93,20 +93,19 @@ class Budget:
         main, delta = self._price(spend, concentrated)
         return Units(math.ceil(main * UNIT), math.ceil(delta * DELTA_UNIT))
 
-    def _steps(self, request: Request) -> int:
-        """Return how many steps between the request's neighbours lead to one of the budget's.
+    def steps(self, neighbours: Neighbours, change: Any) -> int:  # noqa: ANN401 - as it was asked
+        """Return how many steps between a release's neighbours lead to one of the budget's.
 
         A row is replaced by taking one away and adding one; a change of a cell, or of a row by so
         much, is a replacement. No number of replacements adds a row.
         """
-        change = request.parameters.get("change")
-        if (request.neighbours, change) == (self.neighbours, self.change):
+        if (neighbours, change) == (self.neighbours, self.change):
             return 1
-        if self.neighbours is not Neighbours.ADD_REMOVE and request.neighbours in _PROTECT_ROWS:
-            return 1 if request.neighbours is Neighbours.REPLACE else 2
+        if self.neighbours is not Neighbours.ADD_REMOVE and neighbours in _PROTECT_ROWS:
+            return 1 if neighbours is Neighbours.REPLACE else 2
         raise refusal(
             f"The budget is for {_relation(self.neighbours, self.change)} neighbours, and says "
-            f"nothing of a release for {_relation(request.neighbours, change)} neighbours.",
+            f"nothing of a release for {_relation(neighbours, change)} neighbours.",
             "ask for a release with the budget's neighbours, or count it as another dataset.",
         )
 

@@ -11,6 +11,7 @@ from dplinear.ledger.budget import Units
 from dplinear.ledger.request import refusal
 
 BEGINNING = "0" * 64
+FORMAT = 1
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
     if isinstance(value, str):
         return str(value)
     if isinstance(value, np.generic):
-        return plain(value.item())
+        inner = value.item()  # of a number of many bits, itself
+        return repr(value) if isinstance(inner, np.generic) else plain(inner)
     if isinstance(value, Mapping):
         return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

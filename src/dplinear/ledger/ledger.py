@@ -1,14 +1,16 @@
 """What every ledger promises, wherever its lines are kept."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from dplinear.analyst import notebook
 from dplinear.arguments import mistyped
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import BEGINNING, Entry, damaged, entry, sha256
+from dplinear.ledger.chain import BEGINNING, FORMAT, Entry, damaged, entry, sha256
+from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
 from dplinear.ledger.fingerprint import fingerprint, plain
 from dplinear.ledger.request import Request, refusal
 from dplinear.privacy.compose import BudgetExceededError
@@ -22,6 +24,10 @@ class Lines(ABC):
     @abstractmethod
     def last(self, kind: str | None = None, **same: str) -> Entry | None:
         """Return the last line of a kind with the same dataset or request, checked."""
+
+    @abstractmethod
+    def at(self, sequence: int) -> Entry | None:
+        """Return a line, checked."""
 
     @abstractmethod
     def total(self, dataset: str) -> Units:
@@ -43,6 +49,18 @@ class Lines(ABC):
     def sound(self) -> None:
         """Raise if whatever holds the lines finds itself damaged."""
 
+    def first(self) -> Entry:
+        """Return the ledger's own line."""
+        line = self.at(1)
+        if line is None or line.content().get("format") != FORMAT:
+            raise damaged("its first line is missing, or of a format that is not known here")
+        return line
+
+    def newest(self) -> Entry:
+        """Return the last line of all."""
+        line = self.last()
+        return self.first() if line is None else line
+
 
 @dataclass(frozen=True)
 class Status:
@@ -61,6 +79,38 @@ class Status:
     def __str__(self) -> str:
         spent, left = self.budget.text(self.spent), self.budget.text(self.remaining)
         return f"{self.dataset}: {self.budget}; {spent} spent in {self.releases}, {left} left"
+
+    def _repr_html_(self) -> str:
+        spent, limit = self.spent, self.budget.limit
+        parts = ((spent.main, limit.main), (spent.delta, limit.delta))
+        share = max((used / whole for used, whole in parts if whole), default=0.0)
+        facts = [
+            ("budget", str(self.budget)),
+            ("spent", f"{self.budget.text(spent)}, in {self.releases}"),
+            ("left", self.budget.text(self.remaining)),
+        ]
+        told = notebook.bar(share, f"{100 * share:.0f}% spent"), notebook.pairs(facts)
+        return notebook.card(f"Budget of {self.dataset}", *told)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a request would cost a dataset's budget; nothing where it was paid for before."""
+
+    budget: Budget
+    cost: Units
+    left: Units
+    repeated: bool
+
+    @property
+    def after(self) -> Units:
+        """What would be left; negative where the budget does not suffice."""
+        return self.left.minus(self.cost)
+
+    @property
+    def suffices(self) -> bool:
+        """Whether the request would be admitted."""
+        return self.cost.within(self.left)
 
 
 class BudgetLedger(ABC):
@@ -96,7 +146,9 @@ class BudgetLedger(ABC):
             if lines.last("budget", dataset=dataset) is not None:
                 hint = "a budget cannot be raised once it is there; other data are another dataset."
                 raise refusal(f"The dataset {dataset!r} has a budget already.", hint)
-            line = entry(lines.last(), "budget", budget.facts(), dataset=dataset, cost=budget.limit)
+            line = entry(
+                lines.newest(), "budget", budget.facts(), dataset=dataset, cost=budget.limit
+            )
             lines.append(line)
 
     def spend(self, request: Request) -> bytes | None:
@@ -106,28 +158,27 @@ class BudgetLedger(ABC):
         request cannot be counted, was made with other arguments, or has been paid for without a
         release to show: that stays spent.
         """
-        if request.dataset is None:
-            hint = 'name the table whose budget it is: dataset="visits-2026".'
-            raise refusal("A ledger counts for a dataset, and none was named.", hint)
+        dataset = _named(request)
         digest = _digest(request)
         with self.writing() as lines:
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
                 return _again(lines, earlier, digest)
-            budget, spent = _state(lines, request.dataset)
+            budget, spent = _state(lines, dataset)
+            _check_ranges(lines, dataset, request)
             cost = budget.cost(request)
             after = spent.plus(cost)
             if not after.within(budget.limit):
                 raise BudgetExceededError(
-                    f"The release costs {budget.text(cost)}, and of {request.dataset!r} "
+                    f"The release costs {budget.text(cost)}, and of {dataset!r} "
                     f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
                     "Hint: ask for a weaker guarantee; a budget cannot be raised."
                 )
             line = entry(
-                lines.last(),
+                lines.newest(),
                 "spend",
                 _facts(request),
-                dataset=request.dataset,
+                dataset=dataset,
                 request=request.request,
                 digest=digest,
                 cost=cost,
@@ -135,6 +186,22 @@ class BudgetLedger(ABC):
             )
             lines.append(line)
         return None
+
+    def price(self, request: Request) -> Price:
+        """Return what `spend` would do with a request, and do nothing.
+
+        Raises what `spend` would, but for a budget that does not suffice, which the price tells.
+        """
+        dataset = _named(request)
+        with self.reading() as lines:
+            earlier = lines.last("spend", request=request.request)
+            if earlier is not None:
+                _again(lines, earlier, _digest(request))
+            budget, spent = _state(lines, dataset)
+            if earlier is None:
+                _check_ranges(lines, dataset, request)
+        cost = Units(0) if earlier is not None else budget.cost(request)
+        return Price(budget, cost, budget.limit.minus(spent), earlier is not None)
 
     def keep(self, request: str, content: bytes) -> None:
         """Keep the bytes of a release, once, so that the same request gets them again."""
@@ -145,7 +212,7 @@ class BudgetLedger(ABC):
             if lines.last("release", request=request) is not None:
                 raise refusal(f"The request {request!r} has its release already.")
             line = entry(
-                lines.last(),
+                lines.newest(),
                 "release",
                 {"bytes": len(content)},
                 dataset=paid.dataset,
@@ -153,6 +220,11 @@ class BudgetLedger(ABC):
                 digest=sha256(content),
             )
             lines.append(line, content)
+
+    def kept(self, request: str) -> bytes | None:
+        """Return the bytes of the release that a request got, or None; nothing is spent."""
+        with self.reading() as lines:
+            return _kept(lines, request)
 
     def status(self) -> list[Status]:
         """Return every dataset's budget and what is left of it."""
@@ -163,6 +235,22 @@ class BudgetLedger(ABC):
             for line in all_lines:
                 counts[line.dataset] = counts.get(line.dataset, 0) + (line.kind == "spend")
             return [Status(name, *_state(lines, name), counts[name]) for name in named]
+
+    def figures(self, dataset: str, deltas: Sequence[float] = DELTAS) -> Figures:
+        """Return what a dataset's releases so far promise, had they been settled beforehand.
+
+        For readers, beside what is spent: it never admits a spend.
+        """
+        with self.reading() as lines:
+            budget, spent = _state(lines, dataset)
+            spends = [
+                line.checked().content()
+                for line, _ in lines.walk()
+                if (line.kind, line.dataset) == ("spend", dataset)
+            ]
+        told = [(facts.get("figures", {}), _steps(budget, facts)) for facts in spends]
+        found = figures(told, budget, deltas)
+        return Figures(dataset, budget, budget.text(spent), len(spends), found)
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return all lines, or those of one dataset, in order."""
@@ -183,6 +271,13 @@ def _check_name(dataset: object) -> None:
         raise mistyped("dataset", "declare", rule, dataset)
 
 
+def _named(request: Request) -> str:
+    if request.dataset is None:
+        hint = 'name the table whose budget it is: dataset="visits-2026".'
+        raise refusal("A ledger counts for a dataset, and none was named.", hint)
+    return request.dataset
+
+
 def _digest(request: Request) -> str:
     said = request.arguments or plain(request.parameters)
     return fingerprint(
@@ -196,14 +291,19 @@ def _facts(request: Request) -> Mapping[str, Any]:
         "guarantee": str(request.guarantee),
         "neighbours": str(request.neighbours),
         "parameters": plain(request.parameters),
+        "figures": facts_of(request.guarantee, request.concentrated, request.profile),
     }
+
+
+def _steps(budget: Budget, facts: Mapping[str, Any]) -> int:
+    return budget.steps(Neighbours(facts["neighbours"]), facts["parameters"].get("change"))
 
 
 def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:
     """Return a dataset's budget and what is spent of it, found in two ways that must agree."""
     declared = lines.last("budget", dataset=dataset)
     if declared is None:
-        hint = "declare one first: python -m dplinear.ledger create PATH DATASET --rho 1"
+        hint = "declare one first: dplinear ledger create PATH DATASET --rho 1"
         raise refusal(f"The dataset {dataset!r} has no budget in this ledger.", hint)
     latest = lines.last("spend", dataset=dataset)
     spent = Units(0) if latest is None else latest.spent
@@ -212,17 +312,40 @@ def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:
     return Budget.from_facts(declared.content()), spent
 
 
+def _check_ranges(lines: Lines, dataset: str, request: Request) -> None:
+    """Raise where a change, which is in half-ranges, is not what it was in earlier spends."""
+    said = request.parameters.get("half_ranges")
+    if said is None:
+        return
+    for line, _ in lines.walk():
+        if (line.kind, line.dataset) != ("spend", dataset):
+            continue
+        before = line.checked().content()["parameters"].get("half_ranges", {})
+        others = sorted(name for name in said if before.get(name, said[name]) != said[name])
+        if others:
+            hint = "use the schema of the earlier release, or count it as another dataset."
+            fact = f"Changes are in half-ranges, and those of {', '.join(others)} were others"
+            raise refusal(f"{fact} when {line.request!r} was released.", hint)
+
+
 def _again(lines: Lines, earlier: Entry, digest: str) -> bytes:
     """Return the release that a request got before."""
     request = earlier.request
     if earlier.digest != digest:
         hint = "a request is one release with one set of arguments: give this one another name."
         raise refusal(f"The request {request!r} was made before, with other arguments.", hint)
-    kept = lines.last("release", request=request)
-    content = lines.output(request)
-    if kept is None or content is None:
+    content = _kept(lines, request)
+    if content is None:
         hint = "it is still running, or ended without a release that is kept here. It stays spent."
         raise refusal(f"The request {request!r} is spent, and there is no release of it.", hint)
+    return content
+
+
+def _kept(lines: Lines, request: str) -> bytes | None:
+    """Return the bytes of a request's release, if they are as they were kept."""
+    kept, content = lines.last("release", request=request), lines.output(request)
+    if kept is None or content is None:
+        return None
     if sha256(content) != kept.digest:
         raise damaged(f"the release of the request {request!r} is not as it was kept")
     return content
@@ -238,6 +361,8 @@ def _verified(lines: Lines) -> int:
         if (line.sequence, line.previous) != expected:
             raise damaged(f"line {line.sequence} does not follow the one before it")
         if line.kind == "budget":
+            if line.dataset in limits:
+                raise damaged(f"line {line.sequence} gives {line.dataset!r} a second budget")
             limits[line.dataset] = Budget.from_facts(line.content()).limit
         if line.kind == "spend":
             spent[line.dataset] = spent.get(line.dataset, Units(0)).plus(line.cost)

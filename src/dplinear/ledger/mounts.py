@@ -1,6 +1,9 @@
 """Which file system a path is on, as far as the system tells."""
 
+import os
 from pathlib import Path
+
+from dplinear.ledger.request import refusal
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = frozenset(
@@ -41,17 +44,26 @@ def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str | None:
     Linux tells; where nothing does, None.
     """
     try:
-        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = mounts.read_bytes().split(b"\n")
     except OSError:
         return None
     place = path.resolve()
     best, kind = -1, ""
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        point = before.split(" ")[4].encode("utf-8", "surrogateescape")
-        folder = Path(point.decode("unicode_escape"))
+    for line in filter(None, lines):
+        before, _, after = line.partition(b" - ")
+        # Spaces and the like are written as \040; every other byte of a name is as it is.
+        point = before.split(b" ")[4].decode("unicode_escape").encode("latin-1")
+        folder = Path(os.fsdecode(point))
         depth = len(folder.parts)
         # Of several mounts on one folder the last hides the others.
         if depth >= best and (place == folder or folder in place.parents):
-            best, kind = depth, after.split(" ")[0]
+            best, kind = depth, after.split(b" ")[0].decode()
     return kind if kind in _NETWORK else None
+
+
+def check_disk(path: Path) -> None:
+    """Raise for a path on a network file system."""
+    kind = network_file_system(path)
+    if kind is not None:
+        hint = "locks and syncs may do nothing there: keep it on a disk of this machine."
+        raise refusal(f"The ledger {path.name!r} is on a network file system ({kind}).", hint)

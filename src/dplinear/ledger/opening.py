@@ -1,32 +1,63 @@
-"""From a path to a ledger."""
+"""From a path or a URL to a ledger."""
 
 import os
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dplinear.arguments import mistyped, rejection
+from dplinear.ledger.address import shown
 from dplinear.ledger.ledger import BudgetLedger
-from dplinear.ledger.request import Ledger
+from dplinear.ledger.request import Ledger, refusal
+
+if TYPE_CHECKING:
+    from dplinear.ledger.postgres import PostgresLedger
 
 AnyLedger = Ledger | str | os.PathLike[str]
+_SERVERS = ("postgresql", "postgres")
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = False) -> BudgetLedger:
-    """Open the ledger in a file; with `create`, make it where there is none yet.
+    """Open the ledger in a file or on a server; with `create`, make it where there is none yet.
 
-    Requires: the path of a file on a disk of this machine. A new ledger has no budgets: give each
-    dataset its own, once, by `declare`.
+    Requires: the path of a file on a disk of this machine, or postgresql://user@host/database. A
+    new ledger has no budgets: give each dataset its own, once, by `declare`.
     """
     from dplinear.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - few programs need SQLite
 
-    if not isinstance(path, str | os.PathLike):
-        raise mistyped("path", "open_ledger", "the path of a ledger", path)
-    if "://" in os.fspath(path):
-        hint = "ledgers are SQLite files so far."
-        kind = os.fspath(path).partition("://")[0]
-        raise rejection("path", "open_ledger", "the path of a file", f"{kind}://…", hint)
+    url = _url(path)
+    if url is not None:
+        return _postgres().create(url) if create else _postgres()(url)
     return SqliteLedger.create(path) if create else SqliteLedger(path)
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a file, or a ledger on the server."""
+    url = _url(path)
+    return Path(path).exists() if url is None else _postgres().exists(url)
 
 
 def as_ledger(given: Any) -> Any:  # noqa: ANN401 - the caller's argument, checked at the gate
     """Return the ledger that a path names; anything else as it is."""
     return open_ledger(given) if isinstance(given, str | os.PathLike) else given
+
+
+def _url(path: object) -> str | None:
+    """Return the URL of a server, or None for a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise mistyped("path", "open_ledger", "the path of a ledger, or a URL", path)
+    said: Any = os.fspath(path)  # bytes, from some objects that stand for a path
+    if not isinstance(said, str) or "://" not in said:
+        return None
+    if said.partition("://")[0] not in _SERVERS:
+        rule = "the path of a file, or a URL that starts with postgresql://"
+        raise rejection("path", "open_ledger", rule, shown(said))
+    return str(said)
+
+
+def _postgres() -> "type[PostgresLedger]":
+    try:
+        from dplinear.ledger.postgres import PostgresLedger  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        hint = "pip install 'dplinear[postgres]'"
+        raise refusal("A ledger in PostgreSQL needs psycopg.", hint) from None
+    return PostgresLedger

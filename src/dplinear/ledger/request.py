@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.base import Profile
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Request:
 
     `guarantee` is None where nothing is proved (a reproduction of a paper without a proof).
     `parameters` are public arguments of the release, `arguments` the fingerprint of all of them.
-    `concentrated` is the ρ that the mechanism keeps besides, where one is known.
+    `concentrated` is the ρ that the mechanism keeps besides, where one is known, and `profile` its
+    whole curve.
     """
 
     request: str
@@ -25,6 +27,7 @@ class Request:
     parameters: Mapping[str, Any]
     concentrated: ZCDP | None = None
     arguments: str | None = field(default=None, compare=False)
+    profile: Profile | None = field(default=None, compare=False, repr=False)
 
 
 @runtime_checkable

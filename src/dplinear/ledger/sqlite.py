@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from dplinear.arguments import positive
+from dplinear.arguments import positive, rejection
 from dplinear.ledger import anchor
-from dplinear.ledger.anchor import Anchor, Mark
+from dplinear.ledger.anchor import Anchor, check_age, mark_of
 from dplinear.ledger.budget import Units
-from dplinear.ledger.chain import Entry, damaged, entry
+from dplinear.ledger.chain import FORMAT, Entry, damaged, entry
 from dplinear.ledger.ledger import BudgetLedger, Lines
-from dplinear.ledger.mounts import network_file_system
+from dplinear.ledger.mounts import check_disk
 from dplinear.ledger.request import LedgerError, refusal
 
-FORMAT = 1
 _TABLE = """CREATE TABLE lines (
  sequence INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, dataset TEXT NOT NULL,
  request TEXT NOT NULL, digest TEXT NOT NULL, cost INTEGER NOT NULL, cost_delta INTEGER NOT NULL,
@@ -66,14 +65,15 @@ class SqliteLedger(BudgetLedger):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = _TIMEOUT) -> None:
-        self.path = Path(path)
+        self.path = _file(path)
         self.timeout = positive(timeout, "timeout", "SqliteLedger")
-        missing = [file.name for file in (self.path, self._side) if not file.is_file()]
+        with _told(self.path.name):
+            missing = [file.name for file in (self.path, self._side) if not file.is_file()]
         if missing:
-            hint = "make one with python -m dplinear.ledger create, or bring back what is missing."
+            hint = "make one with dplinear ledger create, or bring back what is missing."
             name = self.path.name
             raise refusal(f"There is no ledger {name!r}: {' and '.join(missing)} missing.", hint)
-        _check_disk(self.path)
+        check_disk(self.path)
 
     def __repr__(self) -> str:
         return f"SqliteLedger({str(self.path)!r})"
@@ -85,13 +85,15 @@ class SqliteLedger(BudgetLedger):
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, timeout: float = _TIMEOUT) -> "SqliteLedger":
         """Make a ledger without budgets, where there is none yet."""
-        file = Path(path)
-        if os.path.lexists(file) or os.path.lexists(_side(file)):
-            hint = "a ledger is never written over; choose another path."
-            raise refusal(f"There is a file {file.name!r} or {_side(file).name!r} already.", hint)
-        if not file.parent.is_dir():
-            raise refusal(f"There is no folder for the ledger {file.name!r}.")
-        _check_disk(file)
+        file = _file(path)
+        with _told(file.name):
+            if os.path.lexists(file) or os.path.lexists(_side(file)):
+                hint = "a ledger is never written over; choose another path."
+                told = f"There is a file {file.name!r} or {_side(file).name!r} already."
+                raise refusal(told, hint)
+            if not file.parent.is_dir():
+                raise refusal(f"There is no folder for the ledger {file.name!r}.")
+        check_disk(file)
         first = entry(None, "ledger", {"format": FORMAT, "id": uuid.uuid4().hex})
         with _told(file.name):
             anchor.create(_side(file))
@@ -104,7 +106,7 @@ class SqliteLedger(BudgetLedger):
                     connection.execute(statement)
                 SqliteLines(connection).append(first)
                 connection.execute("COMMIT")
-                side.move(_mark(first, first))
+                side.move(mark_of(first, first))
         return cls(file, timeout=timeout)
 
     @contextmanager
@@ -114,7 +116,7 @@ class SqliteLedger(BudgetLedger):
             yield lines
             lines.commit()
             # Only what the side file knows of has happened: nothing is released before.
-            side.move(_mark(lines.first(), lines.newest()))
+            side.move(mark_of(lines.first(), lines.newest()))
 
     @contextmanager
     def reading(self) -> Iterator[Lines]:
@@ -132,7 +134,7 @@ class SqliteLedger(BudgetLedger):
             connection.execute("BEGIN IMMEDIATE")
             lines = SqliteLines(connection)
             _check_schema(connection)
-            _check_age(lines, side)
+            check_age(lines, side.latest())
             yield lines, side
 
 
@@ -153,18 +155,6 @@ class SqliteLines(Lines):
     def at(self, sequence: int) -> Entry | None:
         """Return a line, checked."""
         return self._one("sequence = ?", sequence)
-
-    def first(self) -> Entry:
-        """Return the ledger's own line."""
-        line = self.at(1)
-        if line is None or line.content().get("format") != FORMAT:
-            raise damaged("its first line is missing, or of a format that is not known here")
-        return line
-
-    def newest(self) -> Entry:
-        """Return the last line of all."""
-        line = self.last()
-        return self.first() if line is None else line
 
     def total(self, dataset: str) -> Units:
         """Return the sum of a dataset's spends."""
@@ -221,10 +211,6 @@ def _side(path: Path) -> Path:
     return path.with_name(path.name + ".anchor")
 
 
-def _mark(first: Entry, line: Entry) -> Mark:
-    return Mark(first.content()["id"], line.sequence, line.hash)
-
-
 def _connected(path: Path, timeout: float, mode: str) -> sqlite3.Connection:
     """Return a connection that is as safe as SQLite's can be, or raise."""
     uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
@@ -253,28 +239,6 @@ def _check_schema(connection: sqlite3.Connection) -> None:
         raise damaged("its tables, or the triggers that guard them, are not as they were made")
 
 
-def _check_age(lines: SqliteLines, side: Anchor) -> None:
-    """Raise for a ledger that is older than what its side file knows of."""
-    known = side.latest()
-    if known is None:
-        raise damaged("its side file holds no whole record")
-    first, newest = lines.first(), lines.newest()
-    if known.ledger != first.content()["id"]:
-        raise damaged("its side file belongs to another ledger")
-    at = lines.at(known.sequence)
-    if newest.sequence < known.sequence or at is None or at.hash != known.hash:
-        hint = "spends would be forgotten. Bring back the newest copy."
-        fact = f"it ends with line {newest.sequence}, and line {known.sequence} was written"
-        raise refusal(f"This is an older copy of the ledger, or another one: {fact}.", hint)
-
-
-def _check_disk(path: Path) -> None:
-    kind = network_file_system(path)
-    if kind is not None:
-        hint = "locks and syncs may do nothing there: keep it on a disk of this machine."
-        raise refusal(f"The ledger {path.name!r} is on a network file system ({kind}).", hint)
-
-
 _FACTS = (
     ("locked", "is locked by another process", "try again when it has ended."),
     ("busy", "is locked by another process", "try again when it has ended."),
@@ -282,6 +246,17 @@ _FACTS = (
     ("readonly", "cannot be written: it is read-only", "ask for the right to write to the file."),
 )
 _DAMAGE = ("malformed", "not a database", "decode", "corrupt", "overflow")
+
+
+def _file(path: Any) -> Path:  # noqa: ANN401 - the caller's argument
+    """Return a path that may be a file's, or raise."""
+    said = os.fspath(path)
+    try:
+        if isinstance(said, str) and b"\0" not in os.fsencode(said) and Path(said).name:
+            return Path(said)
+    except UnicodeEncodeError:
+        pass
+    raise rejection("path", "open_ledger", "the path of a file", ascii(said))
 
 
 @contextmanager
@@ -299,6 +274,8 @@ def _told(name: str) -> Iterator[None]:
                     f"The ledger {name!r} {fact}.", f"nothing is released; {hint}"
                 ) from None
         raise refusal(f"The ledger {name!r} cannot be used: SQLite says {said!r}.") from None
+    except UnicodeDecodeError:  # SQLite's own words, quoting what is damaged
+        raise damaged("it holds what is no text") from None
     except OSError as error:
         fact = f"The ledger {name!r} cannot be used: {error.strerror or error}."
         raise LedgerError(fact) from None

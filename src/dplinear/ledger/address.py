@@ -1,0 +1,74 @@
+"""The address of a ledger on a server, which may hold a password and is never shown."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from dplinear.arguments import rejection
+
+_WHERE = "open_ledger"
+# Strict, so that no part of a password with an unescaped mark is taken for a name that is shown.
+_URL = re.compile(
+    r"(postgres(?:ql)?://(?:[^:/?#@\s]*(?::[^/?#@\s]*)?@)?[^/?#@\s]*)"
+    r"(?:/([^/?#@\s]*))?(?:\?([^#@\s]*))?"
+)
+_OWN = ("ledger", "anchor")  # everything else is the driver's
+_SECRET = re.compile(r"://[^/?#@]*:[^/?#@]+@|[?&](ssl)?password=")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server's database, the name of a ledger in it, and the side file on this machine.
+
+    `url` is what the driver is given; `anchor` is None where the side file is to be found by the
+    ledger's own id.
+    """
+
+    url: str = field(repr=False)
+    database: str
+    ledger: str
+    anchor: Path | None
+
+    @staticmethod
+    def parse(given: str) -> "Address":
+        """Return the parts of a URL, or raise without quoting it."""
+        found = _URL.fullmatch(given)
+        if found is None:
+            raise rejection("path", _WHERE, f"a URL such as {_EXAMPLE}", shown(given), _HINT)
+        server, database, query = found.groups(default="")
+        pairs = [pair.partition("=") for pair in query.split("&")] if query else []
+        if not all(name and mark for name, mark, _ in pairs):
+            rule = "a URL whose ?name=value&name=value can be read"
+            raise rejection("path", _WHERE, rule, shown(given), _HINT)
+        own = {name: unquote(value) for name, _, value in pairs if name in _OWN}
+        ledger, anchor = own.get("ledger", "dplinear"), own.get("anchor")
+        if not _NAME.fullmatch(ledger):
+            rule = "named ?ledger= in at most 40 letters a-z, digits and _"
+            raise rejection("path", _WHERE, rule, shown(given))
+        if anchor == "":
+            raise rejection("path", _WHERE, "with a path after ?anchor=", shown(given))
+        others = "&".join("".join(pair) for pair in pairs if pair[0] not in _OWN)
+        url = f"{server}/{database}" + (f"?{others}" if others else "")
+        return Address(url, unquote(database), ledger, Path(anchor) if anchor else None)
+
+    def __str__(self) -> str:
+        return f"{self.ledger!r} in the database {self.database!r}"
+
+
+_EXAMPLE = "postgresql://user@host/database"
+_HINT = "marks such as @ : / ? # in a name or a password are written as %40 %3A %2F %3F %23."
+
+
+def shown(given: str) -> str:
+    """Return what may be shown of a URL: its kind."""
+    return f"{given.partition('://')[0]}://…"
+
+
+def check_shown(given: object, where: str) -> None:
+    """Raise for a URL with a password, where libraries would print what they are given."""
+    if isinstance(given, str) and _SECRET.search(given):
+        rule = "a URL without a password, since scikit-learn prints what an estimator is given"
+        hint = "pass ledger=dpl.open_ledger(url), or keep the password in the file ~/.pgpass."
+        raise rejection("ledger", where, rule, shown(given), hint)

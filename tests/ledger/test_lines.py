@@ -1,0 +1,374 @@
+"""What a ledger makes of its lines, with the lines in a list that a test can spoil."""
+
+import dataclasses
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dplinear.ledger import BudgetExceededError, LedgerError, Request, address, anchor
+from dplinear.ledger.anchor import Mark
+from dplinear.ledger.budget import Budget, Units
+from dplinear.ledger.chain import FORMAT, Entry, entry, sha256
+from dplinear.ledger.ledger import BudgetLedger, Lines
+from dplinear.ledger.sqlite import SqliteLines
+from dplinear.privacy import ZCDP, ApproxDP, Neighbours
+
+SECRETS = ("?password=secret", "?sslmode=require&password=secret", "?sslpassword=secret")
+HASH = "1d9e52d5903d8a3510322d7415842463e70a56532113484ac0b7d77334387067"
+
+
+class Listed(Lines):
+    """Lines in a list, and totals that can be set apart from them."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[Entry, bytes | None]] = []
+        self.hidden = Units(0)
+
+    def last(self, kind: str | None = None, **same: str) -> Entry | None:
+        for line, _ in reversed(self.kept):
+            if kind in {None, line.kind} and all(getattr(line, k) == v for k, v in same.items()):
+                return line.checked()
+        return None
+
+    def at(self, sequence: int) -> Entry | None:
+        return next((line for line, _ in self.kept if line.sequence == sequence), None)
+
+    def total(self, dataset: str) -> Units:
+        total = self.hidden
+        for line, _ in self.kept:
+            if (line.kind, line.dataset) == ("spend", dataset):
+                total = total.plus(line.cost)
+        return total
+
+    def output(self, request: str) -> bytes | None:
+        found = [kept for line, kept in self.kept if line.request == request and kept is not None]
+        return found[-1] if found else None
+
+    def walk(self) -> Iterator[tuple[Entry, bytes | None]]:
+        return iter(self.kept)
+
+    def append(self, line: Entry, output: bytes | None = None) -> None:
+        self.kept.append((line, output))
+
+    def sound(self) -> None:
+        pass
+
+
+class Ledger(BudgetLedger):
+    """A ledger of such lines."""
+
+    def __init__(self) -> None:
+        self.lines = Listed()
+        self.lines.append(entry(None, "ledger", {"format": FORMAT}))
+
+    def writing(self) -> AbstractContextManager[Lines]:
+        return nullcontext(self.lines)
+
+    def reading(self) -> AbstractContextManager[Lines]:
+        return nullcontext(self.lines)
+
+    def change(self, place: int, facts: dict[str, Any]) -> None:
+        """Change a line, and give it the hash that it would have had."""
+        line = dataclasses.replace(self.lines.kept[place][0], **facts)
+        self.lines.kept[place] = (dataclasses.replace(line, hash=line.expected_hash()), None)
+
+
+def asked(name: str, rho: float = 0.25, dataset: str = "table") -> Request:
+    return Request(name, dataset, ZCDP(rho), Neighbours.ADD_REMOVE, "test", {})
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    """A budget of 1, of which two quarters are spent, one of them with a release."""
+    made = Ledger()
+    made.declare("table", ZCDP(1.0))
+    made.spend(asked("first"))
+    made.keep("first", b"release")
+    made.spend(asked("second"))
+    return made
+
+
+def test_a_change_is_the_same_in_all_spends_of_a_dataset() -> None:
+    made = Ledger()
+    made.declare("table", ZCDP(1.0), "element", 0.5)
+
+    def moved(name: str, **half_ranges: float) -> Request:
+        told = {"change": 0.5, "half_ranges": half_ranges}
+        return Request(name, "table", ZCDP(0.1), Neighbours.ELEMENT, "test", told)
+
+    made.spend(moved("first", age=50.0, bmi=25.0))
+    made.spend(moved("other columns", bmi=25.0, charges=1e4))
+    for ask in (made.spend, made.price):
+        with pytest.raises(LedgerError, match="those of age were others when 'first' was released"):
+            ask(moved("narrow", age=1e-9, bmi=25.0))
+    assert made.status()[0].releases == 2
+
+
+def test_lines_follow_each_other(ledger: Ledger) -> None:
+    lines = [line for line, _ in ledger.lines.kept]
+    assert [line.sequence for line in lines] == [1, 2, 3, 4, 5]
+    assert [line.previous for line in lines[1:]] == [line.hash for line in lines[:-1]]
+    assert [line.kind for line in lines] == ["ledger", "budget", "spend", "release", "spend"]
+    assert lines[1].cost == Units(10**12)
+    assert (lines[4].cost, lines[4].spent) == (Units(25 * 10**10), Units(50 * 10**10))
+    assert lines[3].digest == sha256(b"release")
+    assert lines[3].content() == {"bytes": 7}
+    assert lines[2].content()["guarantee"] == "ρ = 0.25"
+    assert ledger.verify() == 5
+    assert Ledger().verify() == 1
+    assert ledger.lines.first() is lines[0]
+    assert ledger.lines.newest() is lines[4]
+
+
+def test_what_was_kept_is_given_back(ledger: Ledger) -> None:
+    assert ledger.kept("first") == b"release"
+    assert ledger.kept("second") is None
+    assert ledger.kept("third") is None
+    assert ledger.spend(asked("first")) == b"release"
+    with pytest.raises(LedgerError, match="'second' is spent, and there is no release"):
+        ledger.spend(asked("second"))
+    with pytest.raises(LedgerError, match="with other arguments"):
+        ledger.spend(asked("first", 0.125))
+    assert len(ledger.lines.kept) == 5
+    ledger.keep("second", b"another")
+    assert [ledger.kept("first"), ledger.kept("second")] == [b"release", b"another"]
+
+
+def test_a_line_says_nothing_that_it_was_not_told() -> None:
+    line = entry(None, "ledger", {"name": "é"})
+    assert (line.cost, line.spent, line.dataset) == (Units(0, 0), Units(0, 0), "")
+    assert line.time.endswith("+00:00")
+    assert "." not in line.time
+    assert line.facts == '{"name": "é"}'
+    # Written down once: what is in a ledger must be found sound by every later version.
+    known = dataclasses.replace(line, time="2026-01-02T03:04:05+00:00", dataset="é")
+    assert known.expected_hash() == HASH
+
+
+def test_a_budget_is_spent_to_its_end_and_no_further(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExceededError, match=r"costs ρ = 0\.75, and of 'table' ρ = 0\.5 of"):
+        ledger.spend(asked("much", 0.75))
+    assert ledger.spend(asked("rest", 0.5)) is None
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(asked("more", 1e-12))
+    (status,) = ledger.status()
+    assert (status.spent, status.remaining) == (Units(10**12), Units(0))
+    assert (status.dataset, status.releases) == ("table", 3)
+
+
+def test_history_is_that_of_a_dataset(ledger: Ledger) -> None:
+    ledger.declare("other", ApproxDP(1.0, 1e-6))
+    assert [line.sequence for line in ledger.history()] == [1, 2, 3, 4, 5, 6]
+    assert [line.sequence for line in ledger.history("table")] == [2, 3, 4, 5]
+    assert [each.releases for each in ledger.status()] == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("place", "facts", "sentence"),
+    [
+        (2, {"sequence": 9}, "line 9 does not follow the one before it"),
+        (2, {"previous": "0"}, "line 3 does not follow the one before it"),
+        (0, {"sequence": 2}, "line 2 does not follow the one before it"),
+        (4, {"cost": Units(1)}, "line 5 does not follow|line 5 spends what is not there"),
+        (4, {"spent": Units(1)}, "line 5 spends what is not there"),
+        (4, {"cost": Units(10**12), "spent": Units(125 * 10**10)}, "line 5 spends what is not"),
+        (4, {"dataset": "other", "spent": Units(25 * 10**10)}, "line 5 spends what is not there"),
+        (4, {"dataset": "other", "cost": Units(1), "spent": Units(1)}, "line 5 spends what is not"),
+        (4, {"dataset": "other", "cost": Units(0), "spent": Units(0)}, "line 5 spends what is not"),
+    ],
+)
+def test_a_line_that_was_forged_is_found(
+    ledger: Ledger, place: int, facts: dict[str, Any], sentence: str
+) -> None:
+    ledger.change(place, facts)
+    with pytest.raises(LedgerError, match=sentence):
+        ledger.verify()
+
+
+def test_a_line_that_was_changed_is_found(ledger: Ledger) -> None:
+    line, _ = ledger.lines.kept[4]
+    for name, value in {"time": "", "request": "x", "facts": "{}", "cost": Units(0)}.items():
+        ledger.lines.kept[4] = (dataclasses.replace(line, **{name: value}), None)  # type: ignore[arg-type]
+        with pytest.raises(LedgerError, match="line 5 is not as it was written"):
+            ledger.verify()
+
+
+def test_a_release_that_was_changed_is_found(ledger: Ledger) -> None:
+    line, _ = ledger.lines.kept[3]
+    for output in (b"another", None):
+        ledger.lines.kept[3] = (line, output)
+        with pytest.raises(LedgerError, match="the release in line 4 is not as it was kept"):
+            ledger.verify()
+    ledger.lines.kept[3] = (line, b"another")
+    with pytest.raises(LedgerError, match="'first' is not as it was kept"):
+        ledger.spend(asked("first"))
+    with pytest.raises(LedgerError, match="'first' is not as it was kept"):
+        ledger.kept("first")
+
+
+def test_totals_that_disagree_are_found(ledger: Ledger) -> None:
+    ledger.lines.hidden = Units(0, 1)
+    for use in (ledger.verify, ledger.status, lambda: ledger.spend(asked("third"))):
+        with pytest.raises(LedgerError, match="the spends of 'table' do not add up"):
+            use()
+
+
+def test_a_ledger_of_another_format_is_refused() -> None:
+    lines = Listed()
+    for spoilt in (None, entry(None, "ledger", {"format": "none"})):
+        lines.kept = [] if spoilt is None else [(spoilt, None)]
+        with pytest.raises(LedgerError, match="first line is missing, or of a format"):
+            lines.first()
+    lines.kept = [(entry(None, "ledger", {"format": FORMAT}), None)]
+    assert lines.newest().sequence == 1
+
+
+@pytest.mark.parametrize("name", ["", "a" * 201, "two\nlines", 3])
+def test_names_of_datasets_can_be_printed(name: str) -> None:
+    with pytest.raises(TypeError, match="1 to 200 printable characters"):
+        Ledger().declare(name, ZCDP(1.0))
+    Ledger().declare("a" * 200, ZCDP(1.0))
+
+
+def test_a_budget_is_declared_once(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="'table' has a budget already"):
+        ledger.declare("table", ZCDP(2.0))
+    ledger.declare("cells", ZCDP(1.0), "element", 0.5)
+    declared = ledger.lines.kept[-1][0]
+    budget = Budget(ZCDP(1.0), Neighbours.ELEMENT, 0.5)
+    assert Budget.from_facts(declared.content()) == budget
+    with pytest.raises(LedgerError, match="'third' has paid for nothing"):
+        ledger.keep("third", b"")
+    with pytest.raises(LedgerError, match="'first' has its release already"):
+        ledger.keep("first", b"release")
+
+
+def test_a_password_is_kept_out_of_what_is_printed() -> None:
+    address.check_shown("postgresql://user@host/database", "here")
+    address.check_shown(None, "here")
+    for start in ("user:secret@host/database", *(f"host/db{mark}" for mark in SECRETS)):
+        with pytest.raises(ValueError, match="a URL without a password") as told:
+            address.check_shown(f"postgresql://{start}", "here")
+        assert "secret" not in str(told.value)
+        assert "postgresql://…" in str(told.value)
+
+
+def test_what_sqlite_finds_damaged_is_told() -> None:
+    class Connection:
+        def execute(self, _text: str) -> list[tuple[str]]:
+            return [("row 3 missing from index",)]
+
+    with pytest.raises(LedgerError, match="SQLite says 'row 3 missing from index'"):
+        SqliteLines(Connection()).sound()  # type: ignore[arg-type]
+
+
+def test_an_address_is_taken_apart_and_put_together_again() -> None:
+    given = (
+        "postgresql://user:pass@host:5432/data%20base?ledger=visits&sslmode=require&anchor=a%2Fb"
+    )
+    found = address.Address.parse(given + "&connect_timeout=3")
+    assert (
+        found.url
+        == "postgresql://user:pass@host:5432/data%20base?sslmode=require&connect_timeout=3"
+    )
+    assert (found.database, found.ledger, found.anchor) == ("data base", "visits", Path("a/b"))
+    assert "pass" not in f"{found!r} {found}"
+    plain = address.Address.parse("postgres://host/db")
+    assert (plain.url, plain.ledger, plain.anchor) == ("postgres://host/db", "dplinear", None)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("postgresql://us@er:pa@host/db", "a URL such as postgresql://user@host/database"),
+        ("postgresql://host/db?ledger", "can be read"),
+        ("postgresql://host/db?=visits", "can be read"),
+        ("postgresql://host/db?ledger=Visits", "at most 40 letters"),
+        ("postgresql://host/db?anchor=", "with a path after"),
+    ],
+)
+def test_an_address_that_cannot_be_read_is_not_quoted(url: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)) as told:
+        address.Address.parse(url)
+    assert url not in str(told.value)
+    assert "postgresql://…" in str(told.value)
+
+
+def test_a_side_file_begins_whole_and_is_held_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "side"
+    mark = Mark("ledger", 1, "a")
+    anchor.begin(path, mark)
+    assert [each.name for each in tmp_path.iterdir()] == ["side"]
+    assert path.stat().st_size == 512
+    with pytest.raises(FileExistsError):
+        anchor.begin(path, mark)
+    assert [each.name for each in tmp_path.iterdir()] == ["side"]
+    with anchor.locked(path, 5.0) as held:
+        assert held.marks() == [mark, None]
+        with pytest.raises(LedgerError, match=r"locked for 0\.01 s"), anchor.locked(path, 0.01):
+            pass
+    freed, queued, queue = threading.Event(), threading.Event(), anchor._queue
+
+    def noted(handle: int, timeout: float) -> None:
+        queued.set()
+        queue(handle, timeout)
+
+    monkeypatch.setattr(anchor, "_queue", noted)
+
+    def wait() -> None:
+        with anchor.locked(path, 30.0):
+            freed.set()
+
+    with anchor.locked(path, 5.0):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        queued.wait()
+        assert not freed.is_set()
+    waiting.join()
+    assert freed.is_set()
+
+
+def test_a_price_is_told_and_nothing_is_spent(ledger: Ledger) -> None:
+    told = ledger.price(asked("third", 0.125))
+    assert (told.cost, told.left) == (Units(125 * 10**9), Units(5 * 10**11))
+    assert not told.repeated
+    again = ledger.price(asked("first"))
+    assert (again.cost, again.left, again.repeated) == (Units(0), Units(5 * 10**11), True)
+    with pytest.raises(LedgerError, match="with other arguments"):
+        ledger.price(asked("first", 0.125))
+    much = ledger.price(asked("much", 3.0))
+    assert (much.cost, much.after) == (Units(3 * 10**12), Units(-25 * 10**11))
+    assert not much.suffices
+    assert ledger.price(asked("rest", 0.5)).suffices
+    assert len(ledger.lines.kept) == 5
+
+
+def test_a_notebook_shows_what_is_left(ledger: Ledger) -> None:
+    (status,) = ledger.status()
+    shown = status._repr_html_()
+    for text in ("table", "ρ = 1", "ρ = 0.5", "2", "50% spent", ">budget<", ">spent<", ">left<"):
+        assert text in shown
+    # A budget of less than one unit is rounded down to nothing.
+    (empty,) = declared("tiny", ZCDP(1e-14)).status()
+    assert empty.remaining == Units(0)
+    assert "0% spent" in empty._repr_html_()
+
+
+def declared(dataset: str, guarantee: ZCDP) -> Ledger:
+    made = Ledger()
+    made.declare(dataset, guarantee)
+    return made
+
+
+def test_what_was_declared_and_never_spent_is_sound() -> None:
+    assert declared("table", ZCDP(1.0)).verify() == 2
+    none = Ledger()
+    none.lines.kept.clear()
+    assert none.verify() == 0
