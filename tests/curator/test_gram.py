@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.curator import Accumulator, Grid, Schema, SecondMoments
-from dplinear.curator.gram import merge
+from dplinear.curator.gram import Moments, merge
 from dplinear.curator.grid import round_to_grid
 from dplinear.schema.encoding import Encoder
 
@@ -155,3 +155,49 @@ def test_cells_that_are_none_become_zero() -> None:
     accumulator = Accumulator(PLAIN)
     accumulator.update_cells(np.array([[np.nan, 5e9, -np.inf]] * 7))
     assert (accumulator.result().integers == 2 * Grid.of(PLAIN).cells ** 2).all()
+
+
+def test_the_matrix_of_no_rows_is_what_sums_begin_with() -> None:
+    none = SecondMoments.zero(PLAIN)
+    assert none.count == 0
+    assert none.integers.shape == (7, 7)
+    assert not none.integers.any()
+    assert merge(PLAIN, []) == none
+
+
+def test_moments_of_cells_are_rounded_once() -> None:
+    schema = Schema({"x": (0, 3), "y": (-1, 1)}, row_norm=1.5)
+    moments = exact(schema, np.array([[1.0, 0.3], [2.5, -0.7], [0.2, 0.0]]))
+    cells = Grid.of(schema).cells
+    for (i, j), entry in np.ndenumerate(moments.cells()):
+        assert entry == int(moments.integers[i, j]) / cells**2
+    assert moments.cells()[0, 0] > 1
+    assert moments.grid == Grid.of(schema)
+    assert moments.bound == Grid.of(schema).bound
+
+
+def test_raw_moments_without_an_intercept_are_only_scaled() -> None:
+    schema = Schema({"x": (-8, 8), "y": (-4, 4)}, intercept=False)
+    block = np.array([[8.0, -4.0], [4.0, 2.0], [-8.0, 0.0]])
+    assert (exact(schema, block).raw() == (block.T @ block).astype(int)).all()
+
+
+def test_what_is_no_matrix_neither_adds_nor_equals() -> None:
+    moments = exact(PLAIN, np.ones((3, 6)))
+    assert (moments == 1) is False
+    with pytest.raises(TypeError, match="unsupported operand"):
+        moments + 1
+
+
+def test_a_pass_adds_reads_and_merges() -> None:
+    passed = Moments(PLAIN)
+    block = np.linspace(-1, 1, 60).reshape(10, 6)
+    parts = []
+    for piece in (block[:3], block[3:]):
+        accumulator = passed.accumulator()
+        accumulator.update_array(piece)
+        parts.append(accumulator.result())
+    assert passed.merge(iter(parts)) == exact(PLAIN, block)
+    sent = parts[0].to_bytes()
+    assert passed.read(sent) == parts[0]
+    assert sent.startswith(b"dplinear-gram-2\n" + (3).to_bytes(8, "little"))

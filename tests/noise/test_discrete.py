@@ -415,3 +415,25 @@ def draw(law: str, scale: int, size: int) -> NDArray[np.int64]:
 def integers(drawn: Integers) -> NDArray[np.int64]:
     assert drawn.dtype == np.int64
     return np.asarray(drawn, np.int64)
+
+
+def test_too_few_guard_bits_are_noticed_and_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate, exactly, guards = Fraction(3, 7), inversion._survival, []
+    wanted = inversion.survival(rate, 2, 64)
+
+    def short(rate: Fraction, power: int, bits: int, guard: int) -> tuple[int, ...] | None:
+        guards.append(guard)
+        return exactly(rate, power, bits, guard - 46)
+
+    monkeypatch.setattr(inversion, "_survival", short)
+    inversion.survival.cache_clear()
+    found = inversion.survival(rate, 2, 64)
+    inversion.survival.cache_clear()
+    assert guards == [47, 94]
+    assert len(found) == len(wanted)
+    # Two enclosures of the same numbers, each at most 2 wide.
+    assert max(abs(a - b) for a, b in zip(found, wanted, strict=True)) <= 2
+
+
+def test_a_law_too_flat_for_its_precision_has_no_table() -> None:
+    assert inversion._survival(Fraction(1, 2**80), 1, 8, 20) is None

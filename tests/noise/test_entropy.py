@@ -2,6 +2,7 @@ import ctypes
 import inspect
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 
@@ -259,3 +260,41 @@ def test_seeds_are_whole_numbers(seed: int) -> None:
         simulation.entropy(seed)
     with pytest.raises((TypeError, ValueError), match=r"The 'seed' parameter of simulation\."):
         simulation.generator(seed)
+
+
+def test_a_child_is_a_new_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Callable[[], None]] = []
+
+    def noted(*, after_in_child: Callable[[], None]) -> None:
+        told.append(after_in_child)
+
+    monkeypatch.setattr(os, "register_at_fork", noted)
+    process = entropy._Process()
+    before = process.token()
+    assert process.token() == before
+    told[0]()  # what the system calls in a child
+    assert process.token() == (before[0] + 1, before[1])
+
+
+def test_signs_of_a_fork_that_a_system_lacks_are_done_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "register_at_fork")
+    monkeypatch.setattr(entropy, "_MADV_WIPEONFORK", 10**6)  # an older kernel: invalid argument
+    assert entropy._Process().token() == (0, os.getpid())
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(entropy, "_MADV_WIPEONFORK", 18)
+    assert entropy._wiped_page() is None
+
+
+@pytest.mark.parametrize("way", ["fill", "bits"])
+def test_a_draw_is_made_anew_when_the_process_has_changed(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = iter([(-1, 0), (-2, 0), (-3, 0), (-3, 0)])
+    monkeypatch.setattr(entropy._process, "token", lambda: next(tokens))
+    keys = [bytes(32), bytes([1] * 32)]
+    monkeypatch.setattr(os, "urandom", lambda count: keys.pop(0)[:count])
+    drawn = words(system(), 2).tobytes() if way == "fill" else system().bits(128).to_bytes(16)
+    assert drawn == Keystream(bytes([1] * 32), refreshed=False).read(16)
+    monkeypatch.setattr(entropy, "_local", entropy._Local())

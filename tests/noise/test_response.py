@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -69,3 +70,42 @@ def test_uniform_draws_again_what_falls_off_the_end() -> None:
 def test_levels_are_checked(bad: object) -> None:
     with pytest.raises((TypeError, ValueError), match="levels"):
         Response(bad, 1.0)  # type: ignore[arg-type]
+
+
+class Scripted:
+    """Entropy that says what it is told to."""
+
+    simulated = True
+
+    def __init__(self, *said: int) -> None:
+        self.said = list(said)
+
+    def fill(self, words: np.ndarray) -> None:
+        for place in range(len(words)):
+            words[place] = self.said.pop(0)
+
+    def bits(self, count: int) -> int:
+        return self.said.pop(0) >> (64 - count)
+
+
+def test_what_falls_off_the_end_is_drawn_again_and_nothing_else() -> None:
+    # 2^64 − 1 = 3·k, so three values share 0 … 2^64 − 2 evenly, and the last word is one too many.
+    top = 2**64 - 1
+    script = Scripted(top, 5, top - 1, top, 7)
+    assert _uniform(3, 3, script).tolist() == [7 % 3, 5 % 3, (top - 1) % 3]
+    assert not script.said
+
+
+def test_words_below_the_chance_of_the_truth_tell_it() -> None:
+    response = Response(3, 1.0)
+    assert response.chance == pytest.approx(math.e / (math.e + 2), rel=1e-15)
+    truths = response.truths
+    told = response.draw(np.array([2, 2, 2]), Scripted(truths - 1, truths, 0, 0, 0, 1))
+    assert told.tolist() == [2, 0, 2]
+    assert response.draw(np.array([1, 1]), Scripted(truths, truths, 0, 1)).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, "1"])
+def test_epsilon_is_checked(epsilon: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="epsilon"):
+        Response(3, epsilon)

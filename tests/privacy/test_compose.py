@@ -182,3 +182,19 @@ def test_a_filter_is_a_type_of_its_own() -> None:
     assert not isinstance(account, Profile)
     with pytest.raises(dataclasses.FrozenInstanceError):
         account.spent = Fraction(0)  # type: ignore[misc]
+
+
+def test_one_profile_composes_to_itself() -> None:
+    sketch = Sketch(40, 0.1)
+    assert compose.profiles([sketch]) is sketch
+
+
+@pytest.mark.accounting
+def test_the_grid_of_losses_may_be_chosen() -> None:
+    profile = Laplace(1.0)
+    fine, coarse = profile.privacy_loss(2.0**-6), profile.privacy_loss(0.25)
+    exact = profile.delta(0.3)
+    assert exact <= fine.get_delta_for_epsilon(0.3) < exact + 1e-5
+    assert coarse.get_delta_for_epsilon(0.3) > exact + 1e-4
+    with pytest.raises(ValueError, match=r"'interval' parameter of Laplace\.privacy_loss"):
+        profile.privacy_loss(0.0)

@@ -44,6 +44,20 @@ def test_guarantees_are_frozen_and_comparable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         PureDP(1).epsilon = 2  # type: ignore[misc]
     assert str(ApproxDP(1, 1e-6)) == "ε = 1, δ = 1e-06"
+    assert [str(each) for each in ALL[::2]] == ["ε = 1", "ρ = 0.5", "0.5 bits"]
+    assert str(GDP(2)) == "μ = 2"
+
+
+@pytest.mark.parametrize("kind", [PureDP, ZCDP, GDP, MIDP])
+def test_numbers_of_any_kind_become_floats(kind: type[PureDP]) -> None:
+    whole, exact = kind(2), kind(Fraction(1, 4))  # type: ignore[arg-type]
+    assert [type(each) for each in (*vars(whole).values(), *vars(exact).values())] == [float] * 2
+    assert vars(exact) == vars(kind(0.25))
+    both = ApproxDP(Fraction(1, 4), 0)  # type: ignore[arg-type]
+    assert [(type(each), each) for each in vars(both).values()] == [(float, 0.25), (float, 0.0)]
+    for bad in (0, -1.0):
+        with pytest.raises(ValueError, match=kind.__name__):
+            kind(bad)
 
 
 @pytest.mark.parametrize("guarantee", ALL, ids=str)
@@ -154,6 +168,10 @@ def test_groups() -> None:
         ApproxDP(10, 0.1).group(5)
     with pytest.raises(TypeError, match="an integer of at least 1"):
         GDP(1).group(1.5)  # type: ignore[arg-type]
+    for each in ALL[:4]:
+        assert each.group(1) == each or isinstance(each, ApproxDP)  # type: ignore[union-attr]
+        with pytest.raises(ValueError, match="an integer of at least 1"):
+            each.group(0)  # type: ignore[union-attr]
 
 
 @given(st.floats(1e-6, 1e3), st.integers(1, 9))
@@ -167,3 +185,8 @@ def test_neighbours_are_named() -> None:
     assert Neighbours.parse("replace", "here") is Neighbours.REPLACE
     with pytest.raises(ValueError, match="'neighbours' parameter of here must be one of 'add_rem"):
         Neighbours.parse("swap", "here")
+
+
+def test_only_guarantees_are_converted_to() -> None:
+    with pytest.raises(TypeError, match=r"'kind' parameter of PureDP\.to must be a kind of"):
+        PureDP(1).to(int)  # type: ignore[type-var]

@@ -2,9 +2,11 @@
 
 import math
 
+import mpmath
 import pytest
 
 from dplinear.privacy import MIDP, ApproxDP, Neighbours, calibrate, paper
+from dplinear.privacy.profiles import Gaussian, Sketch
 
 GUARANTEES = [ApproxDP(0.1, 1e-6), ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-9)]
 
@@ -51,6 +53,10 @@ def test_replacing_a_row_is_further_than_adding_one() -> None:
 
 
 def test_cells_in_bits() -> None:
+    assert paper.mutual_information(1.5).value == pytest.approx(1 / 7, rel=1e-14)
+    profile = paper.mutual_information(1.5).profile
+    assert isinstance(profile, Gaussian)
+    assert profile.mu == pytest.approx(2 * math.sqrt(7), rel=1e-14)
     constant = paper.mutual_information(0.5)
     assert constant.value == pytest.approx(1.0)
     assert constant.profile is not None
@@ -73,6 +79,7 @@ def test_projected_rows_claim_nothing_where_their_delta_exceeds_one(
     else:
         assert constant.claimed is not None
         assert constant.claimed.delta == pytest.approx(failure, rel=0.02)
+        assert constant.claimed.epsilon == 1.0
 
 
 def test_coinpress_spends_less_than_it_is_given() -> None:
@@ -88,3 +95,53 @@ def test_bad_arguments_get_the_sentence() -> None:
         paper.sketch(ApproxDP(1, 0), 80, 1.0)
     with pytest.raises(TypeError, match=r"'guarantee' parameter of paper\.sketch must be"):
         paper.sketch("1", 80, 1.0)  # type: ignore[arg-type]
+
+
+def test_constants_as_printed_in_high_precision() -> None:
+    """Each formula of the papers, typed anew, at settings where no factor is 1."""
+    guarantee, bound = ApproxDP(0.7, 1e-5), 1.3
+    with mpmath.workdps(30):
+        e, d, b = mpmath.mpf(0.7), mpmath.mpf(1e-5), mpmath.mpf(1.3)
+        printed = {
+            "analyze_gauss": b**2 * mpmath.sqrt(2 * mpmath.log(2 / d)) / e,
+            "sketch": 4 * b**2 * (mpmath.sqrt(160 * mpmath.log(4 / d)) + mpmath.log(4 / d)) / e,
+            "inverse_wishart": 2
+            * b**2
+            / e
+            * (2 * mpmath.sqrt(180 * mpmath.log(4 / d)) + 2 * mpmath.log(4 / d)),
+            "adassp": mpmath.sqrt(mpmath.log(6 / d)) * 3 / e,
+            "projected": mpmath.sqrt(2 * mpmath.log(14) / 7) * 7,
+        }
+    made = {
+        "analyze_gauss": paper.analyze_gauss(guarantee, bound),
+        "sketch": paper.sketch(guarantee, 80, bound),
+        "inverse_wishart": paper.inverse_wishart(guarantee, 90, bound),
+        "adassp": paper.adassp(guarantee),
+        "projected": paper.projected_whole_rows(7),
+    }
+    for name, constant in made.items():
+        assert constant.value == pytest.approx(float(printed[name]), rel=1e-14)
+    assert made["projected"].holds() is None
+    assert made["projected"].claimed is None
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_the_profile_is_that_of_the_printed_noise(neighbours: Neighbours) -> None:
+    guarantee, bound = ApproxDP(0.7, 1e-5), 1.3
+    apart = 2 if neighbours is Neighbours.REPLACE else 1
+    gauss = paper.analyze_gauss(guarantee, bound, neighbours)
+    assert isinstance(gauss.profile, Gaussian)
+    wanted = math.sqrt(apart) * bound**2 / gauss.value
+    assert wanted <= gauss.profile.mu <= wanted * (1 + 1e-14)
+    adassp = paper.adassp(guarantee, neighbours)
+    assert isinstance(adassp.profile, Gaussian)
+    wanted = math.sqrt(5.5 if apart == 2 else 3) / adassp.value
+    assert wanted <= adassp.profile.mu <= wanted * (1 + 1e-14)
+    for constant in (
+        paper.sketch(guarantee, 80, bound, neighbours),
+        paper.inverse_wishart(guarantee, 80, bound, neighbours),
+    ):
+        assert isinstance(constant.profile, Sketch)
+        ratio = bound**2 / constant.value
+        assert ratio <= constant.profile.ratio <= ratio * (1 + 1e-14)
+        assert constant.profile.neighbours is neighbours

@@ -91,7 +91,7 @@ def grid_gaussian(guarantee: Guarantee, sensitivity: float, coordinates: float) 
     Requires: an integer statistic; neighbours are at most `sensitivity` apart in L2 once each
     coordinate is divided by its own noise's share of σ; `coordinates` = Σ σ²/σᵢ² (their number,
     when all have the same variance).
-    Promises: `ZCDP` exactly, or `ApproxDP` with the grid's own cost included; σ² ≥ 16.
+    Promises: `ZCDP` exactly, or `ApproxDP` with the grid's own cost included; σ² ≥ 121.
     """
     where = "calibrate.grid_gaussian"
     sensitivity = arguments.positive(sensitivity, "sensitivity", where)
@@ -109,8 +109,8 @@ def grid_gaussian(guarantee: Guarantee, sensitivity: float, coordinates: float) 
         mu = largest_private(delta, approximate.delta, _mu(approximate))
         variance = up((sensitivity / mu) ** 2)
     if variance < gaussian_profiles.GRID_LEAST_VARIANCE:
-        hint = "refine the grid: at a quarter of its step the same statistic is four times as large"
-        rule = "at least four grid units of noise, for this guarantee"
+        hint = "refine the grid: at a fraction of its step the same statistic is so much larger"
+        rule = "at least eleven grid units of noise, for this guarantee"
         raise arguments.rejection("sensitivity", where, rule, sensitivity, hint)
     return variance
 

@@ -134,7 +134,9 @@ class Integral(NamedTuple):
         """Return a float that is not below the exact integral, and not above 1."""
         with np.errstate(under="ignore"):
             whole = self.value * np.exp(self.log_scale) * (1 + self.error)
-        return np.where(self.value > 0, np.clip(whole, _SMALLEST, 1.0), 0.0)
+        # What is no number (of ε beyond 1e150) proves nothing, so it counts as 1.
+        known = np.where(np.isnan(whole), 1.0, np.clip(whole, _SMALLEST, 1.0))
+        return np.where(self.value <= 0, 0.0, known)
 
     def log_upper(self) -> Floats:
         """Return the logarithm of a number that is not below the exact integral."""

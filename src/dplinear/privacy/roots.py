@@ -54,13 +54,11 @@ def _solve(delta: Delta, target: float, guess: float, sign: float, tolerance: fl
     # ln δ usually moves ten times as fast as ln x: a first step that just passes the root.
     step = 1e-12 + abs(excess(inside)) / 6
     if excess(inside) <= 0:
-        while excess(outside := inside + sign * step) <= 0:
+        while excess(outside := _further(inside, sign * step)) <= 0:
             inside, step = outside, 4 * step
-            _stay_in_range(outside)
     else:
-        while excess(inside := outside - sign * step) > 0:
+        while excess(inside := _further(outside, -sign * step)) > 0:
             outside, step = inside, 4 * step
-            _stay_in_range(inside)
     low, high = min(inside, outside), max(inside, outside)
     root = math.exp(float(brentq(excess, low, high, xtol=tolerance, rtol=4 * ULP)))
     hair = tolerance
@@ -70,9 +68,11 @@ def _solve(delta: Delta, target: float, guess: float, sign: float, tolerance: fl
     return root
 
 
-def _stay_in_range(log_x: float) -> None:
-    if abs(log_x) > 700:
+def _further(log_x: float, step: float) -> float:
+    """Return the next logarithm to try, no further than floats reach."""
+    if abs(log_x) >= 700:
         raise ArithmeticError("No setting within the range of floats meets the guarantee exactly.")
+    return min(max(log_x + step, -700.0), 700.0)
 
 
 def _to_the_last(delta: Delta, target: float, inside: float) -> float:

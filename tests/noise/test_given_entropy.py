@@ -1,0 +1,95 @@
+"""Every sampler draws from the entropy it is given, and from nothing else."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dplinear.noise import (
+    ball,
+    discrete,
+    entropy,
+    inversion,
+    selection,
+    simulation,
+    spherical,
+    wishart,
+)
+from dplinear.noise.entropy import Entropy, SeededEntropy
+from dplinear.noise.integers import uniform_below
+from dplinear.noise.response import Response
+
+SQUARE = np.array([[2.0, 0.5], [0.5, 1.0]])
+SAMPLERS: dict[str, Callable[[Entropy], object]] = {
+    "laplace": lambda bits: discrete.laplace(1000, 30, entropy=bits),
+    "gaussian": lambda bits: discrete.gaussian(10**6, 30, entropy=bits),
+    "selection": lambda bits: [selection.draw(range(9), 0.1, entropy=bits) for _ in range(9)],
+    "response": lambda bits: Response(5, 1.0).draw(np.arange(5).repeat(4), bits),
+    "integers": lambda bits: uniform_below(10**20, bits),
+    "ball": lambda bits: ball.truncated_normal(np.ones(2), np.ones(2), 1.0, entropy=bits),
+    "spherical": lambda bits: spherical.spherical_laplace(1.0, 3, entropy=bits),
+    "normal": lambda bits: wishart.standard_normal((2, 3), entropy=bits),
+    "chi_square": lambda bits: wishart.chi_square(3.5, 4, entropy=bits),
+    "wishart": lambda bits: wishart.wishart(SQUARE, 3.0, entropy=bits),
+    "factor": lambda bits: wishart.wishart_from_factor(SQUARE, 3.0, entropy=bits),
+    "inverse": lambda bits: wishart.inverse_wishart(SQUARE, 3.0, entropy=bits),
+    "sketch": lambda bits: wishart.sketch(SQUARE, 4, entropy=bits),
+}
+
+
+def _never() -> None:
+    raise AssertionError("the system was asked")
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_given_entropy_is_the_only_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = SAMPLERS[name]
+    monkeypatch.setattr(entropy, "_own_stream", _never)
+    first, same, other = (sample(simulation.entropy(seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first, same)  # type: ignore[arg-type]
+    assert not np.array_equal(first, other)  # type: ignore[arg-type]
+
+
+def test_bits_follow_the_stream_by_whole_bytes() -> None:
+    source, stream = SeededEntropy(bytes(32)), SeededEntropy(bytes(32)).bits(8 * 9)
+    told = stream.to_bytes(9, "big")
+    assert source.bits(8) == told[0]
+    assert source.bits(12) == int.from_bytes(told[1:3], "big") >> 4
+    assert source.bits(1) == told[3] >> 7
+    assert source.bits(0) == 0
+    assert source.bits(40) == int.from_bytes(told[4:9], "big")
+
+
+def test_matrices_of_one_entry_are_made_of_chi_squares() -> None:
+    def square(seed: int) -> float:
+        return float(wishart.chi_square(4.5, 1, entropy=simulation.entropy(seed))[0])
+
+    for seed in range(5):
+        drawn = wishart.wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
+        assert drawn == pytest.approx(3.0 * square(seed), rel=1e-12)
+        drawn = wishart.inverse_wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
+        assert drawn == pytest.approx(3.0 / square(seed), rel=1e-12)
+        drawn = spherical.spherical_laplace(2.0, 1, entropy=simulation.entropy(seed))
+        assert np.linalg.norm(drawn) > 0
+
+
+def test_noise_takes_the_scale_of_its_matrix() -> None:
+    for draw in (wishart.wishart, wishart.inverse_wishart, wishart.sketch):
+        one = draw(SQUARE, 3, entropy=simulation.entropy(4))
+        four = draw(4 * SQUARE, 3, entropy=simulation.entropy(4))
+        times = 2 if draw is wishart.sketch else 4
+        assert np.allclose(four, times * one, rtol=1e-12)
+        if draw is not wishart.sketch:
+            assert (one == one.T).all()
+            assert np.linalg.eigvalsh(one)[0] > 0
+
+
+@pytest.mark.parametrize("low", [0, 5, 31])
+def test_magnitudes_join_their_two_parts(low: int) -> None:
+    plan = discrete._laplace(Fraction(1000), discrete.FINE)
+    high = inversion.invert(plan.rate, 1, 2**60, 64, simulation.entropy(3))
+    tail = low << (64 - plan.shift)
+    drawn = discrete._exactly(plan, 2**60, 0, tail, simulation.entropy(3))
+    assert drawn == high * 2**plan.shift + low
+    assert discrete._exactly(plan, 2**60, 2**32 - 1, (1 << 64) - 1, simulation.entropy(3)) is None
