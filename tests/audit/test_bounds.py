@@ -101,8 +101,17 @@ def test_each_side_has_half_of_what_may_go_wrong() -> None:
     low = stats.beta.ppf(alarm / 2, 20, 11)
     high = stats.beta.ppf(1 - alarm / 2, 5, 26)
     assert epsilon_bound(counts, 0.1, alarm) == pytest.approx(math.log((low - 0.1) / high))
-    assert mu_bound(counts, alarm) == pytest.approx(stats.norm.ppf(low) - stats.norm.ppf(high))
     assert bits_bound(counts, alarm) == pytest.approx(bits(low, high))
+
+
+def test_right_guesses_of_both_tables_are_added_up() -> None:
+    counts, alarm = Counts(20, 4, TRIALS), 0.05
+    low = stats.beta.ppf(alarm, 46, 2 * TRIALS - 46 + 1)
+    assert mu_bound(counts, alarm) == pytest.approx(2 * stats.norm.ppf(low))
+    assert mu_bound(Counts(4, 20, TRIALS), alarm) == 0
+    # Bounds of both chances apart are wider.
+    ends = stats.beta.ppf(alarm / 2, 20, 11), stats.beta.ppf(1 - alarm / 2, 5, 26)
+    assert mu_bound(counts, alarm) > 1.2 * (stats.norm.ppf(ends[0]) - stats.norm.ppf(ends[1]))
 
 
 def test_many_trials_come_close_to_the_truth() -> None:
@@ -110,7 +119,9 @@ def test_many_trials_come_close_to_the_truth() -> None:
     counts = Counts(many // 2, many // 5, many)
     assert epsilon_bound(counts, 0.0, 0.05) == pytest.approx(math.log(2.5), abs=1e-3)
     assert epsilon_bound(counts, 0.1, 0.05) == pytest.approx(math.log(2.0), abs=1e-3)
-    assert mu_bound(counts, 0.05) == pytest.approx(-stats.norm.ppf(0.2), abs=1e-3)
+    assert mu_bound(counts, 0.05) == pytest.approx(2 * stats.norm.ppf(0.65), abs=1e-3)
+    even = Counts(many // 5 * 4, many // 5, many)
+    assert mu_bound(even, 0.05) == pytest.approx(-2 * stats.norm.ppf(0.2), abs=1e-3)
     assert bits_bound(counts, 0.05) == pytest.approx(bits(0.5, 0.2), abs=1e-3)
 
 

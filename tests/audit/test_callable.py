@@ -37,6 +37,13 @@ def test_a_function_with_half_its_noise_is_caught() -> None:
     assert audit_callable(Noisy(2.0, 1), [1, 1], [1], PureDP(1.0), trials=6000).broken
 
 
+@pytest.mark.parametrize("told", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_tells_tables_apart(told: float) -> None:
+    for one, other in ((True, False), (False, True)):
+        result = audit_callable(lambda odd: told if odd else 0.0, one, other, PureDP(1.0))
+        assert result.broken
+
+
 def test_noise_that_is_coarser_than_what_it_hides_is_seen_in_the_last_bits() -> None:
     draw = simulation.generator(4)
 

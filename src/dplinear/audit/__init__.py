@@ -1,7 +1,7 @@
 """Audits: what runs on two neighbouring tables prove of a promise. Synthetic tables only.
 
 `audit` is for the mechanisms of this library, `audit_callable` for a function of one's own;
-`python -m dplinear.audit` prints tables of them. An audit can refute a promise, never prove one.
+`dplinear audit` prints tables of them. An audit can refute a promise, never prove one.
 `bounds` turns counts into lower bounds, `worst_pairs` has the tables, `densities` the likelihoods,
 `subjects` what is common to all that can be audited, `catalogue` their names.
 """

@@ -118,15 +118,29 @@ def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
         np.stack([numbers_of(function(given), bits=bits) for _ in range(trials)])
         for given in (table, neighbour)
     ]
-    half = trials // 2
+    name = getattr(function, "__name__", type(function).__name__)
+    return audit_runs(name, guarantee, claim, (runs[0], runs[1]), confidence=confidence)
+
+
+def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
+    name: str,
+    guarantee: Guarantee,
+    claim: Claim,
+    runs: tuple[Floats, Floats],
+    *,
+    neighbours: str = "as given",
+    confidence: float = CONFIDENCE,
+    simulated: bool = False,
+) -> AuditResult:
+    """Audit numbers that were released already, a line for each run on each of two tables."""
+    half = len(runs[0]) // 2
     first, second = scores([part[:half] for part in runs], [part[half:] for part in runs])
     best = _best_column(claim, first)
     columns = [part[:, best] for part in (*first, *second)]
     event = best_event(columns[0], columns[1], partial(_bound, claim, 1 - CONFIDENCE))
     counts = (event.count(columns[2], columns[3]),)
-    name = getattr(function, "__name__", type(function).__name__)
-    facts = _Facts(name, guarantee, "as given", exact=False)
-    return _result(facts, claim, counts, trials, confidence, simulated=False)
+    facts = _Facts(name, guarantee, neighbours, exact=False)
+    return _result(facts, claim, counts, len(runs[0]), confidence, simulated=simulated)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """From counts to what they prove: lower bounds on ε, μ and bits that hold with a stated confidence.
 
 An event that is P likely on one table and Q on its neighbour shows ε ≥ ln((P − δ)/Q) at δ,
-μ ≥ Φ⁻¹(P) − Φ⁻¹(Q), and that a fair coin's side is worth so many bits. P and Q are bounded by
+μ ≥ 2Φ⁻¹((1 + P − Q)/2), and that a fair coin's side is worth so many bits. P and Q are bounded by
 Clopper and Pearson 1934, exactly, so whatever the mechanism is, a bound above the truth is as rare
 as stated. The event must not depend on the trials it is counted on.
 """
@@ -46,9 +46,15 @@ def epsilon_bound(counts: Counts, delta: float, alarm: float) -> float:
 
 
 def mu_bound(counts: Counts, alarm: float) -> float:
-    """Return what the counts prove of μ: Φ⁻¹(P) ≤ Φ⁻¹(Q) + μ. At least 0."""
-    likely, unlikely = counts.likely(alarm / 2), counts.unlikely(alarm / 2)
-    return max(float(ndtri(likely) - ndtri(unlikely)), 0.0) if likely > unlikely else 0.0
+    """Return what the counts prove of μ: no guess of the table is right more often than Φ(μ/2).
+
+    Requires: an alarm of at most 1/4. Right guesses on both tables are added up; their sum is less
+    spread than a binomial number of the same mean (Hoeffding 1956, Theorem 4), so that Clopper and
+    Pearson's bound holds for it. It is closer to μ than bounds on both chances apart. At least 0.
+    """
+    right = counts.one + counts.trials - counts.other
+    least = Counts(right, 0, 2 * counts.trials).likely(alarm)
+    return 2 * float(ndtri(least)) if least > 0.5 else 0.0
 
 
 def bits_bound(counts: Counts, alarm: float) -> float:

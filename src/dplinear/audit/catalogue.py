@@ -4,12 +4,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from scipy.special import ndtr
+
 from dplinear import arguments
 from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
+from dplinear.audit.chains import SUBJECTS
+from dplinear.audit.learners import LearnerSubject, OutputSubject
 from dplinear.audit.matrices import MatrixSubject
-from dplinear.audit.noisy_sums import ChainSubject, LaplaceSubject, LearnerSubject
+from dplinear.audit.noisy_sums import ChainSubject, LaplaceSubject
+from dplinear.audit.queries import AdaSSPSubject, EigenvalueSubject
 from dplinear.audit.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
+from dplinear.audit.row_kinds import Labelled, Perturbed, Quantile
 from dplinear.audit.subjects import Subject
+from dplinear.erm.learners.exponential import Exponential
+from dplinear.erm.learners.frank_wolfe import FrankWolfe
+from dplinear.erm.learners.objective_perturbation import ObjectivePerturbation
 from dplinear.erm.learners.output_perturbation import OutputPerturbation
 from dplinear.mechanisms import (
     AdditiveNoise,
@@ -21,6 +30,7 @@ from dplinear.mechanisms import (
     MIProjection,
     ProjectedRows,
 )
+from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.noise.entropy import Entropy, system
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -32,6 +42,8 @@ _CHANGE = 0.5  # of a row, where neighbours are a distance apart
 # Direct events at a δ of 1e-6 would take 1e8 runs: curves are audited where δ can be seen.
 VISIBLE_DELTA = 0.05
 NORMAL_DELTA = 1e-4
+# A run of a whole method takes milliseconds; a large δ means a large μ, which takes few of them.
+WHOLE_DELTA = 0.4
 
 Make = Callable[[Any, Neighbours, Entropy], Subject]
 
@@ -77,17 +89,85 @@ def _laplace(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Sub
     return LaplaceSubject(guarantee, neighbours)
 
 
+def _whole(name: str) -> Make:
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+        return SUBJECTS[name](guarantee, neighbours)
+
+    return make
+
+
 def _output(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
     learner = OutputPerturbation(
-        guarantee=guarantee, neighbours=neighbours, regularisation=50.0, slope=2.0
+        guarantee=guarantee, neighbours=neighbours, regularisation=50.0, slope=0.5
     )
-    return LearnerSubject(learner)
+    return OutputSubject(learner)
+
+
+def _objective(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    learner = ObjectivePerturbation(guarantee=guarantee, neighbours=neighbours, slope=0.5)
+    return LearnerSubject(learner, radius=100.0, rows=0)
+
+
+def _drawn(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:  # noqa: ANN401 - options
+    def make(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+        # So many rows that what the last one speaks against is rare, but is seen.
+        return LearnerSubject(
+            kind(guarantee=guarantee, neighbours=neighbours, **options),
+            rows=math.ceil(2 / guarantee.epsilon),
+            ends=True,
+        )
+
+    return make
+
+
+def _asking(kind: type[GaussianSketch | InverseWishart], **options: Any) -> Make:  # noqa: ANN401
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+        made = kind(
+            guarantee=guarantee, neighbours=neighbours, least_eigenvalue_share=0.5, **options
+        )
+        return EigenvalueSubject(made)
+
+    return make
+
+
+def _adassp(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    return AdaSSPSubject(AdaSSP(guarantee=guarantee, neighbours=neighbours))
+
+
+def _perturbed(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
+    change = None if neighbours is Neighbours.ELEMENT else _CHANGE
+    mechanism = ProjectedRows(
+        guarantee=guarantee,
+        neighbours=neighbours,
+        k=3,
+        projection="orthonormal",
+        noise="perturbed",
+        change=change,
+    )
+    return Perturbed(mechanism, entropy)
+
+
+def _quantile(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    change = _CHANGE if neighbours is Neighbours.ROW_L1 else None
+    return Quantile(
+        ProjectedRows(
+            guarantee=guarantee, neighbours=neighbours, k=2, noise="quantile", change=change
+        )
+    )
+
+
+def _label(kind: str) -> Make:
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+        return Labelled(guarantee, kind, entropy)
+
+    return make
 
 
 class Entry:
     """How a mechanism is audited: for which relations, and at which kind of guarantee.
 
-    `delta` None stands for pure ε; "bits" for a promise in bits, of which ε is then the number.
+    `delta` None stands for pure ε; "bits" for a promise in bits, of which ε is then the number;
+    "rho" for ρ-zCDP, ρ = ε²/2.
     """
 
     def __init__(
@@ -99,9 +179,11 @@ class Entry:
         """Return the guarantee that is asked for."""
         if self.delta == "bits":
             return MIDP(epsilon)
+        if self.delta == "rho":
+            return ZCDP(epsilon**2 / 2)
         if self.delta is None:
             return PureDP(epsilon)
-        assert not isinstance(self.delta, str)  # noqa: S101 - the only word is "bits"
+        assert not isinstance(self.delta, str)  # noqa: S101 - there are two words
         return ApproxDP(epsilon, self.delta if delta is None else delta)
 
 
@@ -116,7 +198,20 @@ ENTRIES: dict[str, Entry] = {
     "projection_gaussian": Entry(_projected("gaussian"), _PARTS, NORMAL_DELTA),
     "chain": Entry(_chain, _ROWS, NORMAL_DELTA),
     "laplace": Entry(_laplace, (Neighbours.ADD_REMOVE,), None),
-    "output_perturbation": Entry(_output, (Neighbours.ADD_REMOVE,), None),
+    "adassp": Entry(_adassp, _ROWS, WHOLE_DELTA),
+    "sketch_after_query": Entry(_asking(GaussianSketch, rows=40), _ROWS, VISIBLE_DELTA),
+    "inverse_wishart_after_query": Entry(_asking(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
+    **{name: Entry(_whole(name), _ROWS, WHOLE_DELTA) for name in SUBJECTS},
+    "frank_wolfe_pure": Entry(_drawn(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
+    "exponential": Entry(_drawn(Exponential), _ROWS, None),
+    "output_perturbation": Entry(_output, _ROWS, None),
+    "output_perturbation_gaussian": Entry(_output, _ROWS, WHOLE_DELTA),
+    "objective_perturbation": Entry(_objective, _ROWS, VISIBLE_DELTA),
+    "projection_perturbed": Entry(_perturbed, _PARTS, None),
+    "projection_perturbed_gaussian": Entry(_perturbed, _PARTS, "rho"),
+    "projection_quantile": Entry(_quantile, _PARTS, VISIBLE_DELTA),
+    "label_level": Entry(_label("levels"), _CELLS, None),
+    "label_number": Entry(_label("number"), _CELLS, None),
 }
 
 
@@ -135,15 +230,21 @@ def subject_of(
 def usual_trials(subject: Subject) -> int:
     """Return how many runs an audit takes that is to prove nine tenths of an exact claim.
 
-    For normal noise the bound is 4.9/√n below μ, give or take 1.8/√n; curves were tried out.
+    For normal noise the bound is 2.9/√n below μ, give or take 1.8/√n, and a little more where μ is
+    large; curves were tried out.
     """
     claim = subject.claim
-    if isinstance(subject, LearnerSubject):
-        return 5_000
+    if subject.runs is not None:
+        return subject.runs
+    if claim.kind == "mu" and (subject.slow or subject.exact):
+        clear, least = (4.3, 100) if subject.slow else (7.2, 10_000)
+        right = float(ndtr(claim.value / 2))
+        wide = right * (1 - right) * 4 * math.exp(claim.value**2 / 4)  # 1 where μ is small
+        return max(math.ceil(wide * (clear / (0.1 * claim.value)) ** 2), least)
+    if subject.slow:
+        return math.ceil(3_000 * max(claim.value**-2, 1.0))
     if not subject.exact:
         return 20_000
-    if claim.kind == "mu":
-        return max(math.ceil((9.3 / (0.1 * claim.value)) ** 2), 10_000)
     if claim.delta == 0:
         return 100_000
     return 250_000 if claim.value < 0.75 else 150_000

@@ -34,10 +34,10 @@ def scores(
 ) -> tuple[list[Floats], list[Floats]]:
     """Return both tables' training and testing runs with a logistic score as one more column.
 
-    The score is fitted on the training runs alone, to the numbers and their squares.
+    The score is fitted on the training runs alone, to the numbers, their squares, and which of
+    them are no numbers: that is an output, too.
     """
     seen = np.concatenate(list(training))
-    # Outputs that are no numbers are values too: all of them fall on one side.
     seen = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
     centre = np.median(seen, axis=0)
     spread = np.subtract(*np.quantile(seen, [0.9, 0.1], axis=0))
@@ -46,7 +46,7 @@ def scores(
     def features(part: Floats) -> Floats:
         standard = np.nan_to_num((part - centre) / spread, nan=0.0, posinf=9.0, neginf=-9.0)
         standard = np.clip(standard, -9.0, 9.0)
-        return np.column_stack((np.ones(len(part)), standard, standard**2))
+        return np.column_stack((np.ones(len(part)), standard, standard**2, np.isnan(part)))
 
     known = np.concatenate((np.ones(len(training[0])), np.zeros(len(training[1]))))
     weights = _logistic(np.concatenate([features(part) for part in training]), known)

@@ -10,13 +10,8 @@ from dplinear.audit import densities, worst_pairs
 from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.erm.chain import Budget, Chain, Query
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
-from dplinear.erm.images import Image
-from dplinear.erm.learners.contract import Learner, Task
-from dplinear.erm.losses import SquaredLoss
 from dplinear.erm.mapped_sums import MappedSum
 from dplinear.erm.row_sums import RowSum
-from dplinear.erm.sets import L1Ball
 from dplinear.mechanisms.contract import Shape
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
@@ -91,35 +86,3 @@ class LaplaceSubject(Subject):
         noise = discrete.laplace(self._scale, (count, 1), entropy=entropy).astype(np.float64)
         one, far = np.array([0.0]), np.array([float(_STEPS)])
         return densities.laplace(noise + (far if other else one), one, far, self._scale)
-
-
-class LearnerSubject(Subject):
-    """A learner on rows that all say the same: one more of them, at the end of its range.
-
-    What is released is a number, and the event that tells most is chosen on half of the runs.
-    """
-
-    exact = False
-    chosen = True
-    batch = 2_000
-
-    def __init__(self, learner: Learner, radius: float = 100.0, rows: int = 1) -> None:
-        self.name = learner.name
-        self.guarantee, self.neighbours = learner.guarantee, learner.neighbours
-        self.claim = Claim.of(self.guarantee, normal=False)
-        frame = Frame(1, 1.0)
-        # A wide ball, so that what is added as noise is not projected away.
-        task = Task(frame, SquaredLoss(), Image(L1Ball(1, radius)), rows=10)
-        self._prepared = learner.prepare(task)
-        self._tables = [_same_rows(frame, rows + more) for more in (0, 1)]
-
-    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
-        """Learn, again and again."""
-        table = self._tables[other]
-        learnt = [self._prepared.learn(table, entropy).place[0] for _ in range(count)]
-        return np.array(learnt, np.float64)
-
-
-def _same_rows(frame: Frame, count: int) -> Examples:
-    rows = np.repeat(np.array([[float(CELLS)], [-float(CELLS)]]), count, axis=1)
-    return Examples(frame, [Block.dense(rows)])

@@ -18,11 +18,11 @@ from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import MIDP
 from dplinear.schema import Schema
 
-_NUMBERS = Schema({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, intercept=False)
+NUMBERS = Schema({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, intercept=False)
 PUBLIC = "known"
 
 
-def _released(prepared: PreparedRows, row: Floats, count: int, entropy: Entropy) -> Floats:
+def released(prepared: PreparedRows, row: Floats, count: int, entropy: Entropy) -> Floats:
     """Return a block of equal rows as it is released, shape (count, columns)."""
     batch = prepared.release(np.repeat(row[:, None], count, axis=1), entropy)
     return np.stack([column.to_numpy() for column in batch.columns], axis=1)
@@ -36,8 +36,8 @@ class NoisyCells(Subject):
         self.guarantee, self.neighbours = mechanism.guarantee, mechanism.neighbours
         self.claim = Claim.of(self.guarantee, normal=True)
         self.exact = not isinstance(self.guarantee, MIDP)
-        shape = shape_of(_NUMBERS)
-        self._prepared = mechanism.prepare(_NUMBERS, shape, entropy)
+        shape = shape_of(NUMBERS)
+        self._prepared = mechanism.prepare(NUMBERS, shape, entropy)
         cells = float(shape.cells)
         self._rows = [np.array([end, 0.0, cells]) for end in (cells, -cells)]
         self._means = (self._rows[0] / cells, self._rows[1] / cells)
@@ -45,8 +45,8 @@ class NoisyCells(Subject):
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""
-        released = _released(self._prepared, self._rows[other], count, entropy)
-        return densities.normal(released, self._means[0], self._means[1], self._variance)
+        values = released(self._prepared, self._rows[other], count, entropy)
+        return densities.normal(values, self._means[0], self._means[1], self._variance)
 
 
 class Projected(Subject):
@@ -60,8 +60,8 @@ class Projected(Subject):
         self.name = f"{mechanism.name} ({mechanism.noise})"
         self._normal = mechanism.noise == "gaussian"
         self.claim = Claim.of(self.guarantee, normal=self._normal)
-        shape = shape_of(_NUMBERS)
-        self._prepared = mechanism.prepare(_NUMBERS, shape, entropy)
+        shape = shape_of(NUMBERS)
+        self._prepared = mechanism.prepare(NUMBERS, shape, entropy)
         matrix = self._prepared.projection.matrix()
         order = 2 if self._normal else 1
         self._rows = worst_pairs.row_pair(
@@ -72,12 +72,12 @@ class Projected(Subject):
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""
-        released = _released(self._prepared, self._rows[other], count, entropy)
+        values = released(self._prepared, self._rows[other], count, entropy)
         if self._normal:
             return densities.normal(
-                released, self._means[0], self._means[1], np.array(self._scale**2)
+                values, self._means[0], self._means[1], np.array(self._scale**2)
             )
-        return densities.laplace(released, self._means[0], self._means[1], self._scale)
+        return densities.laplace(values, self._means[0], self._means[1], self._scale)
 
 
 class CellSketch(Subject):

@@ -83,7 +83,9 @@ class Subject(ABC):
     """A mechanism and its worst pair of tables.
 
     `exact`: whether the pair and the number are those of the claimed curve, so that an audit comes
-    close to the claim. `chosen`: whether the event has to be chosen on some of the trials.
+    close to the claim. `chosen`: whether the event has to be chosen on some of the trials. `runs`:
+    how many there are usually, where that is not for the claim to say; `slow`: whether a run is a
+    whole learning, so that there are no more than it takes.
     """
 
     name: str
@@ -93,6 +95,8 @@ class Subject(ABC):
     exact: bool = True
     chosen: bool = False
     batch: int = 20_000
+    runs: int | None = None
+    slow: bool = False
 
     @abstractmethod
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:

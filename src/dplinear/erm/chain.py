@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -98,6 +98,14 @@ class Summed(Protocol):
         """Return several exact sums over rows, in one pass."""
 
 
+@runtime_checkable
+class Listening(Protocol):
+    """A table that hears what is released of it, as an auditor's does."""
+
+    def told(self, answers: Sequence[Answer]) -> None:
+        """Take note of the answers to the sums that were asked for last."""
+
+
 class Chain:
     """Releases sums over the rows of one table, one pass after the other.
 
@@ -128,10 +136,13 @@ class Chain:
         self.spent, self.inverse = spent, inverse
         table = self._rows if rows is None else rows
         sums = table.sums([query.statistic for query in queries])
-        return [
+        answers = [
             noise.released(query, exact, self._entropy)
             for noise, query, exact in zip(noises, queries, sums, strict=True)
         ]
+        if isinstance(table, Listening):
+            table.told(answers)
+        return answers
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,176 @@
+"""Pairs of tables for whole methods that ask chains: descents, CoinPress, bounds, learners.
+
+A row moves all that is asked by as much as is paid for if it is long, contradicts what was learnt,
+and lies where nobody looks. `SATURATED` names the methods and relations for which the pair here
+does so at (nearly) every step; for the others what one sum needs another forbids: a replaced row
+must turn round for a gradient and by a right angle for a Gram matrix, and a logistic model cannot
+be as wrong about two rows as about one.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dplinear.audit.bounds import Floats
+from dplinear.audit.subjects import Subject
+from dplinear.audit.transcripts import (
+    Rows,
+    TranscriptSubject,
+    Window,
+    overheard,
+    overheard_windows,
+)
+from dplinear.erm.coinpress.bounds import Bounds
+from dplinear.erm.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean
+from dplinear.erm.coinpress.regression import CoinPressRegression
+from dplinear.erm.descent import Descent
+from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.huber_descent import HuberDescent
+from dplinear.erm.images import Image
+from dplinear.erm.learners.contract import Task
+from dplinear.erm.learners.frank_wolfe import FrankWolfe
+from dplinear.erm.learners.mirror_descent import MirrorDescent
+from dplinear.erm.learners.noisy_gradient import NoisyGradient
+from dplinear.erm.logistic_descent import LogisticDescent
+from dplinear.erm.losses import SquaredLoss
+from dplinear.erm.sets import L1Ball, L2Ball
+from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.mechanisms.contract import Shape
+from dplinear.mechanisms.solver import Design, Solver
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+
+_STEPS = 3  # of every descent: more take longer, and tell the same
+_FAR = 1e3  # the bounds of columns, in standard deviations
+_FEATURES = 4  # so that a descent of so few rows buys no Gram matrix
+_PARTIAL = {
+    ("logistic_descent", Neighbours.REPLACE),
+    ("coinpress", Neighbours.REPLACE),
+}
+
+
+def _exact(name: str, neighbours: Neighbours) -> bool:
+    return (name, neighbours) not in _PARTIAL
+
+
+def design_of(features: int) -> Design:
+    """Return a regression on so many features, without an intercept, on the finest grid."""
+    size = features + 1
+    exponent = 26
+    while math.isqrt(4**exponent // size) ** 2 > 2**41:  # so that 4096 products are exact
+        exponent -= 1
+    cells = math.isqrt(4**exponent // size)
+    shape = Shape(size, cells, exponent)
+    whole = cells**2
+    places, flags = tuple(range(features)), (False,) * features
+    return Design(
+        shape, places, features, features * whole, whole, intercept=False, indicators=flags
+    )
+
+
+def _solved(solver: Solver, design: Design, one: Floats, other: Floats) -> Subject:
+    """Return a solver on two tables of cells, a row in each line."""
+    tables = [Rows(np.rint(table.T * design.shape.cells)) for table in (one, other)]
+    prepared = solver.prepare(design)
+    exact = _exact(solver.name, solver.neighbours)
+    return TranscriptSubject(solver, prepared.solve, overheard(*tables), exact=exact)
+
+
+def descent(kind: type[Descent]) -> Callable[[Guarantee, Neighbours], Subject]:
+    """Return how a descent is audited: a row of full length comes or goes, or is mirrored."""
+
+    def make(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+        usual = kind(guarantee=guarantee, neighbours=neighbours)
+        settings = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS)
+        solver = replace(usual, settings=settings)
+        if neighbours is Neighbours.REPLACE:
+            row = np.ones((1, _FEATURES + 1))
+            mirrored = np.append(-row[:, :-1], [[1.0]], axis=1)
+            return _solved(solver, design_of(_FEATURES), row, mirrored)
+        # A logistic model soon believes a single row, and then it pulls no more.
+        rows = np.tile([[1.0, -1.0]], (20 if kind is LogisticDescent else 0, 1))
+        return _solved(solver, design_of(1), np.vstack((rows, [[1.0, 1.0]])), rows)
+
+    return make
+
+
+def coinpress(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+    """Return CoinPress's regression: rows near the middle, and one at the bounds, or mirrored."""
+    solver = CoinPressRegression(guarantee=guarantee, neighbours=neighbours, steps=_STEPS)
+    near = np.tile([[0.02, 0.02], [-0.02, -0.02]], (15, 1))
+    far = np.vstack((near, [[1.0, 1.0]]))
+    replaced = neighbours is Neighbours.REPLACE
+    return _solved(
+        solver, design_of(1), far, np.vstack((near, [[-1.0, 1.0]])) if replaced else near
+    )
+
+
+def moments(
+    kind: type[CoinPressMean | CoinPressCovariance],
+) -> Callable[[Guarantee, Neighbours], Subject]:
+    """Return CoinPress's mean, or covariance: a row in a corner; opposite, or at a right angle."""
+
+    def make(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+        middle = kind is CoinPressCovariance
+        method: CoinPress[Any] = kind(
+            guarantee=guarantee, neighbours=neighbours, scale=1.0, steps=2
+        )
+        if isinstance(method, CoinPressCovariance):
+            method = replace(method, centred=True)
+        corner = np.array([[_FAR], [_FAR]])
+        turned = corner * [[1.0], [-1.0]] if middle else -corner
+        near = np.tile([[1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0]], 10)
+        ends = np.full(2, -_FAR), np.full(2, _FAR)
+        rest = np.hstack((near, turned)) if neighbours is Neighbours.REPLACE else near
+        pair = Window(np.hstack((near, corner)), *ends), Window(rest, *ends)
+        prepared = method.prepare(2)
+        return TranscriptSubject(method, prepared.run, overheard_windows(*pair), exact=True)
+
+    return make
+
+
+def bounds(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+    """Return the bounds of two columns: a row, its opposite or nothing."""
+    method = Bounds(guarantee=guarantee, neighbours=neighbours)
+    ends = np.full(2, -_FAR), np.full(2, _FAR)
+    row = np.full((2, 1), 0.9 * _FAR)
+    rest = -row if neighbours is Neighbours.REPLACE else row[:, :0]
+    pair = Window(row, *ends), Window(rest, *ends)
+    prepared = method.prepare(2)
+    return TranscriptSubject(method, prepared.suggest, overheard_windows(*pair), exact=True)
+
+
+def learner(
+    kind: type[NoisyGradient | MirrorDescent | FrankWolfe],
+) -> Callable[[Guarantee, Neighbours], Subject]:
+    """Return a learner by noisy gradients: a row that no model of the set can fit, or mirrored."""
+
+    def make(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+        # Margins within ±1/2 leave slopes of 1 and more, which are clipped to 1/2.
+        method = kind(guarantee=guarantee, neighbours=neighbours, steps=_STEPS, slope=0.5)
+        frame = Frame(1, 1.0)
+        image = Image(L2Ball(1, 0.5) if kind is FrankWolfe else L1Ball(1, 0.5))
+        prepared = method.prepare(Task(frame, SquaredLoss(), image, rows=10))
+        row = np.array([[1.0], [-1.0]]) * CELLS
+        rest = row * [[-1.0], [1.0]] if neighbours is Neighbours.REPLACE else row[:, :0]
+        tables = [Examples(frame, [Block.dense(rows)]) for rows in (row, rest)]
+        return TranscriptSubject(method, prepared.learn, overheard(*tables), exact=True)
+
+    return make
+
+
+SUBJECTS: dict[str, Callable[[Guarantee, Neighbours], Subject]] = {
+    "whitened_descent": descent(WhitenedDescent),
+    "huber_descent": descent(HuberDescent),
+    "logistic_descent": descent(LogisticDescent),
+    "coinpress": coinpress,
+    "coinpress_mean": moments(CoinPressMean),
+    "coinpress_covariance": moments(CoinPressCovariance),
+    "suggest_bounds": bounds,
+    "noisy_gradient": learner(NoisyGradient),
+    "mirror_descent": learner(MirrorDescent),
+    "frank_wolfe": learner(FrankWolfe),
+}

@@ -1,0 +1,95 @@
+"""Audits of learners that release one point: draws among extreme points, and perturbed minima."""
+
+import numpy as np
+
+from dplinear.audit import densities
+from dplinear.audit.bounds import Floats
+from dplinear.audit.subjects import Claim, Subject
+from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.images import Image
+from dplinear.erm.learners.contract import Learner, Task
+from dplinear.erm.learners.output_perturbation import OutputPerturbation, PreparedOutput
+from dplinear.erm.losses import SquaredLoss
+from dplinear.erm.sets import L1Ball
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy.guarantees import PureDP
+from dplinear.privacy.neighbours import Neighbours
+
+FRAME = Frame(1, 1.0)
+_ROW = np.array([[1.0], [-1.0]]) * CELLS  # a feature, and the label that it should not have
+
+
+def pair(neighbours: Neighbours, rows: int) -> tuple[Examples, Examples]:
+    """Return tables of `rows` rows that say the same, and one more: absent, or mirrored.
+
+    The second table has all of them, so that coefficients are larger on the first.
+    """
+    common = np.repeat(_ROW, rows, axis=1)
+    turned = _ROW * [[-1.0], [1.0]]
+    first = np.hstack((common, turned)) if neighbours is Neighbours.REPLACE else common
+    tables = [Examples(FRAME, [Block.dense(each)]) for each in (first, np.hstack((common, _ROW)))]
+    return tables[0], tables[1]
+
+
+class LearnerSubject(Subject):
+    """A learner of one coefficient on rows that all say the same, and one that may not.
+
+    What is released is a number, and the event that tells most is chosen on half of the runs; where
+    it is one of two `ends`, each of them is an event.
+    """
+
+    exact = False
+    batch = 2_000
+    runs = 4_000
+
+    def __init__(
+        self, learner: Learner, radius: float = 1.0, rows: int = 1, *, ends: bool = False
+    ) -> None:
+        self.name = learner.name
+        self.guarantee, self.neighbours = learner.guarantee, learner.neighbours
+        self.claim = Claim.of(self.guarantee, normal=False)
+        self.chosen = not ends
+        self._prepared = learner.prepare(task_of(radius))
+        self._tables = pair(self.neighbours, rows)
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Learn, again and again."""
+        table = self._tables[other]
+        learnt = [self._prepared.learn(table, entropy).place[0] for _ in range(count)]
+        numbers = np.array(learnt, np.float64)
+        return numbers if self.chosen else np.copysign(np.inf, numbers)
+
+
+def task_of(radius: float) -> Task:
+    """Return least squares of one coefficient."""
+    return Task(FRAME, SquaredLoss(), Image(L1Ball(1, radius)), rows=10)
+
+
+class OutputSubject(Subject):
+    """A minimum plus noise: a row of which no model fits the half, so that its slope is clipped.
+
+    The minima of both tables are then as far apart as is claimed, and the noise is known.
+    """
+
+    batch = 2_000
+    slow = True
+    _radius = 100.0  # wide, so that what is added as noise is not projected away
+
+    def __init__(self, learner: OutputPerturbation) -> None:
+        self._normal = not isinstance(learner.guarantee, PureDP)
+        self.name = f"{learner.name} ({'gaussian' if self._normal else 'laplace'})"
+        self.guarantee, self.neighbours = learner.guarantee, learner.neighbours
+        self.claim = Claim.of(self.guarantee, normal=self._normal)
+        self._prepared: PreparedOutput = learner.prepare(task_of(self._radius))
+        self._tables = pair(self.neighbours, 0)
+        minima = [self._prepared.sum.minimum(table, np.zeros(1)) for table in self._tables]
+        self._minima = minima[0], minima[1]
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Learn, again and again, and compare likelihoods."""
+        table = self._tables[other]
+        learnt = np.stack([self._prepared.learn(table, entropy).place for _ in range(count)])
+        scale = self._prepared.scale
+        if self._normal:
+            return densities.normal(learnt, *self._minima, np.array(scale**2))
+        return densities.laplace(learnt, *self._minima, scale)

@@ -1,0 +1,119 @@
+"""Audits by name, and the table of what their runs prove."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dplinear.arguments import choice
+from dplinear.audit import picture
+from dplinear.audit.audit import EXPECTED, AuditResult, audit_subject
+from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
+from dplinear.noise import simulation
+from dplinear.noise.entropy import system
+
+EPSILONS = (0.5, 1.0, 3.0)
+BITS = (0.1, 0.3, 0.5)  # two values tell at most one bit
+HEADER = (
+    *("mechanism", "neighbours", "promise", "audited as", "claimed", "audited (95%)"),
+    *("part", "runs on each", "verdict"),
+)
+HEADS = ("promise", "claimed", "audited (95%)", "part", "runs on each", "verdict")
+_WIDTHS = (20, 11, 14, 6, 12, 12)
+_UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
+
+
+@dataclass(frozen=True)
+class Audits:
+    """Which audits to run: of one mechanism or of all, at the usual promises or at one."""
+
+    mechanism: str
+    epsilon: float | None = None
+    delta: float | None = None
+    neighbours: str | None = None
+    trials: int | None = None
+    seed: int | None = None
+    plot: Path | None = None
+
+    def run(self, tell: Callable[[str], AbstractContextManager[object]]) -> Iterator[AuditResult]:
+        """Run them one after the other; `tell` shows a text for as long as each takes.
+
+        A seed starts afresh for each mechanism, so that all together say what each says alone.
+        """
+        names = list(ENTRIES) if self.mechanism == "all" else [self.mechanism]
+        for name in names:
+            entropy = system() if self.seed is None else simulation.entropy(self.seed)
+            entry = ENTRIES[choice(name, "mechanism", "audit", (*ENTRIES, "all"))]
+            usual = BITS if entry.delta == "bits" else EPSILONS
+            epsilons = usual if self.epsilon is None else (self.epsilon,)
+            relations = entry.relations if self.neighbours is None else (self.neighbours,)
+            for relation in relations:
+                for epsilon in epsilons:
+                    guarantee = entry.guarantee(epsilon, self.delta)
+                    subject = subject_of(name, guarantee, relation, entropy)
+                    trials = usual_trials(subject) if self.trials is None else self.trials
+                    with tell(f"{name}, {relation}, {guarantee}: {trials:,} runs on each"):
+                        result = audit_subject(subject, trials, entropy=entropy)
+                    yield result
+        if self.plot is not None:
+            figure = picture.draw(subject, result, entropy)
+            self.plot.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(self.plot, dpi=100)
+
+
+def _cells(result: AuditResult) -> tuple[str, ...]:
+    return (
+        result.mechanism,
+        result.neighbours,
+        str(result.guarantee),
+        _UNITS[result.kind],
+        f"{result.claimed:.3g}",
+        f"{result.audited:.3g}",
+        f"{result.ratio:.2f}" + ("" if result.exact else " *"),
+        f"{result.trials:,}",
+        result.verdict,
+    )
+
+
+def table(results: Sequence[AuditResult]) -> Group:
+    """Return the table for a terminal of 80 columns: a heading for each mechanism."""
+    shown: list[RenderableType] = [_part(HEADS, "bold")]
+    before = ""
+    for result in results:
+        heading = f"{result.mechanism}, {result.neighbours} neighbours"
+        if heading != before:
+            shown.append(Text(heading, style="bold"))
+        before = heading
+        colour = "red" if result.broken else "green" if result.ratio >= EXPECTED else ""
+        unit, cells = _UNITS[result.kind], _cells(result)
+        claimed, audited = f"{unit} = {result.claimed:.3g}", f"{unit} ≥ {result.audited:.3g}"
+        shown.append(_part((f"  {cells[2]}", claimed, audited, *cells[6:]), colour))
+    return Group(*shown)
+
+
+def _part(cells: Sequence[str], style: str) -> Table:
+    """Return one line whose cells stand below those of the others."""
+    made = Table.grid(padding=(0, 1, 0, 0))
+    for width in _WIDTHS:
+        made.add_column(width=width)
+    made.add_row(*cells, style=style)
+    return made
+
+
+def reading(*, simulated: bool) -> str:
+    """Return how to read it."""
+    lines = "Audited: a lower bound, wrong with probability 5%; broken: beyond 1e-4."
+    lines += "\n* no exact statistic, or a claim that is a bound itself."
+    return lines + ("\nSimulated noise." if simulated else "")
+
+
+def markdown(results: Sequence[AuditResult]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| " + " | ".join(HEADER) + " |"
+    yield "|" + "---|" * len(HEADER)
+    for result in results:
+        yield "| " + " | ".join(_cells(result)).replace("*", "\\*") + " |"

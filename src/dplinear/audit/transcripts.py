@@ -1,0 +1,201 @@
+"""Audits of whole descents and searches: all that a chain releases, and how likely each table is.
+
+Every answer of a chain is normal around an exact sum, whatever was asked before. So the likelihood
+ratio of a transcript is the product of those of its answers, and its logarithm tells all that the
+transcript does. A table that hears its own answers adds them up, as the real method runs on it.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from dplinear.analyst.laws import Matrix
+from dplinear.audit import densities
+from dplinear.audit.bounds import Floats
+from dplinear.audit.subjects import Claim, Subject
+from dplinear.curator.passes import shape_of
+from dplinear.erm.chain import Answer
+from dplinear.erm.examples import Block
+from dplinear.erm.row_sums import RowSum
+from dplinear.mechanisms.contract import Method, Shape
+from dplinear.mechanisms.solver import Integers
+from dplinear.noise.entropy import Entropy
+from dplinear.schema import Schema
+
+
+class Summed(Protocol):
+    """A table as chains see it."""
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+        """Return exact sums."""
+
+
+class Rows:
+    """Integer rows in memory, columns first."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows = rows
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+        """Return exact sums."""
+        return [statistic.sum(self._rows).astype(object) for statistic in statistics]
+
+
+class Overheard:
+    """One of two tables, asked by a chain; `truth` says which of the two answers.
+
+    `loss` is ln p_one/p_other of the answers so far, `square` is Σ Δ²/σ² of their sums.
+    """
+
+    def __init__(self, pair: tuple[Summed, Summed], *, truth: int) -> None:
+        self._pair, self._truth = pair, truth
+        self._asked: list[tuple[RowSum, Integers, Integers]] = []
+        self.loss, self.square = 0.0, 0.0
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+        """Return the sums of the table that answers; remember the other's."""
+        both = [table.sums(statistics) for table in self._pair]
+        self._asked = list(zip(statistics, *both, strict=True))
+        return both[self._truth]
+
+    def told(self, answers: Sequence[Answer]) -> None:
+        """Add what the answers tell."""
+        for (statistic, one, other), answer in zip(self._asked, answers, strict=True):
+            loss, square = told_by(statistic, one, other, answer)
+            self.loss, self.square = self.loss + loss, self.square + square
+
+    def moments(self) -> Any:  # noqa: ANN401 - never returns
+        """Refuse: chains ask for sums alone."""
+        raise NotImplementedError("A chain asks for sums.")
+
+    def blocks(self) -> Iterator[Block]:
+        """Refuse: chains ask for sums alone."""
+        raise NotImplementedError("A chain asks for sums.")
+
+
+def told_by(
+    statistic: RowSum, one: Integers, other: Integers, answer: Answer
+) -> tuple[float, float]:
+    """Return ln p_one/p_other of one answer, and Δ²/σ².
+
+    Of a symmetric matrix every entry off the diagonal is there twice, with half the variance: so
+    all of its entries count as if each had the diagonal's.
+    """
+    if not (one != other).any():
+        return 0.0, 0.0
+    unit, values = float(statistic.unit), answer.values.ravel()
+    first, second = (np.asarray(sums, np.float64) * unit for sums in (one, other))
+    if not answer.sigma:  # nothing hides the difference; floats of a sum may differ in a rounding
+        nearer = float(np.abs(values - second).sum() - np.abs(values - first).sum())
+        return math.copysign(np.inf, nearer) if nearer else 0.0, np.inf
+    variance = np.array(answer.sigma**2)
+    square = float(((first - second) ** 2).sum() / variance)
+    return float(densities.normal(values, first, second, variance)), square
+
+
+class Window:
+    """A table of raw numbers looked at through windows, as CoinPress does."""
+
+    def __init__(self, rows: Floats, low: Matrix, high: Matrix) -> None:
+        self.rows, self.low, self.high = rows, low, high
+
+    def through(self, low: Matrix, high: Matrix) -> "Pane":
+        """Return the table through a window."""
+        return Pane(self.rows, (low + high) / 2, (high - low) / 2)
+
+
+class Pane(Rows):
+    """A table through one window: a constant first, then the clamped cells."""
+
+    def __init__(self, rows: Floats, middle: Matrix, half: Matrix) -> None:
+        self.middle, self.half = middle, half
+        self.shape = _shape(len(middle))
+        cells = np.clip((rows - middle[:, None]) / half[:, None], -1.0, 1.0)
+        whole = np.vstack((np.ones((1, rows.shape[1])), cells))
+        super().__init__(np.rint(whole * self.shape.cells))
+
+
+def _shape(columns: int) -> Shape:
+    return shape_of(Schema({f"c{place}": (-1, 1) for place in range(columns)}))
+
+
+class OverheardWindow:
+    """One of two tables that are looked at through windows; `loss` as in `Overheard`."""
+
+    def __init__(self, pair: tuple[Window, Window], *, truth: int) -> None:
+        self._pair, self._truth = pair, truth
+        self.low, self.high = pair[0].low, pair[0].high
+        self._seen: list[OverheardPane] = []
+
+    def through(self, low: Matrix, high: Matrix) -> "OverheardPane":
+        """Return both tables through a window."""
+        one, other = (table.through(low, high) for table in self._pair)
+        self._seen.append(OverheardPane((one, other), truth=self._truth))
+        return self._seen[-1]
+
+    @property
+    def loss(self) -> float:
+        """What all windows told."""
+        return sum(pane.loss for pane in self._seen)
+
+    @property
+    def square(self) -> float:
+        """How far apart all that was seen through them is."""
+        return sum(pane.square for pane in self._seen)
+
+
+class OverheardPane(Overheard):
+    """One of two tables through the same window."""
+
+    def __init__(self, pair: tuple[Pane, Pane], *, truth: int) -> None:
+        super().__init__(pair, truth=truth)
+        self.shape, self.middle, self.half = pair[0].shape, pair[0].middle, pair[0].half
+
+
+Run = Callable[[Any, Entropy], Any]
+
+
+class TranscriptSubject(Subject):
+    """A method that asks a chain, on two tables; a run is all of it.
+
+    `run` takes a table and entropy; `listening` makes the table that answers and hears. `exact`:
+    whether the pair moves every sum by all that is paid for, so that audits come near the claim.
+    """
+
+    batch = 500
+    slow = True
+
+    def __init__(
+        self,
+        method: Method,
+        run: Run,
+        listening: Callable[[int], Overheard | OverheardWindow],
+        *,
+        exact: bool,
+    ) -> None:
+        self.name = method.name
+        self.guarantee, self.neighbours = method.guarantee, method.neighbours
+        self.claim = Claim.of(self.guarantee, normal=True)
+        self.exact = exact
+        self._run, self._listening = run, listening
+
+    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
+        """Run the method, again and again, and compare likelihoods."""
+        found = np.empty(count)
+        for place in range(count):
+            table = self._listening(int(other))
+            self._run(table, entropy)
+            found[place] = table.loss
+        return found
+
+
+def overheard(one: Summed, other: Summed) -> Callable[[int], Overheard]:
+    """Return how a table of a pair is made that hears its answers."""
+    return lambda truth: Overheard((one, other), truth=truth)
+
+
+def overheard_windows(one: Window, other: Window) -> Callable[[int], OverheardWindow]:
+    """Return the same for tables that are looked at through windows."""
+    return lambda truth: OverheardWindow((one, other), truth=truth)
