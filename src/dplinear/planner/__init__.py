@@ -5,6 +5,11 @@ of each method, and `tuning` compares the descent's settings with their neighbou
 constraint set, `compression` is the rule in closed form, `texts` draws tables of many features,
 `trials` lets learners try one, and `compressed_forecast` predicts the risk in each dimension.
 `bits` says what bits a cell mean in other words.
+
+`plan` is the short way to all of it: the error of every mechanism, from closed forms and a table of
+simulated errors. `facts` has its arguments, `questions` what one may ask and the contract, with
+`regressions` (looked up by `lookup` on the `curves` that `table` simulates), `matrix_errors`,
+`locations`, `principal_components` and `row_distances` as answers.
 """
 
 from dplinear.planner.forecast import Expected, Forecast, forecast

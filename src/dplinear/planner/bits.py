@@ -1,6 +1,6 @@
 """What so many bits a cell mean in other words: μ, (ε, δ) and (0, δ), for rows and for sketches.
 
-    python -m dplinear.planner.bits --bits 0.5
+    dplinear plan --bits 0.5
 
 Cells are numbers in [−1, 1], of which one changes. Only what is proved is printed. Additive noise
 is a normal law whose mean moves by at most 2. For a sketch, give the attacker the cell's own
@@ -8,11 +8,8 @@ column s of S: what is left is a normal law whose mean moves by at most 2‖s‖
 and ‖s‖² is χ² with n' degrees of freedom whatever the table, so that δ is a mean over it.
 """
 
-import argparse
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import chi2
@@ -23,10 +20,6 @@ from dplinear.privacy.guarantees import GDP, MIDP, ApproxDP
 from dplinear.privacy.profiles.gaussian import gaussian_delta
 from dplinear.privacy.roots import smallest_private
 from dplinear.privacy.rounding import up
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 NONE = "no theorem"
 _WHERE = "compare_guarantees"
@@ -63,6 +56,11 @@ class Comparison:
     rows: int
     additive: CellGuarantee
     sketch: CellGuarantee
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read it."""
+        return _NOTES
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return the cells of the table: what, for additive noise, for the sketch."""
@@ -179,46 +177,3 @@ def _cells(each: CellGuarantee) -> list[str]:
         f"ε = {each.approximate.epsilon:.4g}",
         *(NONE if d is None else f"δ = {d.delta:.4g}" for d in (each.total, each.from_bits)),
     ]
-
-
-def shown(found: Comparison) -> "Table":
-    """Return the comparison as a table for a terminal."""
-    from rich.box import SIMPLE_HEAVY  # noqa: PLC0415 - for printing only
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(title="The same bits in other words", box=SIMPLE_HEAVY)
-    table.add_column("", no_wrap=True)
-    for each in (found.additive, found.sketch):
-        table.add_column(each.mechanism, justify="right", no_wrap=True)
-    for what, *cells in found.lines():
-        styled = [f"[dim]{cell}[/dim]" if cell == NONE else cell for cell in cells]
-        table.add_row(f"[b]{what}[/b]", *styled)
-    return table
-
-
-def main(
-    words: Sequence[str] | None = None,
-    console: "Console | None" = None,
-    *,
-    prog: str = "python -m dplinear.planner.bits",
-) -> None:
-    """Print a comparison as the command line asks."""
-    from rich.console import Console  # noqa: PLC0415 - as above
-
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Bits a cell beside μ, (ε, δ) and (0, δ), for additive noise and for sketches.",
-    )
-    parser.add_argument("--bits", type=float, default=0.5)
-    parser.add_argument("--delta", type=float, default=1e-6)
-    parser.add_argument("--rows", type=int, default=1000, help="of the sketch")
-    asked = parser.parse_args(words)
-    found = compare_guarantees(asked.bits, delta=asked.delta, rows=asked.rows)
-    console = console or Console()
-    console.print(shown(found))
-    for note in _NOTES:
-        console.print(note, highlight=False)
-
-
-if __name__ == "__main__":
-    main()

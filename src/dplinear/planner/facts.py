@@ -1,0 +1,173 @@
+"""The public facts that a plan is made from, and the one number that budgets of all kinds become.
+
+Nothing here is read from a table: `rows` is the caller's own figure or guess.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.mechanisms.checks import read_guarantee
+from dplinear.planner.populations import TAILS, WIDTH
+from dplinear.privacy import calibrate
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema
+
+WHERE = "plan"
+MOST_ROWS = 10**12
+MOST_COLUMNS = 4_000
+EXPLAINED = 0.5
+# What is tried where the caller does not say: the plan then covers all of them.
+CONDITIONS = (1.0, 100.0, 1e4)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public, or assumed, about a table and its release.
+
+    `columns` are features beside the constant and a target, `dimension` the side of the matrix of
+    second moments, `square` the squared norm that no row of cells exceeds. `condition` and `tails`
+    are None where nothing is assumed of them.
+    """
+
+    rows: int
+    columns: int
+    dimension: int
+    square: float
+    guarantee: Guarantee
+    neighbours: Neighbours
+    condition: float | None = None
+    tails: str | None = None
+    explained: float = EXPLAINED
+    width: float = WIDTH
+    components: int = 1
+
+    @property
+    def mu(self) -> float:
+        """The μ of the Gaussian mechanism that keeps the guarantee."""
+        return effective_mu(self.guarantee)
+
+    def resized(self, rows: int) -> "Facts":
+        """Return the same facts of another number of rows."""
+        return replace(self, rows=rows)
+
+    def under(self, amount: float) -> "Facts":
+        """Return the same facts under a guarantee of the same kind, with this ε, ρ, μ or bits."""
+        return replace(self, guarantee=with_amount(self.guarantee, amount))
+
+
+@lru_cache(maxsize=256)
+def effective_mu(guarantee: Guarantee) -> float:
+    """Return the largest μ whose Gaussian profile keeps the guarantee; for pure ε, one as strict.
+
+    Promises: exact for (ε, δ), ρ (μ = √(2ρ)) and μ. Noise of pure guarantees is not Gaussian; the
+    μ of the same standard deviation, ε/√2, stands for it.
+    """
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon / math.sqrt(2)
+    return 1 / calibrate.gaussian(guarantee, 1.0)
+
+
+def amount_of(guarantee: Guarantee) -> float:
+    """Return ε, ρ, μ or bits: the number that says how much."""
+    match guarantee:
+        case ApproxDP() | PureDP():
+            return guarantee.epsilon
+        case ZCDP():
+            return guarantee.rho
+        case GDP():
+            return guarantee.mu
+        case MIDP():
+            return guarantee.bits
+
+
+def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
+    """Return the guarantee of the same kind, and δ, with another ε, ρ, μ or bits."""
+    if isinstance(guarantee, ApproxDP):
+        return ApproxDP(amount, guarantee.delta)
+    return type(guarantee)(amount)
+
+
+def written(guarantee: Guarantee) -> str:
+    """Return the guarantee as the arguments of a call."""
+    match guarantee:
+        case ApproxDP():
+            return f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
+        case PureDP():
+            return f"epsilon={guarantee.epsilon:g}"
+        case MIDP():
+            return f"bits={guarantee.bits:g}"
+        case _:
+            return f"guarantee={type(guarantee).__name__}({amount_of(guarantee):g})"
+
+
+def read_rows(value: Any) -> int:  # noqa: ANN401 - the caller's argument
+    """Return the number of rows; 1e5 is as good as 100000, as it is a guess."""
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    hint = "a public figure or guess, such as 100_000: its order of magnitude is enough."
+    return integer(value, "rows", WHERE, low=1, high=MOST_ROWS, hint=hint)
+
+
+def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:  # noqa: ANN401
+    """Return features, dimension and squared norm of a number of columns, or of a schema.
+
+    With a `target` a number of columns does not count it; a schema has it among its columns.
+    """
+    if isinstance(value, Schema):
+        own = value.dimension - value.has_intercept
+        if target and own < 2:
+            rule = "a schema of a target and at least one feature"
+            raise rejection("columns", WHERE, rule, value)
+        return own - target, value.dimension, value.bound**2
+    rule = "a number of columns, or a Schema"
+    hint = "a number counts the features; a Schema has bounds and categories, and the target too."
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise mistyped("columns", WHERE, rule, value, hint)
+    columns = integer(value, "columns", WHERE, low=1, high=MOST_COLUMNS, hint=hint)
+    dimension = columns + 1 + target
+    return columns, dimension, float(dimension)
+
+
+def read_facts(  # noqa: PLR0913 - what is public of a table, each with its own name
+    rows: Any,  # noqa: ANN401 - all of them the caller's arguments
+    columns: Any,  # noqa: ANN401
+    *,
+    epsilon: Any = None,  # noqa: ANN401
+    delta: Any = None,  # noqa: ANN401
+    bits: Any = None,  # noqa: ANN401
+    guarantee: Any = None,  # noqa: ANN401
+    neighbours: Any = Neighbours.ADD_REMOVE,  # noqa: ANN401
+    allowed: tuple[Neighbours, ...],
+    target: bool,
+    condition: Any = None,  # noqa: ANN401
+    tails: Any = None,  # noqa: ANN401
+    explained: Any = None,  # noqa: ANN401
+    width: Any = None,  # noqa: ANN401
+    components: Any = None,  # noqa: ANN401
+) -> Facts:
+    """Check the arguments of a plan."""
+    if bits is not None:
+        if epsilon is not None or delta is not None or guarantee is not None:
+            rule = "left out where epsilon, delta or a guarantee is given"
+            raise rejection("bits", WHERE, rule, bits)
+        guarantee = MIDP(bits)
+    features, dimension, square = read_size(columns, target=target)
+    share = EXPLAINED if explained is None else explained
+    parts = min(3, features) if components is None else components
+    return Facts(
+        rows=read_rows(rows),
+        columns=features,
+        dimension=dimension,
+        square=square,
+        guarantee=read_guarantee(WHERE, epsilon, delta, guarantee),
+        neighbours=Neighbours.parse(neighbours, WHERE, allowed),
+        condition=None if condition is None else real(condition, "condition", WHERE, low=1),
+        tails=None if tails is None else choice(tails, "tails", WHERE, TAILS),
+        explained=real(share, "explained", WHERE, low=0, high=1, open_low=True, open_high=True),
+        width=WIDTH if width is None else real(width, "width", WHERE, low=1),
+        components=integer(parts, "components", WHERE, low=1, high=features),
+    )

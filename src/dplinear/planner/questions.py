@@ -1,0 +1,118 @@
+"""What one may want to learn: for each question the ways to an answer, and the error of each way.
+
+A question is asked of public facts. `predict` gives the median of the error over tables, and an
+interval that 90% of tables are in; where something was left open, over all that was left open.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dplinear.mechanisms.checks import RELATIONS
+from dplinear.mechanisms.contract import Method
+from dplinear.planner.facts import Facts, written
+from dplinear.privacy.neighbours import Neighbours
+
+# Of the absolute value of a normal number, 90% are between these many standard deviations.
+_NEAR, _FAR = 0.0627, 1.96
+NORMAL_90 = 1.645  # standard deviations that 90% of a normal law are within
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The error that is expected: the median, and the ends of a 90% interval."""
+
+    error: float
+    low: float
+    high: float
+    note: str = ""
+
+
+class Question(ABC):
+    """Something to learn of a table.
+
+    `name` is the value of `learn`; `measure` says what an error is; `ways` are the names of all
+    mechanisms that answer it, the usual one first; `trivial` is the error of an answer that needs
+    no data, if any; `alike` is the ratio of errors below which the usual way is as good.
+    """
+
+    name: ClassVar[str]
+    measure: ClassVar[str]
+    ways: ClassVar[tuple[str, ...]]
+    target: ClassVar[bool] = False
+    relations: ClassVar[tuple[Neighbours, ...]] = RELATIONS
+    trivial: ClassVar[float | None] = None
+    alike: ClassVar[float] = 1.05
+
+    @abstractmethod
+    def floor(self, facts: Facts) -> float:
+        """Return the error without privacy."""
+
+    @abstractmethod
+    def predict(self, way: str, facts: Facts) -> Prediction:
+        """Return the error of one way."""
+
+    @abstractmethod
+    def call(self, way: str, facts: Facts) -> str:
+        """Return the Python call that goes this way, on one line."""
+
+    @abstractmethod
+    def refusal(self, way: str, facts: Facts) -> str | None:
+        """Return why a way cannot be gone under such a guarantee, or None if it can."""
+
+
+def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
+    """Return one prediction for all kinds of tables that the caller left open."""
+    if len(each) == 1:
+        return each[0]
+    logs = [math.log(one.error) for one in each]
+    open_facts = [
+        words
+        for words, given in (("the condition number", facts.condition), ("the tails", facts.tails))
+        if given is None
+    ]
+    notes = [one.note for one in each if one.note]
+    note = f"for any of {_joined(open_facts)} of the table, which nobody gave"
+    return Prediction(
+        math.exp(sum(logs) / len(logs)),
+        min(one.low for one in each),
+        max(one.high for one in each),
+        "; ".join([note, *notes[:1]]),
+    )
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(words)
+
+
+def lognormal(error: float, spread: float, note: str = "") -> Prediction:
+    """Return a median with the interval of a normal law of its logarithm."""
+    reach = math.exp(NORMAL_90 * spread)
+    return Prediction(error, error / reach, error * reach, note)
+
+
+def absolute(deviation: float, note: str = "") -> Prediction:
+    """Return a root mean square error, and the interval of absolute values of a normal number."""
+    return Prediction(deviation, deviation * _NEAR, deviation * _FAR, note)
+
+
+def asked_wrongly(kind: type[Method], facts: Facts, **options: object) -> str | None:
+    """Return why a mechanism refuses a guarantee or a neighbour relation; None if it does not."""
+    try:
+        kind(guarantee=facts.guarantee, neighbours=facts.neighbours, **options)  # type: ignore[arg-type]  # a mechanism's own
+    except (TypeError, ValueError) as error:
+        return sentence(error)
+    return None
+
+
+def sentence(error: Exception) -> str:
+    """Return the text of an error on one line."""
+    return str(error).replace("\n\n", " ")
+
+
+def terms(facts: Facts, usual: Neighbours = Neighbours.ADD_REMOVE) -> str:
+    """Return guarantee and neighbours, where those are not the usual ones, for a call."""
+    plain = facts.neighbours is usual
+    return written(facts.guarantee) + ("" if plain else f', neighbours="{facts.neighbours}"')
