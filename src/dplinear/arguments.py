@@ -16,7 +16,10 @@ Real = int | float | Fraction
 
 def describe(value: object) -> str:
     """Return a short, one-line picture of an argument for an error message."""
-    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str | bytes) else str(value)
+    except Exception:  # noqa: BLE001 - more digits than Python writes, or a class with its own ideas
+        text = f"a {type(value).__name__} that cannot be shown"
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -32,6 +35,18 @@ def mistyped(parameter: str, where: str, rule: str, value: object, hint: str = "
     shown = f"{describe(value)} ({type(value).__name__})"
     sentence = f"The '{parameter}' parameter of {where} must be {rule}. Got {shown}."
     return TypeError(sentence + (f"\n\nHint: {hint}" if hint else ""))
+
+
+def renamed(error: Exception, inner: Collection[str], where: str) -> Exception:
+    """Return an error about the parameter of an inner function as one about its caller's.
+
+    Requires: the caller takes a parameter of that name. Any other error is returned as it is.
+    """
+    head, found, rest = str(error).partition("' parameter of ")
+    name = rest.partition(" must be ")[0]
+    if not found or name not in inner or type(error) not in {ValueError, TypeError}:
+        return error
+    return type(error)(head + found + where + rest.removeprefix(name))
 
 
 def _interval(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
@@ -61,6 +76,8 @@ def real(  # noqa: PLR0913 - the ends of an interval are four facts, each with i
         number = float(value)
     except OverflowError:
         raise rejection(parameter, where, rule, value, hint) from None
+    except Exception:  # noqa: BLE001 - a number of a class with its own ideas
+        raise mistyped(parameter, where, rule, value, hint) from None
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (math.isfinite(number) and above and below):
@@ -86,10 +103,20 @@ def integer(  # noqa: PLR0913 - as above
     rule = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise mistyped(parameter, where, rule, value, hint)
-    number = int(value)
+    try:
+        number = int(value)
+    except Exception:  # noqa: BLE001 - as above; NumPy counts spans of time among the integers
+        raise mistyped(parameter, where, rule, value, hint) from None
     if number < low or (high is not None and number > high):
         raise rejection(parameter, where, rule, value, hint)
     return number
+
+
+def flag(value: Any, parameter: str, where: str, *, hint: str = "") -> bool:  # noqa: ANN401
+    """Return `value` as a bool if it is a truth value."""
+    if not isinstance(value, bool):
+        raise mistyped(parameter, where, "True or False", value, hint)
+    return value
 
 
 def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:  # noqa: ANN401

@@ -19,6 +19,8 @@ from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP
 from dplinear.schema import Schema
 from services import library
 
+pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
+
 GATES: list[Any] = [dpl.release_mean, dpl.release_covariance]
 SCHEMA = Schema({"a": (-1e6, 1e6), "b": (-1e6, 1e6)})
 BUDGET: dict[str, Any] = {"guarantee": ZCDP(0.5)}

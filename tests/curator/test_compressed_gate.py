@@ -20,6 +20,8 @@ from dplinear.privacy import ZCDP, ApproxDP, PureDP
 
 from .witnesses import Book
 
+pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
+
 ROWS, FEATURES = 600, 12
 PUBLIC: dict[str, Any] = {"row_norm": 2.0, "constraint": 2.0, "target_bounds": (-1.0, 3.0)}
 LABELS: dict[str, Any] = {"row_norm": 2.0, "constraint": 2.0, "classes": ("no", "yes")}

@@ -18,6 +18,8 @@ from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP
 
 from .witnesses import Book, Watched
 
+pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
+
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 PLENTY: dict[str, Any] = {"epsilon": 1e6, "delta": 1e-6}
 SCHEMA = Schema(

@@ -22,6 +22,8 @@ from dplinear.curator.gram import Moments
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source
 
+pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
+
 SCHEMA = Schema({"a": (-1, 1), "b": (0, 10)})
 
 

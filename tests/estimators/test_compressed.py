@@ -28,6 +28,8 @@ from dplinear.privacy import ZCDP, PureDP
 from .test_check_estimator import HIDDEN, REFUSALS, REFUSALS_OF_LABELS, may_skip, statuses
 from .test_privacy import CELLS, OBJECTS, Purse, RefusedError, Untouchable, observed
 
+pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
+
 CLASSIFIERS = (PrivateCompressedClassifier, PrivateSVM)
 WIDE = (PrivateCompressedRegressor, *CLASSIFIERS)
 BOUNDED = (PrivateLasso, PrivateLogisticRegression)

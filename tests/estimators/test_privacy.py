@@ -16,7 +16,9 @@ from dplinear.estimators import (
     PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivateMean,
     PrivatePCA,
+    PrivateProjection,
     PrivateRidge,
 )
 from dplinear.ledger import Request, tally
@@ -151,6 +153,26 @@ def test_a_ledger_that_refuses_stops_the_pass(kind: Any, reads: list[int]) -> No
     assert reads == []
     assert len(spent) == 0
     assert not hasattr(other, "certificate_")
+
+
+@pytest.mark.parametrize("kind", [*ALL, PrivateMean, PrivateProjection])
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:hush@host/base", "postgresql:///base?user=me&password=hush"]
+)
+def test_scikit_learn_is_given_no_password_to_print(kind: Any, url: str) -> None:
+    with pytest.raises(ValueError, match="a URL without a password") as error:
+        face(kind, ledger=url, dataset="visits").fit(Untouchable(), Untouchable())
+    assert "hush" not in str(error.value)
+
+
+def test_a_table_without_rows_is_not_told_of_an_argument_that_nobody_gave() -> None:
+    made = PrivateLinearRegression(
+        epsilon=1.0, delta=1e-5, bounds=(0, 1), target_bounds=(0, 1), neighbours="replace"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # noise is all there is
+        fitted = made.fit(np.empty((0, 2)), np.empty(0))
+    assert "whatever the number of rows" in fitted.certificate_.notes[0]
 
 
 def test_every_clone_spends_from_the_same_ledger() -> None:

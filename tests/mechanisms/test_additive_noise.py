@@ -168,6 +168,16 @@ def test_other_guarantees_are_calibrated_on_the_profile(guarantee: Any) -> None:
         assert ready.parameters["rho"] == pytest.approx(guarantee.rho, rel=1e-9)
 
 
+@pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), ZCDP(0.1)])
+def test_the_widest_change_of_a_cell_is_hidden_by_its_noise(guarantee: Any) -> None:
+    ready = prepared(guarantee=guarantee)
+    found = deviations(ready)
+    # From one end to the other; from one level to another; a number and its flag.
+    widest = {"pay": 2.0, "ward=1": 2**0.5, "smoker=yes": 1.0, "age": 5**0.5}
+    for name, moved in widest.items():
+        assert moved / found[name] <= ready.parameters["mu"] * (1 + 1e-9)
+
+
 def test_the_target_may_be_published() -> None:
     ready = prepared(target="pay", y_public=True)
     assert deviations(ready)["pay"] == 0

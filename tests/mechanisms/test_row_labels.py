@@ -60,6 +60,16 @@ def test_a_number_is_released_in_its_own_units() -> None:
     assert small.law["label"]["scale"] == pytest.approx(0.1 * 50 / 2, rel=1e-3)
 
 
+def test_a_released_number_is_a_function_of_whole_steps() -> None:
+    """Noise that is no whole number of steps would leave its mark in the last bits."""
+    made = prepared(MIXED, guarantee=PURE, k=2, label="age")
+    drawn = released(made, repeated(200), "age").to_numpy()
+    label: Any = made._label
+    step, centre = float(label.feature.half_width / label.cells), float(label.feature.centre)
+    whole = np.rint((drawn - centre) / step)
+    assert (drawn == whole * step + centre).all()
+
+
 def test_one_cell_is_the_label_or_in_a_row_so_each_may_spend_everything() -> None:
     made = prepared(MIXED, guarantee=PURE, k=2, label="town")
     assert made.law["label"]["epsilon"] == 2.0

@@ -7,7 +7,8 @@ which adds up row sums. `release_moments`, `release_sketch`, `release_rows`, `re
 let out what a mechanism made of it, with a certificate, and nothing else.
 """
 
-from dplinear.curator.bounds_gate import SuggestedBounds, suggest_bounds
+from dplinear.analyst.suggested import SuggestedBounds
+from dplinear.curator.bounds_gate import suggest_bounds
 from dplinear.curator.coinpress_gate import release_covariance, release_mean
 from dplinear.curator.compressed_gate import proj_erm, std_erm
 from dplinear.curator.gate import release_moments

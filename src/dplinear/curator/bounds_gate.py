@@ -1,15 +1,11 @@
 """The gate for bounds: a private way to a schema, for those who cannot name one."""
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.suggested import SuggestedBounds
 from dplinear.arguments import mistyped, rejection
 from dplinear.curator.gate import RELATIONS, Passing, curve_of, own_options, reading_options
 from dplinear.curator.recorded import recorded
@@ -18,7 +14,7 @@ from dplinear.curator.sources.source import Reader
 from dplinear.curator.windows import Windowed, check_plain
 from dplinear.erm.coinpress.bounds import Bounds, Ranges
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.checks import read_guarantee, within_reach
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -31,42 +27,6 @@ _FAR = 4  # times: the ends of a column that is not near 0 differ by no more
 _SMALLEST = 1e-100
 _NARROW = Fraction(1, 2**30)
 WITHIN = (-1e9, 1e9)
-
-
-@dataclass(frozen=True, repr=False)
-class SuggestedBounds:
-    """A schema that was paid for. Public.
-
-    `found` says for each column whether its rows stood out from the noise: where not, the schema
-    has the bounds that were given.
-    """
-
-    schema: Schema
-    found: Mapping[str, bool]
-    certificate: Certificate
-
-    @property
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """The bounds of each column."""
-        columns = check_plain(self.schema, _WHERE)
-        return {name: (float(each.low), float(each.high)) for name, each in columns.items()}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the schema, for `Schema.from_file`: a .json file, never over another."""
-        file = Path(path)
-        if file.suffix != ".json":
-            raise rejection("path", "SuggestedBounds.save", "the path of a .json file", file.name)
-        with file.open("x", encoding="utf-8") as out:
-            json.dump(self.schema.to_dict(), out, indent=1)
-
-    def __str__(self) -> str:
-        lines = [
-            f"{name}: {low:g} to {high:g}{'' if self.found[name] else ' (as given: not found)'}"
-            for name, (low, high) in self.bounds.items()
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 @recorded
@@ -130,7 +90,7 @@ def _guarantee(
         return read_guarantee(_WHERE, epsilon, delta, guarantee)
     if epsilon is not None or delta is not None or guarantee is not None:
         raise rejection("rho", _WHERE, "left out where another guarantee is given", rho)
-    return ZCDP(rho)
+    return within_reach(ZCDP(rho), _WHERE)
 
 
 def _declared(columns: Any, within: Any) -> Schema:  # noqa: ANN401 - checked
@@ -138,6 +98,8 @@ def _declared(columns: Any, within: Any) -> Schema:  # noqa: ANN401 - checked
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise mistyped("columns", _WHERE, "a list of names of numeric columns", columns)
     names = list(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise mistyped("columns", _WHERE, "a list of names of numeric columns", columns)
     if len(set(map(str, names))) < len(names):
         raise rejection("columns", _WHERE, "free of names given twice", columns)
     if isinstance(within, Mapping):

@@ -243,6 +243,8 @@ class Ready:
     ) -> LinearRelease:
         """Check the table, spend, read, learn, lift, certify."""
         where = self.terms.where
+        if progress is not None and not isinstance(progress, bool):
+            raise mistyped("progress", where, "True, False or None", progress)
         check_table(table, y, rules, where)
         if self.terms.classes is not None:
             check_kind(y, self.terms.classes[1], where)

@@ -80,6 +80,7 @@ class Rules:
         features = integer(self.features, "features", where, low=1, high=(1 << 31) - 2)
         row_norm = positive(self.row_norm, "row_norm", where)
         clip = real(self.clip, "clip", where, low=2.0**-10, high=8.0)
+        self._set(row_norm=row_norm, clip=clip)
         self._set(_labels=_read_labels(self.target_bounds, self.classes, where))
         last, norm = _shares(self.intercept, where)
         dimension = features + (last > 0)
@@ -205,9 +206,12 @@ def _each(
     shown = sys.stderr.isatty() if progress is None else progress
     began = time.monotonic()
     with ExitStack() as stack:
-        advance: Callable[[int], None] | None = None
+        # At once, where it is asked for: a table without rows shows it, too.
+        advance: Callable[[int], None] | None = (
+            stack.enter_context(bar(count)) if progress else None
+        )
         for first in range(0, count, step):
-            if shown and advance is None and (progress or time.monotonic() - began > PATIENCE):
+            if shown and advance is None and time.monotonic() - began > PATIENCE:
                 advance = stack.enter_context(bar(count))
             last = min(first + step, count)
             yield block(first, last)

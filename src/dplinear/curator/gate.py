@@ -4,6 +4,7 @@ Always in this order: check every public argument and calibrate; check the table
 read, once; measure; return. Whatever fails before the spend loses nothing.
 """
 
+import numbers
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
@@ -33,8 +34,9 @@ from dplinear.mechanisms.contract import (
     Statistic,
 )
 from dplinear.noise import simulation
+from dplinear.planner.auto import AUTO, Asked, choose, read_expected
 from dplinear.privacy.concentration import concentration
-from dplinear.privacy.guarantees import ZCDP, Guarantee
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.schema import Schema
@@ -57,6 +59,7 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
     neighbours: str = Neighbours.ADD_REMOVE,
     mechanism: str = "analyze_gauss",
     calibration: str = "exact",
+    expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -66,22 +69,29 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
 
     Requires: a table and its public schema; `epsilon` and `delta`, or a `guarantee` of another kind
     that the mechanism supports; which tables are `neighbours`. `mechanism` is one of
-    "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart". Further options go to the
-    mechanism (`rows`, `degrees`, `least_eigenvalue_share`, …) or to the reading (`threads`,
-    `engine`, `progress`).
+    "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", or "auto": the one of the
+    least error that the planner predicts for `expected_rows`, a public guess (without one, the
+    first that can keep the guarantee). Further options go to the mechanism (`rows`, `degrees`,
+    `least_eigenvalue_share`, …) or to the reading (`threads`, `engine`, `progress`).
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
     where = "release_moments"
-    chosen = MECHANISMS[choice(mechanism, "mechanism", where, MECHANISMS)]
+    choice(mechanism, "mechanism", where, (*MECHANISMS, AUTO))
     relation = Neighbours.parse(neighbours, where, RELATIONS)
     asked = read_guarantee(where, epsilon, delta, guarantee)
     choice(calibration, "calibration", where, CALIBRATIONS)
+    passing = Passing(where, schema, ledger, dataset, request)
+    rows = read_expected(expected_rows, where)
+    if mechanism == AUTO:
+        size = (schema.dimension - schema.has_intercept, schema.dimension, schema.bound**2)
+        found = choose("moments", tuple(MECHANISMS), Asked(asked, relation, *size), rows)
+        mechanism, passing.notes = found.name, (found.note,)
+    chosen = MECHANISMS[mechanism]
     own = own_options(chosen, options, where)
     built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    passing = Passing(where, schema, ledger, dataset, request)
-    measured, certificate, rows = passing.through(built, data, options, own)
-    return MomentsRelease(schema, measured.values, measured.law, certificate, rows)
+    measured, certificate, count = passing.through(built, data, options, own)
+    return MomentsRelease(schema, measured.values, measured.law, certificate, count)
 
 
 def own_options(
@@ -97,7 +107,17 @@ def own_options(
     if unknown:
         rule = "one of " + ", ".join(sorted(names.union(others)))
         raise rejection("options", where, rule, ", ".join(unknown))
-    return {name: value for name, value in options.items() if name in names}
+    return {name: plain_number(value) for name, value in options.items() if name in names}
+
+
+def plain_number(value: Any) -> Any:  # noqa: ANN401 - an option, not checked yet
+    """Return a number as Python's own, which certificates can hold; anything else as it is."""
+    if type(value) in {int, float, bool} or not isinstance(value, numbers.Real):
+        return value
+    try:
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    except Exception:  # noqa: BLE001 - a class with its own ideas: the method will refuse it
+        return value
 
 
 def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,12 +125,12 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in READING}
 
 
-def _concentrated(method: Method, account: Account) -> ZCDP | None:
-    """Return the ρ that is kept between the method's own neighbours, if one is known."""
+def _profile(method: Method, account: Account) -> Profile | None:
+    """Return the curve that is kept between the method's own neighbours, if one is known."""
     profile = account.profile
     if account.holds is None or profile is None or profile.neighbours is not method.neighbours:
         return None
-    return concentration(profile)
+    return profile
 
 
 def _check_text(text: object, parameter: str, where: str) -> None:
@@ -131,11 +151,13 @@ class Passage:
         _check_text(dataset, "dataset", where)
         _check_text(request, "request", where)
         self.where, self.ledger, self.dataset = where, ledger, dataset
+        self.notes: tuple[str, ...] = ()  # of how "auto" was read
         self.entropy = simulation.entropy_for_release()
         self.request = request or f"{self.entropy.bits(128):032x}"
 
     def spend(self, method: Method, account: Account, own: Mapping[str, Any]) -> None:
         """Tell whoever counts, before a row is read."""
+        profile = _profile(method, account)
         spent = Request(
             request=self.request,
             dataset=self.dataset,
@@ -143,7 +165,8 @@ class Passage:
             neighbours=method.neighbours,
             mechanism=method.name,
             parameters={"calibration": method.calibration, **own},
-            concentrated=_concentrated(method, account),
+            concentrated=concentration(profile),
+            profile=profile,
         )
         if self.ledger is not None:
             self.ledger.spend(spent)
@@ -165,7 +188,7 @@ class Passage:
             simulated=self.entropy.simulated,
             request=self.request,
             dataset=self.dataset,
-            notes=account.notes + ((_NOBODY_COUNTS,) if self.ledger is None else ()),
+            notes=account.notes + self.notes + ((_NOBODY_COUNTS,) if self.ledger is None else ()),
         )
 
 

@@ -42,6 +42,7 @@ from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.mechanisms.solver import Design, Solution, Solver
+from dplinear.planner.auto import AUTO, Asked, Choice, choose, read_expected
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import INTERCEPT, Schema
@@ -75,6 +76,7 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     method: str | None = None,
     calibration: str = "exact",
     intercept: bool = True,
+    expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -90,19 +92,24 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     is "whitened_descent", the most accurate, which passes over the table some twenty times,
     "adassp", which reads it once and so takes streams, or "coinpress", which passes over it as
     often and does not mind bounds that are far too wide; the other losses have one method each, of
-    passes too. Further options go to the method or to the reading (`threads`, `engine`,
-    `progress`).
+    passes too. "auto" is the one of the least error that the planner predicts for `expected_rows`,
+    a public guess, and without one the default. Further options go to the method or to the reading
+    (`threads`, `engine`, `progress`).
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
-    chosen = _method(loss, method)
+    chosen = _method(loss, None if method == AUTO else method)
     relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
     asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
     choice(calibration, "calibration", _WHERE, CALIBRATIONS)
-    own = own_options(chosen, options, _WHERE)
-    solver = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
+    expected = read_expected(expected_rows, _WHERE)
     passing = Passing(_WHERE, schema, ledger, dataset, request)
     model = OneModel.of(schema, target, features, intercept=intercept, loss=loss)
+    if method == AUTO:
+        found = _auto(model, asked, relation, expected)
+        chosen, passing.notes = LOSSES[loss][found.name], (found.note,)
+    own = own_options(chosen, options, _WHERE)
+    solver = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
     prepared = solver.prepare(model.design)
     curve = curve_of(prepared.account.profile)
     reading = reading_options(options) | {"again": solver.passes}
@@ -191,9 +198,19 @@ def _method(loss: object, method: object) -> type[Solver]:
     known = LOSSES[choice(loss, "loss", _WHERE, LOSSES)]
     if method is None:
         return next(iter(known.values()))
-    others = [name for name, methods in LOSSES.items() if method in methods]
+    named = method if isinstance(method, str) else None
+    others = [name for name, methods in LOSSES.items() if named in methods]
     hint = f'"{method}" is a method for loss="{others[0]}".' if others else ""
     return known[choice(method, "method", _WHERE, known, hint=hint)]
+
+
+def _auto(model: "OneModel", asked: Guarantee, relation: Neighbours, rows: int | None) -> Choice:
+    """Return the planner's choice of a method for the model's loss."""
+    names, own = tuple(LOSSES[model.loss]), model.schema
+    if len(names) == 1:
+        return Choice(names[0], f"'auto' is {names[0]} here, the one method for this loss.")
+    size = (len(model.features), own.dimension, own.bound**2)
+    return choose("regression", names, Asked(asked, relation, *size), rows)
 
 
 def _check_label(feature: Feature, *, intercept: bool) -> None:

@@ -24,11 +24,11 @@ from dplinear.analyst.rows import RowsRelease
 from dplinear.arguments import choice, mistyped, rejection
 from dplinear.curator.gate import Passage, curve_of, own_options, reading_options
 from dplinear.curator.grid import Grid
-from dplinear.curator.recorded import recorded
+from dplinear.curator.recorded import check_file, recorded
 from dplinear.curator.sources.ordered import OrderedRows, open_rows
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import ROW_MECHANISMS, PreparedRows
-from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.checks import read_guarantee, within_reach
 from dplinear.mechanisms.contract import Shape
 from dplinear.privacy.guarantees import MIDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -66,8 +66,10 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     options go to the mechanism (`target`, `y_public`, …) or to the reading (`threads`, `progress`).
     Promises: what the certificate says, whatever the rows hold. Arguments, columns, types and the
     output are checked before anything is spent; nothing is read before it is spent. A file gets its
-    name when it is whole: what fails half-way leaves none. Where `output` is there already, with
-    the same `request` and arguments, it is loaded: nothing is spent, read or drawn again.
+    name when it is whole: what fails half-way leaves none, and a process that is killed leaves a
+    hidden file beside it (.NAME.….tmp, of released rows), which may be deleted. Where `output` is
+    there already, with the same `request` and arguments, it is loaded: nothing is spent, read or
+    drawn again.
     This process draws all noise itself, once for each row. Partitions of a Dask or Spark collection
     come to it one after the other, so a task that an engine tries again sends the same rows again,
     and never publishes a second draw of their noise.
@@ -82,6 +84,8 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     if not isinstance(schema, Schema):
         raise mistyped("schema", _WHERE, "a Schema", schema)
     own = own_options(chosen, options, _WHERE)
+    if mechanism == "projection" and "k" not in own:
+        raise rejection("k", _WHERE, "given for a projection: how many numbers a row gets", None)
     built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
     passage = Passage(_WHERE, ledger, dataset, request)
     grid = Grid.of(schema)
@@ -94,7 +98,7 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     head = Head(schema, certificate, law, _plain(own), prepared.output)
     target = None if output is None else _target(output)
     if target is not None and os.path.lexists(target):
-        return _already(target, head, request)
+        return _already(target, head, request, passage.ledger)
     reading = reading_options(options)
     if passage.entropy.simulated:
         reading["threads"] = 1  # so that equal seeds give equal rows
@@ -126,7 +130,7 @@ def _asked(
     if epsilon is not None or delta is not None or guarantee is not None:
         rule = "left out where epsilon, delta or a guarantee is given"
         raise rejection("bits", _WHERE, rule, bits)
-    return MIDP(bits)
+    return within_reach(MIDP(bits), _WHERE)
 
 
 def _released(
@@ -142,6 +146,9 @@ def _target(output: Any) -> Path:  # noqa: ANN401 - checked
     """Return where rows are to go, once it is sure that they can."""
     if not isinstance(output, str | os.PathLike) or isinstance(os.fspath(output), bytes):
         raise mistyped("output", _WHERE, "the path of a file to write, or None", output)
+    if "\0" in os.fspath(output):
+        name = os.path.basename(output)  # noqa: PTH119 - of a path that may be none
+        raise rejection("output", _WHERE, "the path of a file to write", repr(name))
     target = Path(output)
     row_files.suffix_of(target, _WHERE)
     if not target.parent.is_dir():
@@ -163,7 +170,9 @@ def _refused(target: Path) -> ValueError:
     return rejection("output", _WHERE, rule, target.name, hint)
 
 
-def _already(target: Path, head: Head, request: str | None) -> RowsRelease:
+def _already(
+    target: Path, head: Head, request: str | None, ledger: AnyLedger | None
+) -> RowsRelease:
     """Return the release in a file, if it is the one that is asked for now; otherwise refuse."""
     if request is None:
         raise _refused(target)
@@ -173,6 +182,7 @@ def _already(target: Path, head: Head, request: str | None) -> RowsRelease:
         raise _refused(target) from None
     if _identity(found) != _identity(head):
         raise _refused(target)
+    check_file(ledger, request, target)
     return RowsRelease(found, rows)
 
 

@@ -17,7 +17,8 @@ from dplinear.curator.sources.source import Reader
 from dplinear.curator.words import Words
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import GaussianSketch, MIProjection
-from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.checks import read_guarantee, within_reach
+from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import MIDP, ApproxDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -47,7 +48,8 @@ def release_sketch(  # noqa: PLR0913 - the arguments of a release are many, and 
     """Release a Gaussian sketch of a table: `rows` rows, by default twice the number of features.
 
     Requires and promises what `release_moments` does. `mechanism="sketch"` hides whole rows:
-    `epsilon` and `delta`, with the options of the mechanism "sketch".
+    `epsilon` and `delta`, with the options of the mechanism "sketch". "auto" is the one of the two
+    that counts as the guarantee does.
     `mechanism="mi_projection"` hides single cells (`neighbours="element"`; the number of rows is
     public): at most `bits` are learnt of any one. Then `rows` may be one of the paper's rules,
     "logarithmic", "linear" or "full" (option `base`, 1000), and the options are
@@ -59,11 +61,16 @@ def release_sketch(  # noqa: PLR0913 - the arguments of a release are many, and 
     `least_eigenvalue_bits`: so many of the bits find such a number in the table.
     `calibration="paper"` reproduces the paper's noise, without a guarantee.
     """
-    chosen = choice(mechanism, "mechanism", _WHERE, _MECHANISMS)
+    chosen = choice(mechanism, "mechanism", _WHERE, (*_MECHANISMS, AUTO))
+    if chosen == AUTO:
+        counted = bits is not None or isinstance(guarantee, MIDP)
+        chosen = MIProjection.name if counted else GaussianSketch.name
     choice(calibration, "calibration", _WHERE, CALIBRATIONS)
     passing = Passing(_WHERE, schema, ledger, dataset, request)
     if chosen == MIProjection.name:
-        relation = Neighbours.parse(neighbours or "element", _WHERE, (Neighbours.ELEMENT,))
+        relation = Neighbours.parse(
+            "element" if neighbours is None else neighbours, _WHERE, (Neighbours.ELEMENT,)
+        )
         promise = _promise(epsilon, delta, bits, guarantee)
         own = own_options(MIProjection, options, _WHERE) | {"rows": rows}
         built = MIProjection(guarantee=promise, neighbours=relation, calibration=calibration, **own)
@@ -71,7 +78,9 @@ def release_sketch(  # noqa: PLR0913 - the arguments of a release are many, and 
     if bits is not None:
         hint = 'bits are counted for single cells: mechanism="mi_projection".'
         raise rejection("bits", _WHERE, "left out for this mechanism", bits, hint)
-    relation = Neighbours.parse(neighbours or Neighbours.ADD_REMOVE, _WHERE, RELATIONS)
+    relation = Neighbours.parse(
+        "add_remove" if neighbours is None else neighbours, _WHERE, RELATIONS
+    )
     asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
     own = own_options(GaussianSketch, options, _WHERE) | {"rows": rows, "release": "sketch"}
     sketch = GaussianSketch(guarantee=asked, neighbours=relation, calibration=calibration, **own)
@@ -92,10 +101,10 @@ def _promise(
         if bits is None:
             hint = "write bits=0.5."
             raise rejection("bits", _WHERE, "given: there is no default privacy", bits, hint)
-        return MIDP(bits)
+        return within_reach(MIDP(bits), _WHERE)
     if bits is not None:
         raise rejection("guarantee", _WHERE, "left out where bits are given", guarantee)
-    return guarantee
+    return read_guarantee(_WHERE, None, None, guarantee)
 
 
 def _projected(

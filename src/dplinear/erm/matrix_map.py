@@ -10,6 +10,8 @@ import numpy.typing as npt
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
 
+_LARGEST = 1e100  # so that squares, and sums of them, are floats
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixMap:
@@ -26,10 +28,12 @@ class MatrixMap:
         where, rule = "MatrixMap", "a matrix of finite numbers, with a row for each projected one"
         try:
             matrix = np.array(self.matrix, np.float64)
-        except (TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - whatever NumPy, or the object itself, says of it
             raise mistyped("matrix", where, rule, type(self.matrix).__name__) from None
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
             raise rejection("matrix", where, rule, f"shape {matrix.shape}")
+        if np.abs(matrix).max() > _LARGEST:
+            raise rejection("matrix", where, f"of numbers up to {_LARGEST:g}", "larger ones")
         matrix.flags.writeable = False
         target, source = matrix.shape
         for name, fact in (("matrix", matrix), ("source", source), ("target", target)):

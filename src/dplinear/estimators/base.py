@@ -16,6 +16,7 @@ from dplinear.arguments import mistyped
 from dplinear.curator.gate import release_moments
 from dplinear.estimators.tables import Array, column_names, features_of, numbers
 from dplinear.ledger import AnyLedger
+from dplinear.ledger.address import check_shown
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
@@ -52,6 +53,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _check_guarantee(self) -> None:
         """Raise over a wrong guarantee before any table is touched."""
+        check_shown(self.ledger, self._where)
         read_guarantee(self._where, self.epsilon, self.delta, self.guarantee)
 
     def _features(self, X: Any, *targets: Any) -> tuple[Array, list[str]]:  # noqa: ANN401

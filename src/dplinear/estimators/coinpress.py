@@ -15,6 +15,7 @@ from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array
 from dplinear.ledger import AnyLedger
+from dplinear.ledger.address import check_shown
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 
@@ -44,6 +45,7 @@ class _CoinPress(PrivateEstimator):
     def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
         """Check what is public; return the table and what its gate is asked."""
         bounds = read_bounds(self.bounds, "bounds", self._where)
+        check_shown(self.ledger, self._where)
         read_guarantee(self._where, self.epsilon, self.delta, self._promise)
         integer(self.steps, "steps", self._where, low=1, high=MOST_STEPS)
         if self.scale is not None:

@@ -14,6 +14,7 @@ from dplinear.estimators.base import PrivateEstimator
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array, features_of
 from dplinear.ledger import AnyLedger
+from dplinear.ledger.address import check_shown
 from dplinear.mechanisms import row_maps
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.mechanisms.projected_rows import ProjectedRows
@@ -112,6 +113,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
 
     def _prepare(self, X: Any) -> Array:  # noqa: ANN401
         """Check all arguments, then the columns of X; draw the projection."""
+        check_shown(self.ledger, self._where)
         bounds = read_bounds(self.bounds, "bounds", self._where)
         k = integer(
             self.n_components, "n_components", self._where, low=1, high=row_maps.MOST_COLUMNS

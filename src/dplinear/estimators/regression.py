@@ -11,13 +11,14 @@ from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.model_release import ModelRelease
 from dplinear.arguments import choice, positive, real, rejection
 from dplinear.curator.model_gate import SOLVERS, release_model
-from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array, column_of, joined, target_names, targets_of
 from dplinear.ledger import AnyLedger
+from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
 
 _MOMENTS = "moments"
 
@@ -93,8 +94,10 @@ class PrivateLinearRegression(_PrivateRegressor):
     `target_bounds` for y; values outside are clamped, missing ones are the middle. The guarantee is
     `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
     that are `neighbours`. `solver` is one of `release_model`'s methods, "moments" (a release of all
-    second moments by `mechanism`), or "auto": "whitened_descent", the most accurate for one
-    target, and "moments" for several or if a mechanism is named. Options: docs/estimators.md.
+    second moments by `mechanism`), or "auto": "moments" for several targets or if a mechanism is
+    named; for one, what the planner expects to be the most accurate, of the public number of rows
+    where neighbours replace each other, or of `expected_rows`, a public guess; without either,
+    "whitened_descent". Options: docs/estimators.md.
     Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
     `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
@@ -114,6 +117,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         solver: str = "auto",
         mechanism: str | None = None,
         guarantee: Guarantee | None = None,
+        expected_rows: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -127,10 +131,11 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.solver = solver
         self.mechanism = mechanism
         self.guarantee = guarantee
+        self.expected_rows = expected_rows
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
-        solver = choice(self.solver, "solver", self._where, ("auto", _MOMENTS, *SOLVERS))
+        solver = choice(self.solver, "solver", self._where, (AUTO, _MOMENTS, *SOLVERS))
         if solver in SOLVERS and self.mechanism is not None:
             hint = f'solver="{_MOMENTS}" makes a release of moments, by a mechanism.'
             raise rejection("mechanism", self._where, "left out", self.mechanism, hint)
@@ -139,21 +144,23 @@ class PrivateLinearRegression(_PrivateRegressor):
         self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
         solver = self.solver
-        if solver == "auto":
+        if solver == AUTO:
             several = len(goals) > 1 or self.mechanism is not None
-            solver = _MOMENTS if several else WhitenedDescent.name
+            solver = _MOMENTS if several else AUTO
         if solver == _MOMENTS:
             super()._learn(table, columns, names, goals)
             return
         if len(goals) > 1:
             hint = f'solver="{_MOMENTS}" takes several targets.'
             raise rejection("y", self._where, "one target for this solver", len(goals), hint)
+        public = (len(table) or None) if self.neighbours == Neighbours.REPLACE else None
         model = release_model(
             table,
             target=goals[0],
             features=names,
             intercept=bool(self.fit_intercept),
             method=solver,
+            expected_rows=public if self.expected_rows is None else self.expected_rows,
             **self._asked(columns),
         )
         self.fit_result_, self.certificate_ = model, model.certificate

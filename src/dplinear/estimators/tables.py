@@ -5,9 +5,11 @@ its dtype, its columns, whether X and y are equally long), and no message quotes
 of rows. scikit-learn's own array checks do both, so they are not used.
 """
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -151,7 +153,11 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     if isinstance(values, np.ndarray):
         return _readable(values, parameter, where)
     # A list's dtype would be chosen by its cells: one complex number makes all of them complex.
-    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    array = (
+        _of_lists(values)
+        if isinstance(values, list | tuple)
+        else _of_frame(values, parameter, where)
+    )
     # A frame's dtypes, too, may follow its cells, so none of them is refused. Times are missing, as
     # beside a cell that makes a column one of objects (a cast would make integers of some).
     if array.dtype.kind in "mM":
@@ -159,6 +165,40 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     elif array.dtype.kind not in _READABLE:
         array = array.astype(object)
     return _readable(array, parameter, where)
+
+
+def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
+    try:
+        names = list(getattr(values, "columns", ()))
+        array = np.asarray(values)
+    except Exception:  # noqa: BLE001 - the words of another library may quote cells
+        rule = "an array, a data frame or a list of rows"
+        raise mistyped(parameter, where, rule, type(values)) from None
+    if len(set(map(str, names))) < len(names):
+        raise rejection(parameter, where, "a table whose columns have different names", names)
+    return array
+
+
+def _of_lists(values: Sequence[Any]) -> Array:
+    """Return a list of cells, or of rows, as an array of objects.
+
+    NumPy asks every cell what it is, and some raise; then rows alone are asked.
+    """
+    try:
+        return np.asarray(values, dtype=object)
+    except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
+        rows = [_cells(row) for row in values]
+    known = [row for row in rows if row is not None]
+    nested = len(known) == len(rows) and len({len(row) for row in known}) == 1
+    shape = (len(known), len(known[0])) if nested else (len(values),)
+    array = np.empty(math.prod(shape), dtype=object)
+    for place, cell in enumerate(chain.from_iterable(known) if nested else values):
+        array[place] = cell
+    return array.reshape(shape)
+
+
+def _cells(row: Any) -> list[Any] | None:  # noqa: ANN401
+    return list(row) if issubclass(type(row), list | tuple | np.ndarray) else None
 
 
 def _readable(array: Array, parameter: str, where: str) -> Array:

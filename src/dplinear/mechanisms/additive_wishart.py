@@ -66,14 +66,18 @@ class AdditiveWishart(Mechanism):
         d, bound = shape.dimension, ceiling(shape.bound)
         if self.calibration == "paper":
             return self._published(shape, bound)
-        most = self._most_degrees() if self.most_degrees is None else self.most_degrees
+        most = self.cap
         degrees, scale = calibrate.additive_wishart(
             self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=most
         )
         profile = self._profile(shape, degrees, scale)
         return PreparedWishart(shape, degrees, scale, checks.kept(self.guarantee, profile))
 
-    def _most_degrees(self) -> int:
+    @property
+    def cap(self) -> int:
+        """The most degrees of freedom: as given, or far more than ε."""
+        if self.most_degrees is not None:
+            return self.most_degrees
         # Far more degrees than ε bring the noise next to that of a Gaussian; below a few thousand
         # they cost nothing.
         guarantee = checks.approximate(self.guarantee, _WHERE, "Wishart noise")

@@ -17,6 +17,7 @@ GRID_HINTS: dict[type[Guarantee], str] = {
     GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
     MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
 }
+_REACH = (1e-100, 1e20, 1e-300)  # the least and the largest amount, and the least δ above 0
 _RULE = "an ApproxDP guarantee with ε and δ above 0"
 
 
@@ -30,13 +31,29 @@ def read_guarantee(
             raise arguments.rejection("guarantee", where, rule, guarantee)
         if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
             raise arguments.mistyped("guarantee", where, "a guarantee such as ZCDP(rho)", guarantee)
-        return guarantee
+        return within_reach(guarantee, where)
     if epsilon is None:
         hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
         raise arguments.mistyped(
             "epsilon", where, "given: there is no default privacy", epsilon, hint
         )
-    return PureDP(epsilon) if delta is None or delta == 0 else ApproxDP(epsilon, delta)
+    asked: Guarantee = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+    if isinstance(asked, ApproxDP) and asked.delta == 0:
+        asked = PureDP(epsilon)
+    return within_reach(asked, where)
+
+
+def within_reach(guarantee: Guarantee, where: str) -> Guarantee:
+    """Return a guarantee that floats can be calibrated for; refuse what is far beyond any use."""
+    amounts = dict(vars(guarantee))
+    delta = amounts.pop("delta", 0.0)
+    (amount,) = amounts.values()
+    least, most, smallest = _REACH
+    none = isinstance(guarantee, ApproxDP) and amount == 0
+    if (none or least <= amount <= most) and (delta == 0 or delta >= smallest):
+        return guarantee
+    rule = f"of an amount from {least:g} to {most:g}, and a δ, if any, of at least {smallest:g}"
+    raise arguments.rejection("guarantee", where, rule, guarantee)
 
 
 def relation(value: Any, where: str) -> Neighbours:  # noqa: ANN401 - the caller's argument

@@ -11,9 +11,10 @@ import decimal
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 from dplinear.schema.columns import MICROSECONDS_PER_DAY, Category, Column, Numeric, days
 
 Floats = npt.NDArray[np.float64]
+_T = TypeVar("_T")
 Cells = Any  # a pyarrow.Array, or a NumPy array of one dimension
 
 # Text that Arrow converts without fail; anything else is looked at cell by cell.
@@ -32,11 +34,36 @@ _NUMBER = re.compile(
 )
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+_NO_TEXT: str | None = None
 _FLOAT64 = pa.float64()
 _UNITS = (*_MICROSECONDS, "ns")
 
 
-def number_in(cell: Any) -> float:  # noqa: ANN401 - a cell may hold anything
+def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]]:
+    """Let a reader return `nothing` for an object that raises whatever is asked of it."""
+
+    def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
+        @wraps(read)
+        def reader(cell: Any) -> _T:  # noqa: ANN401 - a cell may hold anything
+            try:
+                return read(_plain(cell))
+            except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
+                return nothing
+
+        return reader
+
+    return wrapped
+
+
+def _plain(cell: Any) -> Any:  # noqa: ANN401
+    """Return text or bytes of a class with its own ideas as plain ones; anything else as it is."""
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    return bytes.__getitem__(cell, slice(None)) if isinstance(cell, bytes) else cell
+
+
+@_discreet(math.nan)
+def number_in(cell: Any) -> float:  # noqa: ANN401
     """Return the number a cell holds, ±inf if it is too large, NaN if it is no number."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
@@ -69,6 +96,7 @@ def _as_float(cell: Any) -> float:  # noqa: ANN401
         return math.nan
 
 
+@_discreet(math.nan)
 def truth_in(cell: Any) -> float:  # noqa: ANN401
     """Return 1 for true, 0 for false, and whatever number the cell holds otherwise."""
     if isinstance(cell, bytes):
@@ -78,23 +106,22 @@ def truth_in(cell: Any) -> float:  # noqa: ANN401
     return number_in(cell)
 
 
+@_discreet(math.nan)
 def day_in(cell: Any) -> float:  # noqa: ANN401
     """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
-    try:
-        if isinstance(cell, np.datetime64):
-            cell = cell.astype("datetime64[us]").item()
-        if isinstance(cell, str):
-            cell = dt.datetime.fromisoformat(cell.strip())
-        if not isinstance(cell, dt.date):
-            return math.nan
-        # As `_days_of_ticks` does it, bit for bit: whole microseconds, then one division.
-        return float(days(cell) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-    except Exception:  # noqa: BLE001 - a date, or a time zone, of a class with its own ideas
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[us]").item()
+    if isinstance(cell, str):
+        cell = dt.datetime.fromisoformat(cell.strip())
+    if not isinstance(cell, dt.date):
         return math.nan
+    # As `_days_of_ticks` does it, bit for bit: whole microseconds, then one division.
+    return float(days(cell) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
 
 
+@_discreet(_NO_TEXT)
 def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
     """Return a cell as the text its category is named by; None if it holds nothing."""
     if isinstance(cell, bytes):
@@ -105,20 +132,13 @@ def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
         return "true" if cell else "false"
     cell = _real_of(cell)
     if isinstance(cell, numbers.Integral):
-        return _digits_of(cell)
+        return str(int(cell))  # None where that is more digits than Python writes
     if isinstance(cell, numbers.Real | decimal.Decimal):
         number = number_in(cell)
         if not math.isfinite(number):
             return None
         return str(int(number)) if number == int(number) else repr(number)
     return None
-
-
-def _digits_of(cell: Any) -> str | None:  # noqa: ANN401
-    try:
-        return str(int(cell))
-    except Exception:  # noqa: BLE001 - more digits than Python writes
-        return None
 
 
 _READERS = {"number": number_in, "integer": number_in, "boolean": truth_in, "date": day_in}

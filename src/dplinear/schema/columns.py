@@ -108,9 +108,17 @@ def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fracti
             raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise mistyped(parameter, WHERE, rule, shown, _HINT)
-    if not isinstance(value, numbers.Rational) and not math.isfinite(value):
+    try:
+        if isinstance(value, numbers.Rational):  # NumPy's integers would stay what they are
+            return Fraction(int(value.numerator), int(value.denominator))
+        number = float(value)
+    except OverflowError:
+        raise rejection(parameter, WHERE, rule, shown, _HINT) from None
+    except Exception:  # noqa: BLE001 - a number of a class with its own ideas
+        raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
+    if not math.isfinite(number):
         raise rejection(parameter, WHERE, rule, shown, _HINT)
-    return Fraction(value) if isinstance(value, numbers.Rational) else Fraction(float(value))
+    return Fraction(number)
 
 
 def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
@@ -201,7 +209,7 @@ def read_column(name: str, declared: Any) -> Column:  # noqa: ANN401
     """
     if isinstance(declared, Mapping):
         options = dict(declared)
-    elif declared == "boolean" or declared is bool:
+    elif declared is bool or (isinstance(declared, str) and declared == "boolean"):
         options = {"type": "boolean"}
     elif isinstance(declared, Sequence) and not isinstance(declared, str | bytes):
         options = _from_sequence(name, declared)

@@ -25,6 +25,7 @@ from dplinear.schema.columns import (
 
 INTERCEPT = "intercept"
 _COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")
+_EXPONENT = re.compile(r"[0-9]{1,9}")
 _HINT = 'write "age*smoker", "age^2" or "age>=65", with names of declared columns.'
 
 
@@ -108,7 +109,7 @@ def _feature(
     shift: bool,
 ) -> Feature:
     low, high = _interval(factors, columns)
-    check_bounds(low, high, group, f"derived bounds ({float(low):g}, {float(high):g})")
+    check_bounds(low, high, group, f"derived bounds ({_shown(low)}, {_shown(high)})")
     if all(not isinstance(factor, Power) for factor in factors):
         return Feature(name, group, factors, low, high, Fraction(0), Fraction(1))
     # A shift can be undone only by an intercept; and a product with an indicator keeps its zeros,
@@ -117,6 +118,14 @@ def _feature(
     if exclusive or not shift:
         return Feature(name, group, factors, low, high, Fraction(0), max(abs(low), abs(high)))
     return Feature(name, group, factors, low, high, (low + high) / 2, (high - low) / 2)
+
+
+def _shown(end: Fraction) -> str:
+    """Return a bound as an error shows it; a power of one may be beyond any float."""
+    try:
+        return f"{float(end):g}"
+    except OverflowError:
+        return "-inf" if end < 0 else "inf"
 
 
 def _interval(
@@ -208,7 +217,7 @@ def _factor_options(
     exponents: dict[str, int] = {}
     for part in term.split("*"):
         name, caret, power = (piece.strip() for piece in part.partition("^"))
-        if name not in columns or (caret and not (power.isascii() and power.isdigit())):
+        if name not in columns or (caret and not _EXPONENT.fullmatch(power)):
             raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
         exponents[name] = exponents.get(name, 0) + (int(power) if caret else 1)
     options: list[list[tuple[str, Power | Level]]] = []

@@ -108,11 +108,11 @@ class Schema:
     def _read_row_norm(self, row_norm: Any) -> Fraction | None:  # noqa: ANN401
         if row_norm is None:
             return None
-        if isinstance(row_norm, str):  # as `to_dict` writes a fraction
-            row_norm = exact_number(row_norm, "row_norm", "a number", row_norm)
-        if positive(row_norm, "row_norm", WHERE) < _SMALLEST_NORM:
+        if not isinstance(row_norm, str):  # text is how `to_dict` writes a fraction
+            positive(row_norm, "row_norm", WHERE)
+        exact = exact_number(row_norm, "row_norm", "a number", row_norm)
+        if exact < _SMALLEST_NORM:
             raise rejection("row_norm", WHERE, "at least 2^-20", row_norm)
-        exact = Fraction(row_norm)
         return exact if exact * exact < self._norm_squared else None
 
     @classmethod
@@ -131,9 +131,11 @@ class Schema:
         try:
             text = file.read_text(encoding="utf-8")
             content = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-        except ValueError as error:  # of all three: not UTF-8, not TOML, not JSON
+        except (ValueError, RecursionError) as error:  # not UTF-8, TOML or JSON; or too deep
             rule = f"a well-formed {file.suffix[1:].upper()} file ({error})"
             raise rejection("path", where, rule, file.name) from None
+        if isinstance(content, Mapping) and content.get("format") == "dplinear-release":
+            content = content.get("schema")  # of suggested bounds, or of any release's table
         return cls.from_dict(content)
 
     @classmethod

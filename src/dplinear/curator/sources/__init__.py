@@ -146,10 +146,11 @@ def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
     library = type(data).__module__.partition(".")[0]
     if library == "scipy" and hasattr(data, "tocsr"):
         return from_sparse(data, schema)
-    if library == "pandas" and hasattr(data, "columns"):
+    if library == "pandas" and hasattr(data, "columns") and hasattr(data, "dtypes"):
         return from_pandas(data, schema)
-    lazy = library == "polars" and hasattr(data, "collect_schema")
-    if lazy or isinstance(data, pa.RecordBatch) or hasattr(data, "__arrow_c_stream__"):
+    frame = library == "polars" and hasattr(data, "collect_schema")
+    streams = library != "polars" and hasattr(data, "__arrow_c_stream__")
+    if frame or streams or isinstance(data, pa.RecordBatch):
         return from_stream(data, schema)
     raise mistyped("data", WHERE, _KINDS, type(data))
 

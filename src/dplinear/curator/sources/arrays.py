@@ -43,6 +43,10 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
         check_names(schema, data.dtype.names, "the array")
         if data.ndim != 1:
             raise rejection("data", WHERE, "a one-dimensional structured array", data.ndim)
+        for name in schema.columns:
+            if data.dtype[name].shape:
+                rule = f"a table whose column '{name}' holds single values (the array)"
+                raise rejection("data", WHERE, rule, data.dtype[name])
         steps = range(0, len(data), STEP)
         tasks = [partial(_add_fields, data, start) for start in steps]
         return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))

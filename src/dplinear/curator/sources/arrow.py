@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells, series_cells
 
 Opening = Callable[[], pa.RecordBatchReader]
+_T = TypeVar("_T")
 
 
 def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
@@ -47,7 +48,10 @@ def _library(data: object) -> str:
 
 
 def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: ANN401
-    """Return what opens a stream of the same types without computing rows, and the stream."""
+    """Return what opens a stream of the same types without computing rows, and the stream.
+
+    A plan that cannot be carried out fails here, as it would in the pass.
+    """
     library = _library(data)
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
@@ -55,7 +59,7 @@ def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: AN
         relation = data.project(quoted)
         return partial(_relation, relation.limit(0)), partial(_relation, relation)
     if library == "polars" and hasattr(data, "collect"):
-        check_names(schema, data.collect_schema().names(), "the frame")
+        check_names(schema, _opened(data.collect_schema).names(), "the frame")
         frame = data.select(list(schema.columns))
         return lambda: _stream(frame.collect_schema().to_frame()), partial(_collected, frame)
     if library == "polars" or isinstance(data, pa.Table):
@@ -65,7 +69,7 @@ def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: AN
     return (lambda: reader), (lambda: reader)
 
 
-def _opened(opening: Opening) -> pa.RecordBatchReader:
+def _opened(opening: Callable[[], _T]) -> _T:
     try:
         return opening()
     except Exception as error:  # noqa: BLE001 - a producer may raise anything, and quote rows

@@ -6,9 +6,11 @@ many cells is a row too, in its place: all its cells count as missing. So is an 
 there is one column, since that is how its missing cells are written; elsewhere it is no row.
 """
 
+import codecs
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -24,7 +26,8 @@ from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import WHERE, Task, check_names, failure
 from dplinear.schema import Schema
 
-_BLOCK = 4 * 2**20
+_BLOCK, _LONGEST = 4 * 2**20, 256 * 2**20  # bytes read at a time: at first, and for long lines
+_TORN = (OSError, EOFError, zlib.error)  # what a file that cannot be read or decompressed raises
 
 
 def _open(file: Path) -> IO[bytes]:
@@ -44,7 +47,7 @@ def delimited_task(file: Path, schema: Schema) -> Task:
             reader = csv.reader(text, delimiter=_delimiter(file))
             header = next(reader, [])
             lines = reader.line_num
-    except (OSError, EOFError, csv.Error) as error:
+    except (*_TORN, csv.Error) as error:
         raise failure(f"the header of '{file.name}'", error) from None
     if not header:
         rule = f"a file with a header line ('{file.name}' has none)"
@@ -53,41 +56,118 @@ def delimited_task(file: Path, schema: Schema) -> Task:
     return partial(_add_file, file, header, lines)
 
 
-def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any]) -> Iterator[int]:
-    columns = accumulator.schema.columns
-    broken = _Broken(lines)
+class _NotTextError(Exception):
+    """A file is not UTF-8."""
 
+
+def _add_file(file: Path, header: list[str], lines: int, accumulator: Blocks[Any]) -> Iterator[int]:
+    """Add the rows of a file.
+
+    Arrow ends at a line that is longer than a block, and prints what is in a broken one that is not
+    UTF-8. Larger blocks, or bytes made characters, then take over from the rows that are done.
+    """
+    block, widened, done = _BLOCK, False, 0
+    while True:
+        seen = 0
+        try:
+            for batch in _batches(file, header, lines, accumulator.schema.columns, block, widened):
+                fresh = batch.slice(max(0, done - seen))
+                seen += batch.num_rows
+                accumulator.update(fresh)
+                done = max(done, seen)
+                yield fresh.num_rows
+        except _NotTextError:
+            widened = True
+        except (pa.ArrowException, *_TORN) as error:
+            if _is_empty(file, lines):
+                return
+            if block == _LONGEST or not isinstance(error, pa.ArrowInvalid):
+                raise failure(f"'{file.name}'", error) from None
+            block = _LONGEST
+        else:
+            return
+
+
+def _batches(  # noqa: PLR0913, PLR0917 - a file, what its header says, and how it is read
+    file: Path,
+    header: list[str],
+    lines: int,
+    columns: tuple[str, ...],
+    block: int,
+    widened: bool,  # noqa: FBT001
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a file, broken lines in their places, in the same order in every way."""
+    broken = _Broken(lines)
     names = [name if name in columns else f"{index}:{name}" for index, name in enumerate(header)]
-    try:
-        with _open(file) as opened:
-            reader = pa_csv.open_csv(
-                pa.PythonFile(opened, mode="r"),
-                read_options=pa_csv.ReadOptions(
-                    column_names=names, skip_rows=lines, block_size=_BLOCK, use_threads=False
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=_delimiter(file),
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(header) > 1,
-                    invalid_row_handler=broken.note,
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    include_columns=list(columns),
-                    column_types={name: pa.binary() for name in columns},
-                    check_utf8=False,
-                ),
-            )
-            for batch in reader:
-                whole = broken.put_back(batch)
-                accumulator.update(whole)
-                yield whole.num_rows
-    except (pa.ArrowException, OSError, EOFError) as error:
-        if not _is_empty(file, lines):
-            raise failure(f"'{file.name}'", error) from None
+    with _open(file) as opened:
+        reader = pa_csv.open_csv(
+            pa.PythonFile(_Widened(opened) if widened else _Checked(opened), mode="r"),
+            read_options=pa_csv.ReadOptions(
+                column_names=names, skip_rows=lines, block_size=block, use_threads=False
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=_delimiter(file),
+                newlines_in_values=True,
+                ignore_empty_lines=len(header) > 1,
+                invalid_row_handler=broken.note,
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=list(columns),
+                column_types={name: pa.binary() for name in columns},
+                check_utf8=False,
+            ),
+        )
+        for batch in reader:
+            yield broken.put_back(_narrowed(batch) if widened else batch)
     for start in range(0, len(broken), STEP):
         rows = min(STEP, len(broken) - start)
-        accumulator.update_columns(dict.fromkeys(columns, pa.nulls(rows)), rows)
-        yield rows
+        yield pa.record_batch([pa.nulls(rows)] * len(columns), names=list(columns))
+
+
+class _Checked:
+    """A file that ends in `_NotTextError` where it is not UTF-8, before anybody sees that part."""
+
+    closed = False
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        self._opened, self._decoder = opened, codecs.getincrementaldecoder("utf-8")()
+
+    def read(self, count: int) -> bytes:
+        """Return at most `count` bytes."""
+        content = self._opened.read(count)
+        try:
+            self._decoder.decode(content, not content)
+        except UnicodeDecodeError:
+            raise _NotTextError from None
+        return content
+
+    def close(self) -> None:
+        """Leave the file to whoever opened it."""
+
+
+class _Widened(_Checked):
+    """A file in which each byte is a character: well-formed text, whatever it holds."""
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        super().__init__(opened)
+        self._held = b""
+
+    def read(self, count: int) -> bytes:
+        """Return at most `count` bytes."""
+        if len(self._held) < count:
+            self._held += self._opened.read(count).decode("latin-1").encode()
+        taken, self._held = self._held[:count], self._held[count:]
+        return taken
+
+
+def _narrowed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return cells as the bytes that they were."""
+    columns = [
+        [None if cell is None else cell.decode().encode("latin-1") for cell in column.to_pylist()]
+        for column in batch.columns
+    ]
+    arrays = [pa.array(column, pa.binary()) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
 class _Broken:
@@ -128,5 +208,5 @@ def _is_empty(file: Path, lines: int) -> bool:
             for _ in range(lines):
                 opened.readline()
             return not opened.read(1 << 16).strip()
-    except (OSError, EOFError):
+    except _TORN:
         return False

@@ -48,26 +48,25 @@ def _expand_one(entry: str) -> list[Path]:
     if not entry:
         raise rejection("data", WHERE, "the path of a readable file", repr(entry))
     path = Path(entry)
+    rule = "a glob that matches at least one file"
     try:
         if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _is_data(file, path))
-            if not inside:
-                rule = f"a folder with files of a known format ({', '.join(_FORMATS)})"
-                raise rejection("data", WHERE, rule, entry)
-            return inside
-        if path.exists():
-            return [path]
-        # Where exists() is False for lack of rights or a loop of links, stat says which.
-        if not glob.has_magic(entry):
-            path.stat()
-        matches = sorted(Path(match) for match in glob.glob(entry, recursive=True))  # noqa: PTH207
+            rule = f"a folder with files of a known format ({', '.join(_FORMATS)})"
+            found = sorted(file for file in path.rglob("*") if _is_data(file, path))
+        elif path.exists():
+            found = [path]
+        else:
+            # Where exists() is False for lack of rights or a loop of links, stat says which.
+            if not glob.has_magic(entry):
+                path.stat()
+            matches = map(Path, glob.glob(entry, recursive=True))  # noqa: PTH207
+            found = sorted(match for match in matches if match.is_file())
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise rejection("data", WHERE, f"the path of a readable file ({reason})", entry) from None
-    files = [match for match in matches if match.is_file()]
-    if not files:
-        raise rejection("data", WHERE, "a glob that matches at least one file", entry)
-    return files
+    if not found:
+        raise rejection("data", WHERE, rule, entry)
+    return found
 
 
 def _is_data(file: Path, folder: Path) -> bool:

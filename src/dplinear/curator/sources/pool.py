@@ -173,14 +173,17 @@ def bar(total: int | None) -> Iterator[Any]:
     columns = (
         TextColumn("Reading rows"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%" if total else ""),
+        TextColumn("" if total is None else "{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
+        # A table without rows ends like any other: at the end of the bar.
+        whole = None if total is None else max(total, 1)
+        task = bar.add_task("", total=whole)
 
         def advance(rows: int) -> None:
             bar.update(task, completed=rows)
 
         yield advance
+        bar.update(task, completed=whole)

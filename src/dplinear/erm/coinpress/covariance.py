@@ -19,7 +19,7 @@ from dplinear.erm.mapped_sums import MappedGram, MappedSum
 from dplinear.privacy.neighbours import Neighbours
 
 BETA = 0.1  # the paper's: how often a row may be longer than it is clipped to, by the bound
-_CENTRING = Fraction(1, 8)  # of a step's share: errors of the mean are of second order
+CENTRING = Fraction(1, 8)  # of a step's share: errors of the mean are of second order
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def _step(  # noqa: PLR0913 - as above
     chain: Chain, table: Views, rows: float, now: Whitener, share: Fraction, *, published: bool
 ) -> CovarianceEstimate:
     size = len(now.centre)
-    spared = Fraction(0) if now.known else share * _CENTRING
+    spared = Fraction(0) if now.known else share * CENTRING
     clip = radii.tail(size, BETA) if published else _length(chain, rows, size, share - spared)
     lens = Lens.of(table, now.root, now.centre, clip)
     gram = MappedGram(lens.view.shape, lens.matrix, clip)

@@ -24,12 +24,13 @@ from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ZCDP
 
 MOST_STEPS = 50
-_COUNT = Fraction(1, 64)  # of μ², for the number of rows where that is private
+COUNT = Fraction(1, 64)  # of μ², for the number of rows where that is private
 _CENTRE = Fraction(1, 8)  # of μ², for the centre of rows whose scale is public
 _LAST = Fraction(3, 4)  # of what is left, for the last step
-_RADIUS = 0.5  # standard deviations of each column, that a histogram may be off
+RADIUS = 0.5  # standard deviations of each column, that a histogram may be off
 
 Estimate = TypeVar("Estimate")
+_SCALES = (1e-50, 1e100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +68,11 @@ def begin(chain: Chain, table: Views, scale: Matrix | None) -> Start:
 
     A number of rows that is public costs nothing.
     """
-    (count,) = chain.ask([Query(Count(), _COUNT)])
+    (count,) = chain.ask([Query(Count(), COUNT)])
     released = max(float(count.values[0]), 0.0)
     if scale is None:
         found = locate.locate(chain, table, max(released, 1.0))
-        radius = _RADIUS * math.sqrt(len(found.centre))
+        radius = RADIUS * math.sqrt(len(found.centre))
         return Start(released, found.centre, found.scale, radius, found.looks)
     middle, half = (table.low + table.high) / 2, (table.high - table.low) / 2
     return Start(released, middle, scale, float(np.linalg.norm(half / scale)), 0)
@@ -197,10 +198,17 @@ def scales(scale: Any, columns: int | None, where: str) -> Matrix:  # noqa: ANN4
     """Return a public standard deviation for each column."""
     rule = "a number above 0, or one for each column"
     if isinstance(scale, numbers.Real):
-        return np.full(columns or 1, arguments.positive(scale, "scale", where))
-    if isinstance(scale, str) or not isinstance(scale, Sequence | np.ndarray) or not len(scale):
+        return np.full(columns or 1, _scale(scale, where))
+    listed = scale.tolist() if isinstance(scale, np.ndarray) else scale
+    if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise arguments.mistyped("scale", where, rule, scale)
-    found = np.array([arguments.positive(each, "scale", where) for each in scale])
+    found = np.array([_scale(each, where) for each in listed])
     if columns is not None and len(found) != columns:
         raise arguments.rejection("scale", where, f"one number, or {columns}", f"{len(found)}")
     return found
+
+
+def _scale(value: Any, where: str) -> float:  # noqa: ANN401 - the caller's argument
+    """Return one of them, if squares of what is divided by it are numbers."""
+    low, high = _SCALES
+    return arguments.real(value, "scale", where, low=low, high=high)

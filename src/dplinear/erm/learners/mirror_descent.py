@@ -102,6 +102,7 @@ class MirrorDescent(Learner):
         check_chained(self)
         check_steps(self.steps, _WHERE)
         arguments.positive(self.rate, "rate", _WHERE)
+        arguments.flag(self.average, "average", _WHERE)
 
     def prepare(self, task: Task) -> PreparedMirror:
         """Divide the guarantee among the steps."""

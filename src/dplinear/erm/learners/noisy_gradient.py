@@ -113,6 +113,9 @@ class NoisyGradient(Learner):
         check_chained(self)
         check_steps(self.steps, _WHERE)
         arguments.positive(self.rate, "rate", _WHERE)
+        arguments.flag(self.momentum, "momentum", _WHERE)
+        if self.constrained is not None:
+            arguments.flag(self.constrained, "constrained", _WHERE)
 
     def prepare(self, task: Task) -> PreparedGradient:
         """Divide the guarantee among the count and the steps."""

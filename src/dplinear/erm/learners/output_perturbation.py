@@ -128,5 +128,8 @@ def _balanced(one: Sum, variance: float) -> float:
     """
     curvature = min(one.loss.smoothness, 2.0)
     risk = (one.task.rows or USUAL_ROWS) * curvature / 2 * one.norm**2 * variance
-    ratio = math.sqrt(risk) / one.task.image.radius  # whose square may be no float
+    radius = one.task.image.radius
+    if not radius:  # a sparse Φ that is 0 everywhere: there is one point, and nothing to find
+        return one.findable(FIRM)
+    ratio = math.sqrt(risk) / radius  # whose square may be no float
     return one.findable(FIRM * float((2 * ratio) ** (2 / 3)))
