@@ -565,7 +565,8 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="a release of sketch, and this is one of moments"):
         load(tmp_path / "release", kind="sketch")
     with pytest.raises(
-        ValueError, match="parameter of load must be one of 'covariance', 'linear', 'mean', 'model'"
+        ValueError,
+        match="parameter of load must be one of 'bounds', 'covariance', 'linear', 'mean', 'model'",
     ):
         load(tmp_path / "release", kind="rumours")
 

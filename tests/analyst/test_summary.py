@@ -88,7 +88,7 @@ def test_the_text_is_a_table_with_its_facts() -> None:
     lines = str(summary(facts())).splitlines()
     assert lines[0] == "Linear model of charges"
     assert lines[1].startswith("rows: about 1,338; R²: about 0.731; intervals: 95%, delta method")
-    assert lines[2] == "guarantee: (1, 1e-06)-DP (add_remove neighbours)"
+    assert "guarantee: (1, 1e-06)-DP (add_remove neighbours)" in lines
     age = next(line for line in lines if line.startswith("age"))
     assert age.split() == ["age", "257", "11", "235", "279", "25%", "yes"]
     smoker = next(line for line in lines if line.startswith("smoker=yes"))

@@ -1,6 +1,5 @@
 """The certificate that every release carries: what was promised, and how it was kept."""
 
-import html
 import math
 import numbers
 from collections.abc import Callable, Mapping
@@ -9,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dplinear import __version__
+from dplinear.analyst import notebook
 from dplinear.arguments import choice, mistyped, real, rejection
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -73,20 +73,15 @@ class Certificate:
         return Certificate.from_dict, (self.to_dict(),)  # a read-only mapping cannot be pickled
 
     def __str__(self) -> str:
-        title, *rest = self._lines()
+        title, *rest = self.lines()
         return "\n".join([title[1], *(f"{label}: {text}" for label, text in rest), *self.notes])
 
     def _repr_html_(self) -> str:
-        title, *rest = self._lines()
-        cells = [
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for label, text in [*rest, *(("note", note) for note in self.notes)]
-        ]
-        caption = f"<caption style='text-align:left'>{html.escape(title[1])}</caption>"
-        return f"<table style='color:inherit'>{caption}{''.join(cells)}</table>"
+        title, *rest = self.lines()
+        return notebook.pairs([*rest, *(("note", note) for note in self.notes)], title[1])
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what it says, line by line, each with its label; the notes are beside it."""
         promise = "no formal guarantee" if self.holds is None else str(self.holds)
         title = f"{self.mechanism}: {promise} ({self.neighbours} neighbours)"
         lines = [("certificate", title)]

@@ -62,6 +62,7 @@ class Kind(Protocol):
 
 # Imported when a file asks for them; each registers its kind.
 _HOMES = {
+    "bounds": "dplinear.analyst.suggested",
     "covariance": "dplinear.analyst.location",
     "linear": "dplinear.analyst.linear_release",
     "mean": "dplinear.analyst.location",
@@ -174,7 +175,7 @@ def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False)
     if content is None:
         raise mistyped("release", "save", "a release of a known kind", type(release).__name__)
     try:
-        _place(content, target, overwrite=overwrite)
+        place(content, target, overwrite=overwrite)
     except FileExistsError:
         hint = "pass overwrite=True to replace the file."
         raise _unwritable("the path of a file that is not there yet", target, hint) from None
@@ -259,7 +260,8 @@ def _size(found: os.stat_result, name: str, largest: int) -> int:
     return found.st_size
 
 
-def _place(content: bytes, target: Path, *, overwrite: bool) -> None:
+def place(content: bytes, target: Path, *, overwrite: bool) -> None:
+    """Write a file, whole or not at all, through one beside it that nobody else can name."""
     if target.exists() and not target.is_file():
         raise _unwritable("the path of a file", target)
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")

@@ -273,6 +273,9 @@ class Fits(Mapping[str, Fit]):
     def __repr__(self) -> str:
         return "\n\n".join(repr(fit) for fit in self.fits)
 
+    def _repr_html_(self) -> str:
+        return "\n".join(fit.summary().html for fit in self.fits)
+
 
 def _quality(
     moments: MomentsRelease, model: Model, problem: Problem, b: Matrix

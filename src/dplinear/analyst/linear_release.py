@@ -4,7 +4,6 @@
 1, labels within ±1. `reading.py` says how rows and labels came to those units.
 """
 
-import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dplinear.analyst import files
+from dplinear.analyst import files, notebook
 from dplinear.analyst.certificate import Certificate, Scalar
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.reading import Reading
@@ -132,13 +131,7 @@ class LinearRelease:
         text = "\n".join(
             [*(f"{label}: {what}" if label else what for label, what in lines), *table]
         )
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td style='text-align:left'>{html.escape(what)}</td></tr>"
-            for label, what in [*lines[1:], *shown]
-        )
-        title = f"<caption style='text-align:left'>{html.escape(lines[0][1])}</caption>"
-        return Summary(text, f"<table style='color:inherit'>{title}{cells}</table>")
+        return Summary(text, notebook.pairs([*lines[1:], *shown], lines[0][1]))
 
     def _lines(self) -> list[tuple[str, str]]:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
@@ -254,6 +247,9 @@ class LinearKind:
         if list(_vector_arrays(source)) != list(arrays):
             raise rejection("arrays", where, "those that take less room", ", ".join(arrays))
         _check_lift(facts["lift"], where)
+        for name in ("constraint", "plan"):  # the projection alone may be none
+            if facts[name] is None:
+                raise rejection(name, where, "facts by name", None)
         return LinearRelease(
             source=source,
             loss=facts["loss"],

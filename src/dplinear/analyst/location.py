@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.analyst import files
+from dplinear.analyst import files, notebook
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.results import NamedMatrix, NamedVector
+from dplinear.analyst.summary import number
 from dplinear.arguments import integer, real, rejection
 from dplinear.schema import Schema
 
@@ -52,6 +53,15 @@ class MeanRelease:
 
     def __repr__(self) -> str:
         return "\n".join([f"Means, {_rows(self)}", repr(self.mean), str(self.certificate)])
+
+    def _repr_html_(self) -> str:
+        errors = self.privacy_errors
+        rows = [
+            [name, number(self[name], errors[name]), number(errors[name], errors[name])]
+            for name in self.names
+        ]
+        means = notebook.table(["column", "mean", "std. deviation of the noise"], rows)
+        return notebook.card(f"Means, {_rows(self)}", means, self.certificate._repr_html_())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +109,10 @@ class CovarianceRelease:
     def __repr__(self) -> str:
         lines = [f"Covariance, {_rows(self)}", repr(self.covariance), str(self.certificate)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = self.covariance._repr_html_(), self.certificate._repr_html_()
+        return notebook.card(f"Covariance, {_rows(self)}", *parts)
 
 
 def _freeze(*results: NamedVector | NamedMatrix) -> None:

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from dplinear.analyst import files
+from dplinear.analyst import files, notebook
 from dplinear.analyst import names as naming
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.fit import Fit, Fits
@@ -214,6 +214,9 @@ class MomentsRelease:
 
     def describe(self) -> str:
         """Return in a few lines what was released, of how many rows, and under which guarantee."""
+        return "\n".join([*self._told(), str(self.certificate)])
+
+    def _told(self) -> list[str]:
         if self.rows is not None:
             rows = f"{self.rows:,} rows"
         elif self.count is None:
@@ -221,8 +224,11 @@ class MomentsRelease:
         else:
             rows = f"about {self.count:,.0f} rows"
         shown = ", ".join(self.names[:12]) + (", ..." if self.dimension > 12 else "")
-        lines = [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
-        return "\n".join([*lines, str(self.certificate)])
+        return [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
+
+    def _repr_html_(self) -> str:
+        title, features = self._told()
+        return notebook.card(title, notebook.lines([features]), self.certificate._repr_html_())
 
     def __repr__(self) -> str:
         return self.describe()

@@ -1,18 +1,16 @@
 """Numbers with names: small results that print well, in text and in a notebook."""
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dplinear.analyst import notebook
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.names import unknown
 
 _SHOWN = 12
-_CELL = "text-align:right;padding:0.1em 0.6em;font-variant-numeric:tabular-nums"
-_NAME = "text-align:left;padding:0.1em 0.6em;font-weight:400"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,12 +95,7 @@ def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str
 
 
 def _html(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
-    top = "".join(f'<th style="{_CELL}">{html.escape(head)}</th>' for head in heads)
     rows = [
-        f'<tr><th style="{_NAME}">{html.escape(name)}</th>'
-        + "".join(f'<td style="{_CELL}">{value:.4g}</td>' for value in row)
-        + "</tr>"
-        for name, row in zip(names, values, strict=True)
+        [name, *(f"{value:.4g}" for value in row)] for name, row in zip(names, values, strict=True)
     ]
-    head = f"<tr><th></th>{top}</tr>" if any(heads) else ""
-    return f'<table style="color:inherit">{head}{"".join(rows)}</table>'
+    return notebook.table(["", *heads] if any(heads) else [], rows)

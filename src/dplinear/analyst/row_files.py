@@ -236,7 +236,9 @@ class StoredRows(Rows):
                 raise unsound("the file it was when it was loaded", self.path.name)
             for batch in read():
                 seen += batch.num_rows
-                yield _checked(batch, self._columns, self.path.name)
+                if seen > self.rows:
+                    break
+                yield checked(batch, self._columns, self.path.name)
         if seen != self.rows:
             raise unsound(f"a file of {self.rows} rows, as it says", self.path.name)
 
@@ -340,7 +342,7 @@ def _own(metadata: Mapping[bytes, bytes] | None, path: Path) -> bytes:
     return head
 
 
-def _checked(batch: pa.RecordBatch, columns: pa.Schema, name: str) -> pa.RecordBatch:
+def checked(batch: pa.RecordBatch, columns: pa.Schema, name: str) -> pa.RecordBatch:
     """Return a batch with the columns that its head names, if its cells are sound."""
     if batch.schema.names != columns.names or batch.schema.types != columns.types:
         raise unsound("a file with the columns that its certificate names", name)

@@ -1,6 +1,5 @@
 """Released rows: one for each of the table's, in their order, that any algorithm can run on."""
 
-import html
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.analyst import distances, kernels, row_files
+from dplinear.analyst import distances, kernels, notebook, row_files
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.distance_law import DistanceLaw
 from dplinear.analyst.distances import Distances, Nearest
@@ -35,6 +34,11 @@ class RowsRelease:
 
     def __init__(self, head: Head, rows: Rows) -> None:
         self._head, self._rows = head, rows
+
+    @property
+    def head(self) -> Head:
+        """All that is said about the rows."""
+        return self._head
 
     @property
     def schema(self) -> Schema:
@@ -223,5 +227,5 @@ class RowsRelease:
         return self.describe()
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<div>{html.escape(line)}</div>" for line in self._places())
-        return f"<div><b>{self._title()}</b>{lines}{self.certificate._repr_html_()}</div>"
+        told = notebook.lines(self._places()), self.certificate._repr_html_()
+        return notebook.card(self._title(), *told)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dplinear.analyst import files
+from dplinear.analyst import files, notebook
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.laws import Matrix, ProjectionLaw, SketchLaw
 from dplinear.analyst.moments import MomentsRelease
@@ -47,6 +47,10 @@ class SketchRelease:
         """
         options.setdefault("repair", "released")
         return self.moments.regress(target, features, **options)
+
+    def _repr_html_(self) -> str:
+        title = f"A sketch of {len(self.values):,} rows of {self.schema.dimension} features"
+        return notebook.card(title, self.certificate._repr_html_())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the release to one file that `dplinear.load` reads anywhere."""

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear.analyst.inference import Intervals
+from dplinear.analyst.notebook import CELL, HEAD, TABLE, TINT, warning
 
 WIDTH = 100
+PROSE = 80
 NAME = 32
 GAP = "  "
 METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
-
-_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit"
-_HEAD = "padding:0.25em 0.9em;border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
-_CELL = "padding:0.25em 0.9em;border-bottom:1px solid rgba(128,128,128,0.25)"
-_NOTE = "border-left:4px solid rgb(214,130,20);padding:0.3em 0.9em;margin:0.6em 0;max-width:48em"
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +157,7 @@ def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
 
 
 def _wrapped(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, WIDTH)
+    return textwrap.wrap(sentence, PROSE)
 
 
 def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
@@ -171,12 +168,12 @@ def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
         f"<p><strong>{facts.kind} model of {escape(facts.target)}</strong><br>{above}</p>",
     ]
     if facts.intervals.swamped is not None:
-        parts.append(f'<p role="note" style="{_NOTE}">{escape(facts.intervals.swamped)}</p>')
+        parts.append(warning(facts.intervals.swamped))
     columns = "".join(
-        f'<th scope="col" style="{_HEAD};text-align:{_side(place)}">{escape(head)}</th>'
+        f'<th scope="col" style="{HEAD};text-align:{_side(place)}">{escape(head)}</th>'
         for place, head in enumerate(heads)
     )
-    parts.append(f'<table style="{_TABLE}"><thead><tr>{columns}</tr></thead><tbody>')
+    parts.append(f'<table style="{TABLE}"><thead><tr>{columns}</tr></thead><tbody>')
     shares = np.nan_to_num(facts.intervals.privacy_share)
     for line, share in zip(lines, shares, strict=True):
         parts.append(f"<tr>{''.join(_cells(line, float(share)))}</tr>")
@@ -189,14 +186,14 @@ def _cells(line: list[str], share: float) -> list[str]:
     """Return a line's cells; the share due to privacy is also a bar behind its number."""
     name, *rest = line
     made = [
-        f'<th scope="row" style="{_CELL};font-weight:400;text-align:left">{html.escape(name)}</th>'
+        f'<th scope="row" style="{CELL};font-weight:400;text-align:left">{html.escape(name)}</th>'
     ]
     for place, cell in enumerate(rest, start=1):
         bar = ""
         if place == 5:
-            tint, stop = "rgba(110,140,190,0.35)", f"{100 * share:.0f}%"
-            bar = f";background:linear-gradient(to right,{tint} {stop},transparent {stop})"
-        style = f"{_CELL};text-align:right;white-space:nowrap{bar}"
+            stop = f"{100 * share:.0f}%"
+            bar = f";background:linear-gradient(to right,{TINT} {stop},transparent {stop})"
+        style = f"{CELL};text-align:right;white-space:nowrap{bar}"
         made.append(f'<td style="{style}">{html.escape(cell)}</td>')
     return made
 

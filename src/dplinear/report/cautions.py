@@ -1,0 +1,145 @@
+"""What a reader should know before relying on a release."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dplinear.analyst.certificate import Certificate
+from dplinear.privacy.guarantees import ApproxDP, Guarantee
+from dplinear.report.promise import percent, promise, protects_rows
+from dplinear.report.words import guarantee_label
+
+NOBODY_COUNTS = "nobody counts"
+_WEAK = 0.9
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A warning: `grave` ones mean that the release does not protect as its reader may think."""
+
+    title: str
+    text: str
+    grave: bool = False
+
+
+def cautions(
+    certificate: Certificate,
+    *,
+    rows: float | None = None,
+    swamped: Iterable[str] = (),
+    audit: Any = None,  # noqa: ANN401 - an audit's result; its room stands beside this one
+    counted: bool | None = None,
+) -> tuple[Caution, ...]:
+    """Return all warnings, grave ones first.
+
+    `rows` is what is known of their number, `swamped` the sentences of fits without intervals,
+    `counted` whether a ledger that was looked into has the release (None: none was).
+    """
+    found = [
+        *_of_promise(certificate),
+        *_of_noise(certificate),
+        *_of_audit(audit),
+        *_of_count(certificate, counted),
+        *_of_size(certificate, rows),
+        *(Caution("Estimates without intervals", sentence) for sentence in dict.fromkeys(swamped)),
+        *_of_notes(certificate),
+    ]
+    return tuple(sorted(found, key=lambda caution: not caution.grave))
+
+
+def _of_promise(certificate: Certificate) -> Iterable[Caution]:
+    if certificate.simulated:
+        yield Caution(
+            "Simulated: it protects nobody",
+            "The noise came from a fixed seed, so that anybody can take it away again. Do not "
+            "publish it.",
+            grave=True,
+        )
+    if certificate.holds is None:
+        yield Caution(
+            "No guarantee is proved",
+            f"{guarantee_label(certificate.asked)} was asked for, and nothing is proved of it.",
+            grave=True,
+        )
+    elif not _keeps(certificate.holds, certificate.asked):
+        yield Caution(
+            "Not what was asked for",
+            f"{guarantee_label(certificate.asked)} was asked for; what is proved is "
+            f"{guarantee_label(certificate.holds)}.",
+            grave=True,
+        )
+    told = promise(certificate)
+    right = told.accuracy
+    if right is not None and right > _WEAK:
+        yield Caution(
+            "A weak promise",
+            f"An attacker who knows everyone else may tell {told.about.pair} "
+            f"apart with a chance of up to {percent(right)}.",
+        )
+    if not protects_rows(certificate):
+        yield Caution(
+            "Less than a whole row is protected",
+            "The promise is about single cells or small changes, not about all that a row says.",
+        )
+
+
+def _keeps(holds: Guarantee, asked: Guarantee) -> bool:
+    if isinstance(holds, ApproxDP) and isinstance(asked, ApproxDP):
+        return holds.epsilon <= asked.epsilon and holds.delta <= asked.delta
+    return holds == asked
+
+
+def _of_noise(certificate: Certificate) -> Iterable[Caution]:
+    if certificate.calibration == "paper":
+        yield Caution(
+            "Calibrated as in a paper",
+            "The amount of noise is a published constant, kept for comparison. The certificate "
+            "says what it really gives.",
+        )
+    if certificate.numerics == "idealised":
+        yield Caution(
+            "Idealised numerics",
+            "The promise is proved for noise drawn as real numbers. A computer draws rounded ones, "
+            "and what rounding may tell is not covered by the proof.",
+        )
+
+
+def _of_audit(audit: Any) -> Iterable[Caution]:  # noqa: ANN401 - as above
+    if audit is not None and audit.broken:
+        yield Caution(
+            "An audit refutes the promise",
+            f"{audit.trials:,} runs of {audit.mechanism} prove more leakage than was claimed.",
+            grave=True,
+        )
+
+
+def _of_count(certificate: Certificate, counted: bool | None) -> Iterable[Caution]:  # noqa: FBT001
+    if counted is False:
+        yield Caution(
+            "Not in this ledger",
+            f"The ledger has no line for the request {certificate.request}: it was not counted "
+            "there.",
+        )
+    if any(NOBODY_COUNTS in note for note in certificate.notes):
+        yield Caution(
+            "Nobody counts",
+            "No ledger was used, so nobody adds up what is released about these people. Promises "
+            "add up: many releases together protect less than each does alone.",
+        )
+
+
+def _of_size(certificate: Certificate, rows: float | None) -> Iterable[Caution]:
+    holds = certificate.holds
+    if rows and isinstance(holds, ApproxDP) and math.isfinite(rows) and holds.delta * rows > 1:
+        yield Caution(
+            "δ is large for this table",
+            "δ exceeds one in the number of rows. A mechanism that published one row at random "
+            "could keep such a promise.",
+        )
+
+
+def _of_notes(certificate: Certificate) -> Iterable[Caution]:
+    for note in certificate.notes:
+        if NOBODY_COUNTS not in note:
+            yield Caution("A note on the certificate", note[:1].upper() + note[1:])

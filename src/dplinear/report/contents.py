@@ -1,0 +1,326 @@
+"""What each kind of release is, in words, and what it says, in panels."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.fit import Fit, Fits
+from dplinear.analyst.linear_release import LinearRelease
+from dplinear.analyst.location import CovarianceRelease, MeanRelease
+from dplinear.analyst.model_release import ModelRelease
+from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.row_laws import AdditiveRows, ProjectedRows
+from dplinear.analyst.rows import RowsRelease
+from dplinear.analyst.sketch import SketchRelease
+from dplinear.analyst.suggested import SuggestedBounds
+from dplinear.analyst.summary import number
+from dplinear.arguments import mistyped
+from dplinear.report.forest import Line, forests
+from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
+from dplinear.report.words import significant
+from dplinear.schema import Schema
+
+WHERE = "release_page"
+_REACH = 1.96  # standard deviations: 95% of a normal law
+_LARGEST = 20
+_HEADS = ("what", "value")
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page says of a release: its name, its size, its columns, its panels.
+
+    `rows` is what is known of the number of rows, `swamped` why there are no intervals, where.
+    """
+
+    title: str
+    lede: str
+    size: str
+    rows: float | None
+    columns: Table | None
+    panels: tuple[Panel, ...]
+    swamped: tuple[str, ...] = ()
+
+
+def content(release: Any, fits: Sequence[Any] = ()) -> Content:  # noqa: ANN401 - any release
+    """Return what is to be said of any kind of release, and of regressions on it."""
+    teller = next((tell for kind, tell in _TELLERS.items() if isinstance(release, kind)), None)
+    if teller is None:
+        rule = "a release, as a gate returned it or load read it"
+        raise mistyped("release", WHERE, rule, release)
+    told: Content = teller(release)
+    single = [one for given in fits for one in _singles(given)]
+    extra = tuple(_of_fit(one) for one in single)
+    reasons = [one.intervals().swamped for one in single if one.l1 == 0]
+    swamped = told.swamped + tuple(reason for reason in reasons if reason is not None)
+    return Content(
+        told.title, told.lede, told.size, told.rows, told.columns, extra + told.panels, swamped
+    )
+
+
+def _singles(given: object) -> Iterable[Fit]:
+    if isinstance(given, Fits):
+        return given.fits
+    if isinstance(given, Fit):
+        return (given,)
+    raise mistyped("fits", WHERE, "a list of fits, as regress returns them", given)
+
+
+def _of_fit(fit: Fit) -> Panel:
+    notes = [f"R² is about {fit.r_squared:.3f}."] if fit.r_squared is not None else []
+    if fit.ridge > 0:
+        notes.append(f"Ridge: {fit.ridge:g}.")
+    if fit.empty:
+        notes.append(f"Left out, as next to no row is there: {', '.join(fit.empty)}.")
+    title = f"Regression of {fit.target}"
+    return coefficients(title, fit.target, fit.intervals(), fit.schema, notes)
+
+
+def size_of(rows: int | None, count: float | None) -> str:
+    """Return a number of rows in words, for what is known of it."""
+    if rows is not None:
+        return f"{rows:,} rows"
+    return "number of rows not released" if count is None else f"about {count:,.0f} rows"
+
+
+def _moments(release: MomentsRelease) -> Content:
+    return Content(
+        title="Second moments",
+        lede=(
+            "The sums of squares and products of all columns, with noise. Means, correlations and "
+            "any linear regression between these columns follow from it, as often as one likes, "
+            "at no further cost in privacy."
+        ),
+        size=size_of(release.rows, release.count),
+        rows=release.count,
+        columns=columns(release.schema),
+        panels=_location(release),
+    )
+
+
+def _sketch(release: SketchRelease) -> Content:
+    count = len(release.values)
+    return Content(
+        title="A random sketch",
+        lede=(
+            f"{count:,} artificial rows. Each is a random mixture of all rows of the table, none "
+            "belongs to a person, and together they have about the table’s sums of squares and "
+            "products."
+        ),
+        size=size_of(release.rows, release.moments.count if release.law.known else None),
+        rows=release.rows,
+        columns=columns(release.schema),
+        panels=_location(release.moments) if release.law.known else (),
+    )
+
+
+def _location(release: MomentsRelease) -> tuple[Panel, ...]:
+    """Return means and correlations, where the release allows them."""
+    if not release.schema.has_intercept:
+        return ()
+    try:
+        means, matrix = release.mean(), release.correlation()
+    except ValueError as refused:
+        return (Panel("Means and correlations", str(refused).partition("\n")[0]),)
+    features = {each.name: each for each in release.schema.features}
+    rows = tuple(
+        (name, significant(means[name]), f"{float(features[name].low):,.6g}",
+         f"{float(features[name].high):,.6g}")
+        for name in means.names
+    )  # fmt: skip
+    table = Table("Means, within their public bounds", ("column", "mean", "low", "high"), rows)
+    return (Panel("Means and correlations", "", (), table, correlations(matrix)),)
+
+
+def _model(release: ModelRelease) -> Content:
+    found = release.intervals()
+    kind = {"logistic": "logistic", "huber": "robust linear"}.get(release.loss, "linear")
+    notes = []
+    if release.loss == "logistic":
+        notes.append("Coefficients are log-odds; the picture has changes of log-odds.")
+    if release.empty:
+        notes.append(f"No row seems to hold {', '.join(release.empty)}.")
+    return Content(
+        title=f"A {kind} model of {release.target}",
+        lede=(
+            f"One {kind} model that predicts {release.target} from "
+            f"{len(release.names)} features: its coefficients, with noise, and nothing else of the "
+            "table."
+        ),
+        size=size_of(release.rows, release.count),
+        rows=release.count,
+        columns=columns(release.schema),
+        panels=(coefficients("Coefficients", release.target, found, release.schema, notes),),
+        swamped=() if found.swamped is None else (found.swamped,),
+    )
+
+
+def _linear(release: LinearRelease) -> Content:
+    found = release.coefficients
+    order = np.argsort(-np.abs(found), kind="stable")[:_LARGEST].tolist()
+    values = [(f"x{place}", float(found[place])) for place in order if found[place]]
+    lines = [Line(*pair) for pair in values]
+    constant = ("intercept", release.intercept)
+    table = Table(
+        "The largest coefficients, in the features’ own units",
+        ("feature", "coefficient"),
+        tuple((name, number(value, 0.0)) for name, value in [constant, *values]),
+    )
+    facts = [("loss", release.loss), *release.constraint.items(), *release.lift.items()]
+    projected = release.projection is not None
+    beside = " It was learnt in a random projection, and brought back." if projected else ""
+    return Content(
+        title=f"A linear model of {release.features:,} features",
+        lede=(
+            f"One linear model of {release.features:,} features whose coefficients lie in a public "
+            f"set.{beside} Coefficients that are not 0: {release.source.count:,}."
+        ),
+        size=size_of(release.rows, None),
+        rows=release.rows,
+        columns=pairs(facts, "How it was learnt", _HEADS),
+        panels=(
+            Panel(
+                "Coefficients",
+                "There are no intervals for a model of this kind.",
+                forests(lines, "The largest coefficients", "coefficient"),
+                table,
+            ),
+        ),
+    )
+
+
+def _mean(release: MeanRelease) -> Content:
+    errors = release.privacy_errors
+    rows = tuple(
+        (name, number(release[name], errors[name]), number(errors[name], errors[name]))
+        for name in release.names
+    )
+    bounds = _bounds(release.schema)
+    lines = []
+    for name in release.names:
+        low, high = bounds[name]
+        width, reach = high - low, _REACH * errors[name]
+        middle = (release[name] - low) / width
+        lines.append(Line(name, middle, middle - reach / width, middle + reach / width))
+    table = Table("Means, in their own units", ("column", "mean", "noise (std. dev.)"), rows)
+    pictures = forests(
+        lines,
+        "Means, with what noise may do to them (95%)",
+        "from the lower bound (0) to the upper (1)",
+    )
+    return Content(
+        title="Means",
+        lede="The mean of each column, with noise, and nothing else of the table.",
+        size=size_of(release.rows, release.count),
+        rows=release.count,
+        columns=columns(release.schema),
+        panels=(Panel("Means", "", pictures, table),),
+    )
+
+
+def _covariance(release: CovarianceRelease) -> Content:
+    rows = tuple(
+        (
+            name,
+            significant(release.mean[name]),
+            significant(max(release[name, name], 0.0) ** 0.5),
+        )
+        for name in release.names
+    )
+    table = Table("Means and spreads", ("column", "mean", "standard deviation"), rows)
+    return Content(
+        title="Covariances",
+        lede="The covariance of all columns, with noise, and the means it is about.",
+        size=size_of(release.rows, release.count),
+        rows=release.count,
+        columns=columns(release.schema),
+        panels=(Panel("Means and correlations", "", (), table, correlations(release.correlation)),),
+    )
+
+
+def _rows(release: RowsRelease) -> Content:
+    law = release.law
+    if isinstance(law, ProjectedRows):
+        how = (
+            f"Each row of {law.dimension:,} numbers became {law.k:,} mixtures of them, with "
+            f"{law.noise} noise. Distances between rows can be estimated from it."
+        )
+    elif isinstance(law, AdditiveRows):
+        how = "Noise was added to every number. Regressions take its known size into account."
+    else:
+        how = f"How they were made: {law.kind}."
+    said = law.to_dict().items()
+    facts: list[tuple[str, object]] = [
+        ("number of columns", len(release.names)),
+        ("first columns", ", ".join(release.names[:12])),
+        *((name, value) for name, value in said if isinstance(value, str | int | float)),
+    ]
+    return Content(
+        title="Rows",
+        lede=f"One released row for each row of the table, in the same order. {how}",
+        size=size_of(release.rows, None),
+        rows=release.rows,
+        columns=columns(release.schema),
+        panels=(Panel("Released columns", "", (), pairs(facts, "What the rows hold", _HEADS)),),
+    )
+
+
+def _suggested(release: SuggestedBounds) -> Content:
+    rows = tuple(
+        (name, f"{low:,.6g}", f"{high:,.6g}", "found" if release.found[name] else "as given")
+        for name, (low, high) in release.bounds.items()
+    )
+    table = Table("Bounds", ("column", "low", "high", "how"), rows, left=(3,))
+    return Content(
+        title="Bounds of columns",
+        lede=(
+            "A range for each column that holds nearly all of its values, found with noise. It can "
+            "serve as the public bounds of later releases."
+        ),
+        size="number of rows not released",
+        rows=None,
+        columns=None,
+        panels=(Panel("Bounds", "", (), table),),
+    )
+
+
+def _bounds(schema: Schema) -> dict[str, tuple[float, float]]:
+    return {each.name: (float(each.low), float(each.high)) for each in schema.features}
+
+
+def columns(schema: Schema) -> Table:
+    """Return the public declarations of a table's columns."""
+    rows = tuple(
+        (name, *_declared(declaration)) for name, declaration in schema.to_dict()["columns"].items()
+    )
+    return Table(
+        "Columns as declared in public, before anything was read",
+        ("column", "type", "allowed values"),
+        rows,
+        left=(1, 2),
+    )
+
+
+def _declared(declaration: Any) -> tuple[str, str]:  # noqa: ANN401 - plain JSON
+    kind = str(declaration.get("type", "number"))
+    if "levels" in declaration:
+        levels = [str(level) for level in declaration["levels"]]
+        more = f" and {len(levels) - 8:,} more" if len(levels) > 8 else ""
+        return kind, ", ".join(levels[:8]) + more
+    if "low" in declaration:
+        return kind, f"{declaration['low']} to {declaration['high']}"
+    return kind, "0 or 1"
+
+
+_TELLERS: dict[type, Callable[[Any], Content]] = {
+    MomentsRelease: _moments,
+    SketchRelease: _sketch,
+    ModelRelease: _model,
+    LinearRelease: _linear,
+    MeanRelease: _mean,
+    CovarianceRelease: _covariance,
+    RowsRelease: _rows,
+    SuggestedBounds: _suggested,
+}

@@ -1,0 +1,57 @@
+"""What a plan foresaw: the error of every mechanism, and that without any noise."""
+
+from dataclasses import dataclass
+
+from dplinear.planner.plan import Plan
+from dplinear.report.forest import Forest, Line, forests
+from dplinear.report.panels import Table
+from dplinear.report.words import significant
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A plan as a page shows it."""
+
+    reason: str
+    measure: str
+    pictures: tuple[Forest, ...]
+    table: Table
+    notes: tuple[str, ...]
+
+
+def expected(plan: Plan) -> Expected:
+    """Return a plan's predictions, in words, as a picture and as a table."""
+    best = plan.recommended.mechanism
+    lines = [
+        Line(each.mechanism, each.error, each.low, each.high, best=each.mechanism == best)
+        for each in plan.lines
+    ]
+    if plan.floor > 0:
+        lines.append(Line("without privacy", plan.floor))
+    rows = [
+        (
+            f"{each.mechanism} (recommended)" if each.mechanism == best else each.mechanism,
+            significant(each.error, 2),
+            significant(each.low, 2),
+            significant(each.high, 2),
+        )
+        for each in plan.lines
+    ]
+    rows.append(("without privacy", significant(plan.floor, 2), "", ""))
+    notes: dict[str, list[str]] = {}
+    for each in plan.lines:
+        if each.note:
+            notes.setdefault(each.note, []).append(each.mechanism)
+    return Expected(
+        reason=plan.reason,
+        measure=plan.measure,
+        pictures=forests(
+            lines, "Predicted error of each mechanism", "error, on a logarithmic axis", log=True
+        ),
+        table=Table(
+            "Predicted errors; 90% of tables are between low and high",
+            ("mechanism", "error", "low", "high"),
+            tuple(rows),
+        ),
+        notes=tuple(f"{', '.join(names)}: {note}." for note, names in notes.items()),
+    )

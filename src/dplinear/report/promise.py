@@ -1,0 +1,267 @@
+"""What a guarantee means to somebody in the table, in words and in three numbers.
+
+Every number here is a theorem about the certificate, rounded against us. With a point (ε, δ) of the
+proved curve, a test with chance α of false alarms is right with chance at most
+min(e^ε·α + δ, 1 − e^(−ε)·(1 − δ − α)), and a guess between two equally likely tables is right with
+chance at most 1 − (1 − δ)/(1 + e^ε) (Wasserman and Zhou 2010; Kairouz, Oh and
+Viswanath 2015, arXiv 1311.0776).
+All points hold at once, so the least of these bounds does.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scipy.special import ndtr, ndtri
+
+from dplinear.analyst.certificate import Certificate
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.report.words import shown
+
+ALARM = 0.05
+_DELTA = 1e-6  # at which promises without a δ are told as odds
+_LARGEST = 700.0  # e^ε is a float
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise in plain words.
+
+    `accuracy` is the best chance of guessing which of two equally likely tables was there, `power`
+    that of finding one possibility at one false alarm in twenty; None where nothing is proved.
+    """
+
+    headline: str
+    sentences: tuple[str, ...]
+    protected: str
+    unprotected: str
+    accuracy: float | None
+    power: float | None
+    about: "Subject"
+
+
+def promise(certificate: Certificate) -> Promise:
+    """Return what a certificate promises, for a reader who knows nothing of δ(ε) curves."""
+    protected, unprotected = neighbours_in_words(certificate)
+    words = subject(certificate)
+    if certificate.holds is None:
+        nothing = "No formal guarantee is proved for this release."
+        return Promise(nothing, (), protected, unprotected, None, None, words)
+    if certificate.simulated:
+        nothing = "This release protects nobody: its noise was drawn from a fixed seed."
+        return Promise(nothing, (), protected, unprotected, None, None, words)
+    points = proved_points(certificate)
+    right = accuracy(certificate.holds, points)
+    caught = power(certificate.holds, points)
+    sentences = (*_of_guarantee(certificate, words), *_of_attacks(right, caught, words))
+    return Promise(
+        _headline(certificate.holds, words), sentences, protected, unprotected, right, caught, words
+    )
+
+
+def proved_points(certificate: Certificate) -> Points:
+    """Return all points (ε, δ) that the certificate proves: its curve, and what it holds."""
+    points = set(certificate.curve)
+    holds = certificate.holds
+    if isinstance(holds, PureDP):
+        points.add((holds.epsilon, 0.0))
+    if isinstance(holds, ApproxDP):
+        points.add((holds.epsilon, holds.delta))
+    if isinstance(holds, MIDP) and holds.bits < 1:
+        implied = holds.to(ApproxDP)
+        points.add((implied.epsilon, implied.delta))
+    return tuple(sorted(points))
+
+
+def accuracy(holds: Guarantee, points: Points) -> float | None:
+    """Return the best chance of telling two equally likely neighbours apart; a half is none."""
+    bounds = [1 - (1 - delta) / (1 + _exp(epsilon)) for epsilon, delta in points]
+    if isinstance(holds, GDP):
+        bounds.append(float(ndtr(holds.mu / 2)))
+    return min(bounds, default=None)
+
+
+def power(holds: Guarantee, points: Points, alarm: float = ALARM) -> float | None:
+    """Return the best chance of finding a possibility, at a chance `alarm` of false alarms."""
+    bounds: list[float] = []
+    for epsilon, delta in points:
+        bounds.append(_exp(epsilon) * alarm + delta)
+        bounds.append(1 - (1 - delta - alarm) / _exp(epsilon))
+    if isinstance(holds, GDP):
+        bounds.append(float(ndtr(ndtri(alarm) + holds.mu)))
+    return min(bounds, default=None)
+
+
+def percent(chance: float) -> str:
+    """Return a chance as a reader says it, rounded up: a promise is not rounded down."""
+    for digits in (0, 1, 2, 3):
+        shown = math.ceil(round(chance * 100, 9) * 10**digits) / 10**digits
+        if shown < 100 and (digits or chance > 0.1):
+            return f"{shown:.{digits}f}%"
+    return "100%"
+
+
+def factor(epsilon: float) -> str:
+    """Return e^ε, rounded up to three digits."""
+    value = _exp(epsilon)
+    if value >= 1e6:
+        return "more than a million"
+    digits = max(2 - math.floor(math.log10(value)), 0)
+    shown = math.ceil(round(value * 10**digits, 6)) / 10**digits
+    return f"{shown:,.{digits}f}"
+
+
+def odds(delta: float) -> str:
+    """Return a small chance as "one in 1,000,000", rounded against us."""
+    if delta > 0.1:
+        return percent(delta)
+    each = math.floor(round(1 / delta, 3))
+    if each >= 10**15:
+        return f"one in 10^{math.floor(math.log10(each))}"
+    digits = max(len(str(each)) - 3, 0)
+    return f"one in {each // 10**digits * 10**digits:,}"
+
+
+def _exp(epsilon: float) -> float:
+    return math.exp(min(epsilon, _LARGEST))
+
+
+def _headline(holds: Guarantee, words: "Subject") -> str:
+    if isinstance(holds, MIDP):
+        return f"At most {holds.bits:g} bits are learnt about {words.unit}."
+    told = as_odds(holds)
+    change = f"Odds change by a factor of at most {factor(told.epsilon)}"
+    return f"{change}." if told.delta == 0 else f"{change}, but for a chance of {odds(told.delta)}."
+
+
+def as_odds(holds: PureDP | ApproxDP | ZCDP | GDP) -> ApproxDP:
+    """Return the (ε, δ) to tell a promise by: its own, or what it implies at one in a million."""
+    if isinstance(holds, ApproxDP):
+        return holds
+    return holds.to(ApproxDP) if isinstance(holds, PureDP) else holds.to(ApproxDP, delta=_DELTA)
+
+
+def _of_guarantee(certificate: Certificate, words: "Subject") -> Iterable[str]:
+    holds = certificate.holds
+    if holds is None:
+        return
+    if isinstance(holds, MIDP):
+        yield _BITS.format(unit=words.unit, bits=f"{holds.bits:g}")
+        return
+    if isinstance(holds, GDP):
+        yield _BELLS.format(pair=words.pair, mu=f"{holds.mu:g}")
+    told = as_odds(holds)
+    yield _ODDS.format(pair=words.pair, factor=factor(told.epsilon), failure=_failure(told))
+    if certificate.neighbours is Neighbours.ADD_REMOVE:
+        # From one content of a row to another takes two steps: away with it, and in again.
+        delta = told.delta * (1 + _exp(told.epsilon))
+        if delta < 1:
+            twice = ApproxDP(2 * told.epsilon, delta)
+            yield _CONTENT.format(factor=factor(twice.epsilon), failure=_failure(twice))
+
+
+def _failure(told: ApproxDP) -> str:
+    return "" if told.delta == 0 else f", but for a chance of at most {odds(told.delta)}"
+
+
+def _of_attacks(right: float | None, caught: float | None, words: "Subject") -> Iterable[str]:
+    if right is not None:
+        yield _GUESS.format(pair=words.pair, chance=percent(right))
+    if caught is not None:
+        yield _ALARMS.format(chance=percent(caught))
+    yield _ANY
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a promise is about: `unit` in two words, and the `pair` that it makes hard to tell."""
+
+    unit: str
+    pair: str
+
+
+def subject(certificate: Certificate) -> Subject:
+    """Return what the promise of a certificate is about, by its neighbours."""
+    if certificate.neighbours is Neighbours.ADD_REMOVE:
+        return Subject("one person", "a person’s being in the table and not being in it")
+    if protects_rows(certificate):
+        return Subject("one person", "two possible rows of one person")
+    if certificate.neighbours is Neighbours.ELEMENT:
+        near = "" if certificate.parameters.get("change") is None else ", that near to each other"
+        return Subject("one cell", f"two possible values of one cell{near}")
+    return Subject("one row", "two possible rows, that near to each other")
+
+
+def protects_rows(certificate: Certificate) -> bool:
+    """Return whether whole rows are protected, and not only cells or small changes."""
+    if certificate.neighbours in {Neighbours.ADD_REMOVE, Neighbours.REPLACE}:
+        return True
+    anything = certificate.parameters.get("change") is None
+    return certificate.neighbours is Neighbours.ROW_L2 and anything
+
+
+def neighbours_in_words(certificate: Certificate) -> tuple[str, str]:
+    """Return what the promise keeps hidden, and what it does not."""
+    if certificate.neighbours is Neighbours.ADD_REMOVE:
+        return _ANY_ROW, _SEVERAL
+    if protects_rows(certificate):
+        protected = "Everything in any one row: it could have been any other row."
+        return protected, f"The number of rows is public. {_SEVERAL}"
+    change = shown(certificate.parameters.get("change"))
+    if certificate.neighbours is not Neighbours.ELEMENT:
+        norm = "L1" if certificate.neighbours is Neighbours.ROW_L1 else "Euclidean"
+        return _NEAR.format(norm=norm, change=change), _FAR
+    if certificate.parameters.get("change") is None:
+        return "Any single cell: it could have held anything else that is allowed there.", _CELLS
+    return _SMALL.format(change=change), _CELLS
+
+
+_BITS = (
+    "However much an attacker knows already, this release tells at most {bits} bits about {unit}. "
+    "The answer to one open yes-or-no question is worth 1 bit."
+)
+_BELLS = (
+    "Telling apart {pair} is at least as hard as telling apart two bell curves, from a single "
+    "measurement, whose centres are {mu} standard deviations from each other."
+)
+_ODDS = (
+    "For somebody who knows everyone else’s data, seeing this release changes the odds between "
+    "{pair} by a factor of at most {factor}{failure}."
+)
+_CONTENT = (
+    "Of a person who is known to be in the table, the odds between two things that their row may "
+    "say change by a factor of at most {factor}{failure}."
+)
+_GUESS = (
+    "An attacker who knows everyone else’s data, and gives even odds to {pair}, guesses right with "
+    "a chance of at most {chance}. Without this release it would be 50%."
+)
+_ALARMS = (
+    "An attacker who looks for one of the two, and puts up with one false alarm in twenty, finds "
+    "it where it is true with a chance of at most {chance}. Without this release it would be 5%."
+)
+_ANY = (
+    "This holds against any computing power and any outside knowledge, now and later, and whatever "
+    "is computed from the release."
+)
+_ANY_ROW = (
+    "Whether any one row is in the table at all, and everything in it. Even the exact number of "
+    "rows stays private."
+)
+_SEVERAL = (
+    "A person who has several rows is protected less: the promise is about one row. What is true "
+    "of people in general, and would be learnt without that row too, is not hidden."
+)
+_CELLS = (
+    "Whole rows are protected less, because their cells add up; the number of rows and their order "
+    "are public."
+)
+_SMALL = "A change of any single cell, of a number by at most {change} halves of its range."
+_NEAR = (
+    "Changes of any one row by {norm} distance at most {change}, in units in which the range of "
+    "each column is 2."
+)
+_FAR = "Larger changes of a row are protected less; the number of rows is public."

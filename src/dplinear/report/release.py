@@ -1,0 +1,98 @@
+"""The page of a release: what was published, what it promises, and how far it can be trusted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dplinear.analyst.certificate import Certificate
+from dplinear.arguments import mistyped
+from dplinear.planner.plan import Plan
+from dplinear.report.account import account
+from dplinear.report.audited import audited
+from dplinear.report.cautions import cautions
+from dplinear.report.contents import content
+from dplinear.report.curve import curve_pictures, curve_table
+from dplinear.report.expected import expected
+from dplinear.report.pages import page
+from dplinear.report.panels import Table, pairs
+from dplinear.report.promise import percent, promise
+from dplinear.report.trend import trends
+from dplinear.report.words import guarantee_label
+
+
+def release_page(  # noqa: PLR0913 - what a page may show is many things, and all have names
+    release: Any,  # noqa: ANN401 - any kind of release
+    *,
+    ledger: Any = None,  # noqa: ANN401 - a ledger, or its path
+    dataset: str | None = None,
+    audit: Any = None,  # noqa: ANN401 - an AuditResult, whose room stands beside this one
+    plan: Plan | None = None,
+    fits: Sequence[Any] = (),
+) -> str:
+    """Return one self-contained HTML page about a release.
+
+    Requires: a release of any kind; a `ledger` with budgets, or its path, for the history of the
+    release's `dataset`; the result of an `audit`; a `plan` made beforehand; regressions (`fits`) to
+    show.
+    Promises: the page needs no network and may use none; whatever was given is escaped; equal
+    arguments give equal pages; no path and no other dataset of the ledger is shown.
+    """
+    if plan is not None and not isinstance(plan, Plan):
+        raise mistyped("plan", "release_page", "what dplinear.plan returned", plan)
+    told = content(release, fits)
+    certificate: Certificate = release.certificate
+    named = dataset if dataset is not None else certificate.dataset
+    book = None if ledger is None else account(ledger, named, certificate.request)
+    kept = promise(certificate)
+    bars = _bars(kept.accuracy)
+    return page(
+        "release.html",
+        told=told,
+        certificate=certificate,
+        guarantee=guarantee_label(certificate.holds),
+        dataset=named,
+        promise=kept,
+        bars=bars,
+        bars_label="; ".join(f"{name}: {text}" for name, text, _ in bars),
+        cautions=cautions(
+            certificate,
+            rows=told.rows,
+            swamped=told.swamped,
+            audit=audit,
+            counted=None if book is None else book.counted,
+        ),
+        curve=curve_pictures(certificate),
+        curve_table=curve_table(certificate),
+        expected=None if plan is None else expected(plan),
+        trends=None if plan is None else trends(plan, certificate.mechanism),
+        account=book,
+        audit=None if audit is None else audited(audit),
+        facts=_facts(certificate),
+        parameters=pairs(certificate.parameters.items(), "Public parameters", ("name", "value")),
+    )
+
+
+def _bars(accuracy: float | None) -> tuple[tuple[str, str, float], ...]:
+    """Return the bars that compare guessing with and without the release."""
+    if accuracy is None:
+        return ()
+    return (
+        ("Guessing without this release", "50%", 0.5),
+        ("Guessing with it, at best", percent(accuracy), min(accuracy, 1.0)),
+        ("If the table itself were published", "100%", 1.0),
+    )
+
+
+def _facts(certificate: Certificate) -> Table:
+    facts = [
+        ("mechanism", certificate.mechanism),
+        ("guarantee asked for", guarantee_label(certificate.asked)),
+        ("guarantee that is proved", guarantee_label(certificate.holds)),
+        ("neighbours", str(certificate.neighbours)),
+        ("numerics", certificate.numerics),
+        ("calibration", certificate.calibration),
+        ("seeded noise", certificate.simulated),
+        ("dataset", certificate.dataset),
+        ("request", certificate.request),
+        ("made by", f"dplinear {certificate.version}"),
+    ]
+    return pairs(facts, "Certificate", ("what", "value"))
