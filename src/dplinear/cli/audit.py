@@ -1,0 +1,84 @@
+"""`dplinear audit`: what runs on neighbouring tables prove of a mechanism's promise."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dplinear.cli import flags
+from dplinear.cli.output import console, say, tell
+
+if TYPE_CHECKING:
+    from dplinear.audit.audit import AuditResult
+
+
+def _names() -> list[str]:
+    from dplinear.audit.catalogue import ENTRIES  # noqa: PLC0415 - not for --help
+
+    return [*ENTRIES, "all"]
+
+
+def audit(  # noqa: PLR0913 - every argument of an audit is a flag
+    mechanism: Annotated[
+        str | None,
+        typer.Argument(
+            help="a mechanism, or all",
+            metavar="MECHANISM",
+            show_default=False,
+            autocompletion=_names,
+        ),
+    ] = None,
+    *,
+    epsilon: Annotated[
+        float | None, flags.option("--epsilon", text="ε, or bits where those are promised")
+    ] = None,
+    delta: Annotated[
+        float | None, flags.option("--delta", text="δ, where the promise has one")
+    ] = None,
+    neighbours: Annotated[
+        str | None,
+        flags.option(
+            "--neighbours", text="(default: all it knows)", **flags.words(*flags.RELATIONS)
+        ),
+    ] = None,
+    trials: Annotated[int | None, flags.option("--trials", text="runs on each table")] = None,
+    plot: Annotated[
+        Path | None, flags.option("--plot", text="a PNG or SVG file of the last audit")
+    ] = None,
+    seed: Annotated[
+        int | None, flags.option("--seed", text="simulated noise, the same on every run")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
+    json_: flags.Json = False,
+) -> int:
+    """Run a mechanism on its worst pair of tables, and say what that proves of its promise."""
+    from dplinear.audit import printing  # noqa: PLC0415 - not for --help
+    from dplinear.cli.errors import Code  # noqa: PLC0415
+    from dplinear.cli.settings import positional  # noqa: PLC0415
+
+    name = positional(mechanism, "MECHANISM", "audit")
+    asked = printing.Audits(name, epsilon, delta, neighbours, trials, seed, plot)
+    results = list(asked.run(console(stderr=True).status))
+    if json_:
+        tell([_content(result) for result in results])
+    elif markdown:
+        for line in printing.markdown(results):
+            typer.echo(line)
+    else:
+        say(printing.table(results), printing.reading(simulated=seed is not None))
+    return Code.BROKEN if any(result.broken for result in results) else Code.DONE
+
+
+def _content(result: "AuditResult") -> dict[str, Any]:
+    return {
+        "mechanism": result.mechanism,
+        "neighbours": result.neighbours,
+        "promise": str(result.guarantee),
+        "kind": result.kind,
+        "claimed": result.claimed,
+        "audited": result.audited,
+        "trials": result.trials,
+        "exact": result.exact,
+        "verdict": result.verdict,
+        "broken": result.broken,
+    }

@@ -1,0 +1,25 @@
+"""`dplinear demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from dplinear.cli import flags
+
+
+def demo(
+    *,
+    output: Annotated[
+        Path | None, flags.output("an empty folder (default: a new one for passing things)")
+    ] = None,
+) -> None:
+    """Plan, release, ask and report on a made-up table: the whole way in a minute."""
+    from tempfile import mkdtemp  # noqa: PLC0415 - not for --help
+
+    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
+    from dplinear.demo import tour  # noqa: PLC0415
+
+    folder = Path(mkdtemp(prefix="dplinear-demo-")) if output is None else output
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise CommandError(f"The folder '{folder.name}' is not empty.", "", Code.FILE)
+    tour(folder)

@@ -1,0 +1,89 @@
+"""`dplinear distances`: between rows that were released through a projection; they are free."""
+
+from typing import Annotated, Any
+
+from dplinear.cli import flags
+from dplinear.cli.output import say, table, tell
+
+_NOTE = (
+    "Squared distances in the cells' units (bounds become ±1), the noise taken out:\n"
+    "estimates may be negative. All pairs share one projection, and miss together."
+)
+
+
+def distances(  # noqa: PLR0913 - every argument of the methods is a flag
+    release: flags.Release = None,
+    *,
+    i: Annotated[
+        str | None, flags.option("--i", text="places of rows, from 0: 0,1,2", metavar="PLACES")
+    ] = None,
+    j: Annotated[
+        str | None, flags.option("--j", text="those to compare each with", metavar="PLACES")
+    ] = None,
+    count: Annotated[
+        int | None, flags.option("--count", text="instead of --j: so many nearest rows")
+    ] = None,
+    confidence: Annotated[
+        float | None, flags.option("--confidence", text="of intervals (0.95)")
+    ] = None,
+    method: Annotated[
+        str | None,
+        flags.option(
+            "--method",
+            text="of intervals: simulated (the default) or chebyshev",
+            **flags.words("simulated", "chebyshev"),
+        ),
+    ] = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+) -> None:
+    """Distances between projected rows, or the rows nearest to some. Cost no budget."""
+    given = dict(locals())  # before anything else is
+    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
+    from dplinear.cli.loading import load  # noqa: PLC0415
+    from dplinear.cli.settings import required, settled  # noqa: PLC0415
+
+    said = settled(given)
+    loaded = load(said, ("rows",))
+    hint = "--i 0 --j 1,2, or --i 0 --count 3 for the nearest."
+    first = _places("i", required(said, "i", "The command does not say which rows.", hint))
+    if ("j" in said) == ("count" in said):
+        raise CommandError("The command needs either --j or --count.", hint)
+    if "count" in said:
+        pairs = loaded.nearest(first, said["count"]).places
+    else:
+        second = _places("j", said["j"])
+        pairs = [second for _ in first]
+    ones = [place for place, others in zip(first, pairs, strict=True) for _ in others]
+    twos = [int(other) for others in pairs for other in others]
+    found = loaded.distances(ones, twos)
+    how = {name: said[name] for name in ("confidence", "method") if name in said}
+    ends = found.interval(**how)
+    columns = (found.squared, found.standard_error, ends.low, ends.high)
+    values = [[float(column[place]) for column in columns] for place in range(len(ones))]
+    if json_:
+        keys = ("squared", "standard_error", "low", "high")
+        tell(
+            [
+                {"i": one, "j": two} | dict(zip(keys, numbers, strict=True))
+                for one, two, numbers in zip(ones, twos, values, strict=True)
+            ]
+        )
+        return
+    share = f"{100 * how.get('confidence', 0.95):g}%"
+    lines = [
+        (str(one), str(two), f"{at:.4g}", f"{error:.2g}", f"{low:.4g} to {high:.4g}")
+        for one, two, (at, error, low, high) in zip(ones, twos, values, strict=True)
+    ]
+    say(table(("i", "j", "squared", "std. error", f"{share} interval"), lines, left=0), _NOTE)
+
+
+def _places(name: str, value: Any) -> list[int]:  # noqa: ANN401 - a flag's text, or a file's value
+    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
+
+    entries = value.split(",") if isinstance(value, str) else value
+    try:
+        return [int(entry) for entry in (entries if isinstance(entries, list) else [entries])]
+    except (TypeError, ValueError):
+        told = f"The value of --{name} must be whole numbers, between commas."
+        raise CommandError(told) from None

@@ -1,0 +1,151 @@
+"""What went wrong, as one sentence, a hint and an exit code.
+
+Sentences of the library quote public arguments only, so they are shown as they are. Anything else
+that is raised may quote a row: of that only the kind is told, unless a traceback is asked for.
+"""
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import Any
+
+
+class Code(IntEnum):
+    """Exit codes: what a script can tell without reading a word."""
+
+    DONE = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    BUDGET = 3
+    LEDGER = 4
+    FILE = 5
+    BROKEN = 6
+    INTERRUPTED = 130
+    PIPE = 141
+
+
+MEANINGS = {
+    Code.DONE: "done",
+    Code.UNEXPECTED: "something unexpected, a fault of dplinear's own",
+    Code.USAGE: "a wrong command, flag, value, schema or file of settings",
+    Code.BUDGET: "the budget does not suffice: nothing was read or spent",
+    Code.LEDGER: "the ledger is not there, is damaged, or cannot count this",
+    Code.FILE: "a table, a release or an output cannot be read or written",
+    Code.BROKEN: "an audit found a promise broken",
+    Code.INTERRUPTED: "interrupted",
+    Code.PIPE: "whoever read the output went away",
+}
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What the user is told."""
+
+    code: Code
+    sentence: str
+    hint: str = ""
+
+
+class CommandError(Exception):
+    """A command line that says too little or too much."""
+
+    def __init__(self, sentence: str, hint: str = "", code: Code = Code.USAGE) -> None:
+        super().__init__(sentence)
+        self.complaint = Complaint(code, sentence, hint)
+
+
+def like(word: str, known: Any) -> str:  # noqa: ANN401 - any collection of words
+    """Return a hint that names what was probably meant, or all there is."""
+    options = [str(each) for each in known]
+    close = get_close_matches(word, options, n=2, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known are {', '.join(options)}." if options else ""
+
+
+_SUBJECT = re.compile(r"The '(?P<name>[^']+)' parameter of (?P<where>.+?) must be ")
+_CHOICES = re.compile(r"must be one of (?P<options>('[^']*'(, )?)+)\. Got '(?P<got>[^']*)'\.")
+_FILES = {"data", "path", "output"}
+
+
+def complaint_of(error: BaseException) -> Complaint | None:
+    """Return what to tell of an error that has words of ours; None for any other."""
+    if isinstance(error, CommandError):
+        return error.complaint
+    sentence, hint = _parts(str(error))
+    code = _code(error, sentence)
+    return None if code is None else Complaint(code, sentence, as_flags(hint) or _meant(sentence))
+
+
+def _code(error: BaseException, sentence: str) -> Code | None:
+    """Return the code of an error whose sentence is the library's own; None for any other."""
+    from dplinear.analyst.container import ReleaseError  # noqa: PLC0415 - not for --help
+    from dplinear.ledger.request import LedgerError  # noqa: PLC0415
+    from dplinear.privacy.compose import BudgetExceededError  # noqa: PLC0415
+
+    kinds: dict[type[BaseException], Code] = {
+        BudgetExceededError: Code.BUDGET,
+        LedgerError: Code.LEDGER,
+        ReleaseError: Code.FILE,
+    }
+    found = next((code for kind, code in kinds.items() if isinstance(error, kind)), None)
+    if found is not None:
+        return found
+    if type(error).__name__ == "SourceError":  # of the curator, which need not be loaded
+        return Code.FILE
+    named = _SUBJECT.match(sentence)
+    if isinstance(error, ValueError | TypeError) and named:
+        if named["where"] == "open_ledger":
+            return Code.LEDGER
+        return Code.FILE if named["name"] in _FILES else Code.USAGE
+    missing = isinstance(error, ImportError) and sentence.endswith(".")  # an extra, in our words
+    return Code.USAGE if missing else None
+
+
+def unexpected(error: BaseException) -> Complaint:
+    """Return what to tell of an error whose words may not be shown."""
+    kind = type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        name = "" if error.filename is None else f" '{error.filename}'"
+        return Complaint(Code.FILE, f"The file{name} cannot be used ({error.strerror}).")
+    return Complaint(
+        Code.UNEXPECTED,
+        f"Something unexpected happened ({kind}); its words are withheld, as they may quote rows.",
+        "run it again with --debug for the traceback, and look before you share it.",
+    )
+
+
+def _parts(text: str) -> tuple[str, str]:
+    sentence, _, hint = text.partition("\n\nHint: ")
+    return " ".join(sentence.split()), " ".join(hint.split())
+
+
+_GUARANTEES = {
+    "ApproxDP": "--epsilon and --delta",
+    "PureDP": "--epsilon",
+    "ZCDP": "--rho",
+    "GDP": "--mu",
+    "MIDP": "--bits",
+}
+_KIND = re.compile(rf"\b({'|'.join(_GUARANTEES)})\b(\([^()]*\))?")
+_ARGUMENT = re.compile(r"\b(?P<name>[a-z][a-z0-9_]*)=(\"(?P<text>[^\"]*)\"|(?P<word>[\w.-]*\w))")
+
+
+def as_flags(hint: str) -> str:
+    """Return a hint about Python arguments as one about flags of the same names."""
+    return _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], hint))
+
+
+def _flag(found: re.Match[str]) -> str:
+    name, value = found["name"].replace("_", "-"), found["text"] or found["word"]
+    return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
+
+
+def _meant(sentence: str) -> str:
+    found = _CHOICES.search(sentence)
+    if found is None:
+        return ""
+    options = re.findall(r"'([^']*)'", found["options"])
+    close = get_close_matches(found["got"], options, n=1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else ""

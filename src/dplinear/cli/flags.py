@@ -1,0 +1,134 @@
+"""The flags that commands share. Each has the name of the Python argument it stands for.
+
+Defaults are None, so that a file of settings can speak where a flag is silent; what then holds is
+the Python default, which the help names.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+GUARANTEE = "Guarantee"
+TABLE = "Table"
+BUDGET = "Budget"
+READING = "Reading and printing"
+SPECIAL = "For some mechanisms only"
+
+RELATIONS = ("add_remove", "replace", "element", "row_l1", "row_l2")
+
+
+def option(*names: str, text: str, panel: str = "Options", **more: Any) -> Any:  # noqa: ANN401
+    """Return a flag without a default of its own."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False, **more)
+
+
+def words(*known: str) -> Any:  # noqa: ANN401 - what typer takes for completion
+    """Return what completes a flag whose values are known."""
+    return {"autocompletion": lambda: list(known)}
+
+
+# Which table
+Data = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Parquet, CSV or Arrow files, folders or globs", show_default=False, metavar="DATA..."
+    ),
+]
+SchemaFile = Annotated[
+    str | None, option("--schema", text="a .toml or .json file of columns", panel=TABLE)
+]
+Column = Annotated[
+    list[str] | None,
+    option(
+        "--column",
+        text='"age 0 100", "smoker no,yes" or "member boolean"; once for each column',
+        panel=TABLE,
+        metavar="TEXT",
+    ),
+]
+Derived = Annotated[
+    list[str] | None,
+    option("--derived", text='such as "age*smoker,age^2,age>=65"', panel=TABLE, metavar="TERMS"),
+]
+RowNorm = Annotated[
+    float | None, option("--row-norm", text="clip rows of cells to this norm", panel=TABLE)
+]
+
+# How private
+Epsilon = Annotated[float | None, option("--epsilon", text="ε", panel=GUARANTEE)]
+Delta = Annotated[float | None, option("--delta", text="δ, with --epsilon", panel=GUARANTEE)]
+Rho = Annotated[float | None, option("--rho", text="ρ of zCDP, instead of ε", panel=GUARANTEE)]
+Mu = Annotated[float | None, option("--mu", text="μ of GDP, instead of ε", panel=GUARANTEE)]
+Bits = Annotated[
+    float | None, option("--bits", text="bits of any one cell, instead of ε", panel=GUARANTEE)
+]
+Rows2 = Annotated[
+    str | None,
+    option(
+        "--neighbours",
+        text="add_remove (the default) or replace",
+        panel=GUARANTEE,
+        **words("add_remove", "replace"),
+    ),
+]
+Calibration = Annotated[
+    str | None,
+    option(
+        "--calibration",
+        text="exact (the default), or paper to reproduce one",
+        panel=GUARANTEE,
+        **words("exact", "paper"),
+    ),
+]
+
+# Who counts
+Ledger = Annotated[str | None, option("--ledger", text="the ledger that counts", panel=BUDGET)]
+Dataset = Annotated[
+    str | None, option("--dataset", text="whose budget is spent, with --ledger", panel=BUDGET)
+]
+RequestName = Annotated[
+    str | None,
+    option("--request", text="a name: the same request gets the same release", panel=BUDGET),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="show plan and price; open no table", rich_help_panel=BUDGET),
+]
+
+# How to read and print
+Threads = Annotated[
+    int | None, option("--threads", text="that read (default: all cores)", panel=READING)
+]
+Engine = Annotated[
+    str | None,
+    option(
+        "--engine", text="dask or spark: its workers read", panel=READING, **words("dask", "spark")
+    ),
+]
+Progress = Annotated[
+    bool | None,
+    option("--progress/--no-progress", text="a bar on stderr while reading", panel=READING),
+]
+Config = Annotated[
+    str | None,
+    option("--config", text="a .toml file of settings; flags win over it", panel=READING),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="print JSON, for scripts", rich_help_panel=READING)
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace the output if it is there")]
+
+# What to ask
+Release = Annotated[
+    str | None,
+    typer.Argument(help="the file of a release", show_default=False, metavar="RELEASE"),
+]
+Features = Annotated[
+    list[str] | None,
+    option("--features", text='names, such as "age,bmi" (default: all others)', metavar="NAMES"),
+]
+
+
+def output(text: str) -> Any:  # noqa: ANN401 - as above
+    """Return the flag that says where a result goes."""
+    return option("--output", text=text)

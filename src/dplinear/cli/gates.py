@@ -1,0 +1,152 @@
+"""From the flags of `dplinear release ...` to a call of a gate, and from its release to a file."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dplinear.cli import values
+from dplinear.cli.columns import read_schema
+from dplinear.cli.errors import Code, CommandError
+from dplinear.cli.output import shown
+from dplinear.cli.settings import one_guarantee, required, settled
+
+if TYPE_CHECKING:
+    from dplinear.schema import Schema
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate as the command line knows it.
+
+    `own` are guarantees it has an argument for; `example` is a fitting name of an output; `file`
+    says that the gate writes its output itself.
+    """
+
+    name: str
+    function: str
+    example: str
+    own: frozenset[str] = frozenset()
+    file: bool = False
+
+
+GATES = {
+    gate.name: gate
+    for gate in (
+        Gate("moments", "release_moments", "visits.moments.json"),
+        Gate("sketch", "release_sketch", "visits.sketch.json", own=frozenset({"bits"})),
+        Gate("rows", "release_rows", "visits.rows.parquet", own=frozenset({"bits"}), file=True),
+        Gate("model", "release_model", "charges.model.json"),
+        Gate("mean", "release_mean", "visits.mean.json"),
+        Gate("covariance", "release_covariance", "visits.covariance.json"),
+        Gate("bounds", "suggest_bounds", "visits.schema.json", own=frozenset({"rho"})),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """One release, as the command line asks for it. `schema` is None where bounds are asked for."""
+
+    gate: Gate
+    data: list[str]
+    schema: "Schema | None"
+    output: str | None
+    arguments: Mapping[str, Any]
+    ledger: str | None = None
+    overwrite: bool = False
+
+    @property
+    def dataset(self) -> str | None:
+        """Whose budget is spent."""
+        return self.arguments.get("dataset")
+
+    @property
+    def described(self) -> str:
+        """The files, in a few words."""
+        if not self.data:
+            return "none named"
+        more = f" and {len(self.data) - 1} more" if len(self.data) > 1 else ""
+        return f"{shown(self.data[0])}{more}"
+
+
+def order(name: str, given: Mapping[str, Any]) -> Order:
+    """Return what a command's flags and file of settings ask for."""
+    gate = GATES[name]
+    said = settled(given)
+    overwrite = bool(said.pop("overwrite", False))
+    data = said.pop("data", [])
+    data = [data] if isinstance(data, str) else data
+    if not data and not given.get("dry_run"):
+        raise CommandError("The command names no table.", "a Parquet, CSV or Arrow file, first.")
+    output = said.pop("output", None)
+    if output is None and not given.get("dry_run"):
+        hint = f"--output {gate.example}: what is not written is lost, and stays spent."
+        raise CommandError("The command does not say where the release is to go.", hint)
+    ledger = said.pop("ledger", None)
+    if ledger is not None:
+        hint = "--dataset visits-2026, as `dplinear ledger show` lists them."
+        required(said, "dataset", "A ledger counts for a dataset, and none is named.", hint)
+    if name == "model":
+        hint = "--target charges, say, with --features where not all others explain it."
+        required(said, "target", "The command does not say what the model explains.", hint)
+    if name == "bounds":
+        required(said, "columns", "The command does not say which columns.", "--columns age,bmi")
+    promise = one_guarantee(said, gate.own)
+    schema = None if name == "bounds" else read_schema(said)
+    return Order(gate, data, schema, output, values.read(said) | promise, ledger, overwrite)
+
+
+def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Call the gate."""
+    import dplinear  # noqa: PLC0415 - this package, when it is whole
+
+    function = getattr(dplinear, order.gate.function)
+    named = dict(arguments)
+    if order.gate.file:
+        named["output"] = order.output
+    if order.schema is None:
+        return function(data, **named)
+    return function(data, order.schema, **named)
+
+
+def released(order: Order) -> Any:  # noqa: ANN401 - any release
+    """Make the release and write it."""
+    _check_output(order)
+    data = order.data if len(order.data) > 1 else order.data[0]
+    release = passed(order, data, dict(order.arguments) | {"ledger": order.ledger})
+    if not order.gate.file:
+        _save(order, release)
+    return release
+
+
+def _check_output(order: Order) -> None:
+    """Raise, before anything is spent, where a release could not be written."""
+    target = Path(str(order.output))
+    if os.path.lexists(target) and not order.overwrite and not order.gate.file:
+        told = f"The output '{target.name}' is there already."
+        raise CommandError(told, "choose another --output, or say --overwrite.", Code.FILE)
+    if target.is_dir():
+        raise CommandError(f"The output '{target.name}' is a folder.", "", Code.FILE)
+    if not target.parent.is_dir():
+        told = f"The folder of the output '{target.name}' is not there."
+        raise CommandError(told, "make it first: nothing was spent.", Code.FILE)
+    if not os.access(target.parent, os.W_OK):
+        told = f"The folder of the output '{target.name}' cannot be written to."
+        raise CommandError(told, "nothing was spent.", Code.FILE)
+    if order.gate.name == "bounds" and target.suffix != ".json":
+        raise CommandError(f"Bounds go to a .json file, not to '{target.name}'.")
+
+
+def _save(order: Order, release: Any) -> None:  # noqa: ANN401
+    target = Path(str(order.output))
+    try:
+        release.save(target, overwrite=order.overwrite)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        told = f"The release is paid for and could not be written ({reason})."
+        name = release.certificate.request
+        hint = f"--ledger and --request '{name}' give the same release again, for nothing."
+        lost = "without a ledger nobody keeps it: make room, and release again."
+        raise CommandError(told, hint if order.ledger else lost, Code.FILE) from None

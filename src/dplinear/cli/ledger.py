@@ -1,0 +1,168 @@
+"""`dplinear ledger`: make a ledger, look at it, check it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dplinear.cli import flags
+from dplinear.cli.output import say, table, tell
+
+if TYPE_CHECKING:
+    from dplinear.ledger.ledger import BudgetLedger
+
+app = typer.Typer(help="Make a ledger, look at it, check it.")
+
+_Ledger = Annotated[
+    str | None,
+    typer.Argument(
+        help="a file, or postgresql://user@host/database", metavar="LEDGER", show_default=False
+    ),
+]
+_Dataset = Annotated[
+    str | None, typer.Argument(help="the name of a table", metavar="DATASET", show_default=False)
+]
+
+
+@app.command()
+def create(  # noqa: PLR0913 - every argument of a budget is a flag
+    ledger: _Ledger = None,
+    dataset: _Dataset = None,
+    *,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    mu: flags.Mu = None,
+    bits: flags.Bits = None,
+    neighbours: Annotated[
+        str | None,
+        flags.option(
+            "--neighbours",
+            text="what the budget hides (default: add_remove)",
+            panel=flags.GUARANTEE,
+            **flags.words(*flags.RELATIONS),
+        ),
+    ] = None,
+    change: Annotated[
+        float | None,
+        flags.option(
+            "--change", text="how much cells or rows differ, where less", panel=flags.GUARANTEE
+        ),
+    ] = None,
+    json_: flags.Json = False,
+) -> None:
+    """Give a dataset its budget, once and for all; make the ledger where there is none."""
+    from dplinear.cli.settings import one_guarantee, positional  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import Budget, open_ledger  # noqa: PLC0415
+    from dplinear.ledger.opening import is_there  # noqa: PLC0415
+    from dplinear.mechanisms.checks import read_guarantee  # noqa: PLC0415
+
+    path = positional(ledger, "LEDGER", "ledger create")
+    name = positional(dataset, "DATASET", "ledger create")
+    given = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "bits": bits}
+    asked = one_guarantee({key: value for key, value in given.items() if value is not None})
+    named = (asked.get(each) for each in ("epsilon", "delta", "guarantee"))
+    guarantee = read_guarantee("ledger create", *named)
+    relation = neighbours or "add_remove"
+    Budget(guarantee, relation, change)  # type: ignore[arg-type] # parsed; before a file is made
+    opened = open_ledger(path, create=not is_there(path))
+    opened.declare(name, guarantee, relation, change)
+    _show(opened, json=json_)
+
+
+@app.command()
+def show(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
+    """What is left of every budget."""
+    _show(_opened(ledger, "show"), json=json_)
+
+
+@app.command()
+def history(
+    ledger: _Ledger = None,
+    *,
+    dataset: Annotated[
+        str | None, flags.option("--dataset", text="the lines of this one alone")
+    ] = None,
+    json_: flags.Json = False,
+) -> None:
+    """Every line, in order."""
+    lines = _opened(ledger, "history").history(dataset)
+    if json_:
+        tell([_line(line) for line in lines])
+        return
+    heads = ("", "time (UTC)", "what", "dataset", "request", "released")
+    say(table(heads, [_cells(_line(line)) for line in lines], left=6))
+
+
+@app.command()
+def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
+    """Check every line, every sum and every release that is kept."""
+    lines = _opened(ledger, "verify").verify()
+    if json_:
+        tell({"lines": lines, "sound": True})
+        return
+    say(f"{lines} lines, all as they were written, all within their budgets.")
+
+
+def _opened(ledger: str | None, command: str) -> "BudgetLedger":
+    from dplinear.cli.settings import positional  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import open_ledger  # noqa: PLC0415
+
+    return open_ledger(positional(ledger, "LEDGER", f"ledger {command}"))
+
+
+def _line(line: Any) -> dict[str, Any]:  # noqa: ANN401 - an Entry
+    told = line.content()
+    spend = line.kind == "spend"
+    return {
+        "line": line.sequence,
+        "time": line.time,
+        "kind": line.kind,
+        "dataset": line.dataset,
+        "request": line.request,
+        "mechanism": str(told.get("mechanism", "")),
+        "guarantee": str(told.get("guarantee", "")) if spend else "",
+    }
+
+
+def _cells(line: dict[str, Any]) -> list[str]:
+    time = line["time"].removesuffix("+00:00").replace("T", " ")
+    released = ": ".join(filter(None, (line["mechanism"], line["guarantee"])))
+    return [str(line["line"]), time, line["kind"], line["dataset"], line["request"], released]
+
+
+def _show(ledger: "BudgetLedger", *, json: bool) -> None:
+    found = ledger.status()
+    if json:
+        tell(
+            [
+                {
+                    "dataset": each.dataset,
+                    "budget": str(each.budget),
+                    "spent": each.budget.text(each.spent),
+                    "left": each.budget.text(each.remaining),
+                    "spends": each.releases,
+                    "settled_beforehand": _settled(ledger, each.dataset),
+                }
+                for each in found
+            ]
+        )
+        return
+    rows = [
+        (
+            each.dataset,
+            str(each.budget),
+            each.budget.text(each.spent),
+            each.budget.text(each.remaining),
+            str(each.releases),
+        )
+        for each in found
+    ]
+    say(table(("dataset", "budget", "spent", "left", "spends"), rows, left=4))
+    for each in found:
+        if settled := _settled(ledger, each.dataset):
+            say(f"{each.dataset}, had its releases been settled beforehand: {'; '.join(settled)}")
+
+
+def _settled(ledger: "BudgetLedger", dataset: str) -> list[str]:
+    """Return tighter figures for what has happened; none of them admits a spend."""
+    return [str(figure) for figure in ledger.figures(dataset).figures]

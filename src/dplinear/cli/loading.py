@@ -1,0 +1,52 @@
+"""Releases from files: the analyst's side, which never takes a table."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dplinear.cli.errors import Code, CommandError
+from dplinear.cli.settings import required
+
+_TABLES = (".parquet", ".pq", ".parq", ".csv", ".tsv", ".gz", ".feather", ".ipc", ".arrow")
+
+
+def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - any release
+    """Return the release that a command names, if it is of one of the kinds."""
+    import dplinear  # noqa: PLC0415 - this package, when it is whole
+
+    hint = "the file that `dplinear release` wrote, first."
+    path = Path(required(said, "release", "The command names no release.", hint))
+    try:
+        found = dplinear.load(path)
+    except dplinear.ReleaseError as error:
+        sentence = str(error).partition("\n")[0]
+        told = sentence if path.is_file() else f"There is no file '{path.name}'."
+        table = path.name.lower().endswith(_TABLES) and path.is_file()
+        rule = "this command takes what was released, never a table: see `dplinear release`."
+        raise CommandError(told, rule if table else "", Code.FILE) from None
+    kind = kind_of(found)
+    if kinds and kind not in kinds:
+        told = f"The file '{path.name}' holds {kind}, and this command is for {_list(kinds)}."
+        raise CommandError(told, "", Code.FILE)
+    return found
+
+
+def kind_of(release: object) -> str:
+    """Return the kind of a release, as commands name it."""
+    name = type(release).__name__
+    return "bounds" if name == "SuggestedBounds" else name.removesuffix("Release").lower()
+
+
+def words(release: Any) -> str:  # noqa: ANN401 - any release
+    """Return what was released, without its certificate."""
+    kind = kind_of(release)
+    if kind == "model":
+        return str(release.summary())
+    if kind == "sketch":
+        return f"{len(release.values)} rows of a sketch of {release.schema.dimension} features"
+    text = release.describe() if hasattr(release, "describe") else str(release)
+    return str(text).removesuffix(str(release.certificate)).rstrip()
+
+
+def _list(kinds: tuple[str, ...]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"

@@ -1,0 +1,82 @@
+"""Running a command line: an exit code, and never a traceback that was not asked for."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import TextIO
+
+from dplinear.cli.errors import Code, Complaint, complaint_of, unexpected
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the words of a command line, by default the process's own; return its exit code."""
+    given = list(sys.argv[1:] if words is None else words)
+    debug = "--debug" in given
+    given = [word for word in given if word != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # not a stream of our own
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr] # a terminal without ε
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _let_go(sys.stdout)
+    except SystemExit as stop:  # as completion scripts end, and rich when its reader leaves
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _let_go(sys.stdout)
+        return stop.code if isinstance(stop.code, int) else Code.DONE
+    except BaseException as error:
+        if debug:
+            raise
+        return _complain(error, json="--json" in given)
+    return _complain(KeyboardInterrupt(), json=False) if code == Code.INTERRUPTED else code
+
+
+def _run(given: list[str]) -> int:
+    words = given or ["--help"]
+    code = _command()(words, prog_name="dplinear", standalone_mode=False)
+    return code if isinstance(code, int) else Code.DONE
+
+
+@cache
+def _command() -> Callable[..., object]:
+    from typer.main import get_command  # noqa: PLC0415 - takes a while
+
+    from dplinear.cli.app import app  # noqa: PLC0415 - as above
+
+    return get_command(app)
+
+
+def _complain(error: BaseException, *, json: bool) -> int:
+    from dplinear.cli import usage  # noqa: PLC0415 - typer, which takes a while
+
+    if usage.is_abort(error):
+        told = Complaint(Code.INTERRUPTED, "Interrupted; what a ledger has recorded stays spent.")
+    elif usage.is_usage(error):
+        told = usage.complaint_of(error)
+    else:
+        told = complaint_of(error) or unexpected(error)
+    from rich.text import Text  # noqa: PLC0415 - not where all is well
+
+    from dplinear.cli import output  # noqa: PLC0415 - as above
+
+    shown = output.console(stderr=True)
+    with suppress(BrokenPipeError):
+        shown.print(Text.assemble(("Error: ", "bold red"), told.sentence))
+        if told.hint:
+            shown.print(Text.assemble(("Hint: ", "bold"), told.hint))
+    if json:
+        content = {"code": int(told.code), "sentence": told.sentence, "hint": told.hint}
+        with suppress(BrokenPipeError):
+            output.tell({"error": content})
+            sys.stdout.flush()
+    return told.code
+
+
+def _let_go(stream: TextIO) -> int:
+    """Send what is left in a stream's buffer nowhere, so that the interpreter ends in silence."""
+    with suppress(OSError, ValueError):  # a stream without a file, in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return Code.PIPE

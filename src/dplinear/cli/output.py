@@ -1,0 +1,126 @@
+"""What commands print: for people by rich, for scripts as JSON, messages always on stderr."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from dplinear.analyst.certificate import Certificate
+
+_NARROW, _WIDE = 40, 100
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Return a console; colours only where a terminal shows them and NO_COLOR is not set."""
+    from rich.console import Console  # noqa: PLC0415 - a third of the time of --help
+
+    class Quiet(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    made = Quiet(stderr=stderr, highlight=False, soft_wrap=False)
+    if made.is_terminal:  # lines of a wide terminal are hard to follow
+        made.width = max(_NARROW, min(made.width, _WIDE))
+    return made
+
+
+def say(*what: "RenderableType") -> None:
+    """Print for people, on stdout."""
+    shown = console()
+    for each in what:
+        # Text has its own line ends; a terminal that is narrower knows how to break them.
+        shown.print(each, markup=False, soft_wrap=isinstance(each, str))
+
+
+def certified(certificate: "Certificate") -> list[tuple[str, str]]:
+    """Return the facts of a certificate, its promise first."""
+    (_, promise), *rest = certificate.lines()
+    return [("promise", promise), *rest, *(("note", each) for each in certificate.notes)]
+
+
+def tell(content: Any) -> None:  # noqa: ANN401 - what `plain` takes
+    """Print JSON on stdout."""
+    text = json.dumps(plain(content), ensure_ascii=False, indent=1, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
+    """Return a value as JSON; numbers that are none as null."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    return [plain(entry) for entry in value]
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str = "",
+    left: int = 1,
+) -> "RenderableType":
+    """Return a table of text that is no markup; all but the first `left` columns to the right."""
+    from rich import box  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    made = Table(
+        title=title or None,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    for place, head in enumerate(heads):
+        made.add_column(Text(head), justify="left" if place < left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, str]], title: str = "") -> "RenderableType":
+    """Return lines of a name and what is said of it."""
+    from rich.console import Group  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, told in pairs:
+        made.add_row(Text(name), Text(told))
+    return Group(Text(title, style="bold"), made) if title else made
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return a path as short as it is useful: below the current folder, without it.
+
+    Of a URL, which may hold a password, only its kind.
+    """
+    scheme, mark, _ = os.fspath(path).partition("://")
+    if mark:
+        return f"{scheme}://…"
+    file = Path(path)
+    try:
+        return str(file.relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)

@@ -1,0 +1,26 @@
+"""Where pages go: one HTML file, never over another unless that is asked for."""
+
+import os
+from pathlib import Path
+
+from dplinear.cli.errors import Code, CommandError
+
+
+def place(output: str | os.PathLike[str] | None, usual: Path, *, overwrite: bool) -> Path:
+    """Return the path of a page to write, or raise while nothing has been computed."""
+    target = usual if output is None else Path(output)
+    if target.suffix not in {".html", ".htm"}:
+        raise CommandError(f"A page is an .html file, and '{target.name}' is none.")
+    if not target.parent.is_dir():
+        raise CommandError(f"The folder of '{target.name}' is not there.", "", Code.FILE)
+    if os.path.lexists(target) and not overwrite:
+        told = f"The page '{target.name}' is there already."
+        raise CommandError(told, "choose another --output, or say --overwrite.", Code.FILE)
+    return target
+
+
+def write(target: Path, page: str) -> None:
+    """Write a page, whole or not at all."""
+    from dplinear.analyst import files  # noqa: PLC0415 - not for --help
+
+    files.place(page.encode(), target, overwrite=True)

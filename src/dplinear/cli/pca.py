@@ -1,0 +1,59 @@
+"""`dplinear pca`: principal components of released moments; they are free."""
+
+from typing import Annotated
+
+from dplinear.cli import flags
+from dplinear.cli.output import certified, facts, say, table, tell
+
+
+def pca(  # noqa: PLR0913 - every argument of the method is a flag
+    release: flags.Release = None,
+    *,
+    k: Annotated[int | None, flags.option("--k", text="how many components (2)")] = None,
+    features: flags.Features = None,
+    scaled: Annotated[
+        bool | None, flags.option("--scaled/--no-scaled", text="of correlations (default: no)")
+    ] = None,
+    repair: Annotated[
+        str | None,
+        flags.option("--repair", text="of a matrix that noise made unusable (default: auto)"),
+    ] = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+) -> None:
+    """Principal components of a release. Cost no budget, however often."""
+    given = dict(locals())  # before anything else is
+    from dplinear.cli.loading import kind_of, load  # noqa: PLC0415 - not for --help
+    from dplinear.cli.settings import listed, settled  # noqa: PLC0415
+
+    said = settled(given)
+    loaded = load(said, ("moments", "sketch", "rows"))
+    moments = loaded if kind_of(loaded) == "moments" else loaded.moments
+    if "features" in said:
+        said["features"] = listed(said["features"])
+    chosen = {name: said[name] for name in ("features", "scaled", "repair") if name in said}
+    found = moments.pca(said.get("k", min(2, moments.dimension - 1)), **chosen)
+    if json_:
+        tell(
+            {
+                "names": found.names,
+                "components": found.components,
+                "explained_variance": found.explained_variance,
+                "explained_variance_ratio": found.explained_variance_ratio,
+                "mean": found.mean,
+                "scale": found.scale,
+                "certificate": moments.certificate.to_dict(),
+            }
+        )
+        return
+    heads = ("feature", *(f"component {place}" for place in range(1, len(found.components) + 1)))
+    lines = [
+        (name, *(f"{number:+.3f}" for number in column))
+        for name, column in zip(found.names, found.components.T, strict=True)
+    ]
+    shares = ("of the variance", *(f"{share:.1%}" for share in found.explained_variance_ratio))
+    say(
+        table(heads, [*lines, shares]),
+        "",
+        facts([("promise", certified(moments.certificate)[0][1])]),
+    )

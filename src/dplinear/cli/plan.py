@@ -1,0 +1,244 @@
+"""`dplinear plan`: what a budget will buy, before it is spent."""
+
+import ast
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dplinear.cli import flags
+from dplinear.cli.output import facts, say, shown, table, tell
+
+if TYPE_CHECKING:
+    from dplinear.planner.plan import Plan
+
+_ABOUT = "What is known of the table"
+_PAGE = "Printing"
+# Settings of a release, which a plan need not know.
+_RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
+_PLACES = {"data": "DATA", "schema": "--schema FILE", "target": "--target NAME"}
+_COMMANDS = {"suggest_bounds": "bounds"}
+_KINDS = {"PureDP": "epsilon", "ZCDP": "rho", "GDP": "mu", "MIDP": "bits"}
+
+
+def plan(  # noqa: PLR0913 - every argument of a plan is a flag
+    *,
+    rows: Annotated[
+        float | None, flags.option("--rows", text="or a guess of their number", panel=_ABOUT)
+    ] = None,
+    columns: Annotated[
+        int | None,
+        flags.option("--columns", text="how many, where none is described", panel=_ABOUT),
+    ] = None,
+    learn: Annotated[
+        str | None,
+        flags.option(
+            "--learn",
+            text="regression (the default), moments, mean, covariance, pca, distances",
+            panel=_ABOUT,
+            **flags.words("regression", "moments", "mean", "covariance", "pca", "distances"),
+        ),
+    ] = None,
+    condition: Annotated[
+        float | None,
+        flags.option("--condition", text="number of the features' covariance", panel=_ABOUT),
+    ] = None,
+    tails: Annotated[
+        str | None,
+        flags.option(
+            "--tails", text="normal or heavy", panel=_ABOUT, **flags.words("normal", "heavy")
+        ),
+    ] = None,
+    explained: Annotated[
+        float | None,
+        flags.option("--explained", text="the share of variance, at best (0.5)", panel=_ABOUT),
+    ] = None,
+    width: Annotated[
+        float | None,
+        flags.option("--width", text="of bounds, in standard deviations (4)", panel=_ABOUT),
+    ] = None,
+    components: Annotated[
+        int | None, flags.option("--components", text="principal ones", panel=_ABOUT)
+    ] = None,
+    error: Annotated[
+        float | None,
+        flags.option("--error", text="also say which budget, and how many rows, it takes"),
+    ] = None,
+    schema: flags.SchemaFile = None,
+    column: flags.Column = None,
+    derived: flags.Derived = None,
+    row_norm: flags.RowNorm = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    mu: flags.Mu = None,
+    bits: flags.Bits = None,
+    neighbours: Annotated[
+        str | None,
+        flags.option(
+            "--neighbours",
+            text="(default: add_remove; element for distances)",
+            panel=flags.GUARANTEE,
+            **flags.words(*flags.RELATIONS),
+        ),
+    ] = None,
+    html: Annotated[
+        bool, typer.Option("--html", help="write a page with sliders", rich_help_panel=_PAGE)
+    ] = False,
+    output: Annotated[
+        str | None, flags.option("--output", text="the page (plan.html)", panel=_PAGE)
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="replace the page if it is there", rich_help_panel=_PAGE),
+    ] = False,
+    config: Annotated[
+        str | None,
+        flags.option("--config", text="a .toml file, as for a release", panel=_PAGE),
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="print JSON, for scripts", rich_help_panel=_PAGE)
+    ] = False,
+) -> None:
+    """Predict the error of every mechanism from public facts; nothing is read or spent.
+
+    With --bits and no columns: what bits of a cell mean in other words.
+    """
+    given = dict(locals())  # before anything else is
+    from dplinear.cli import pages  # noqa: PLC0415 - not for --help
+    from dplinear.cli.settings import settled  # noqa: PLC0415
+
+    said = settled(given, aside=_RELEASE)
+    for name in ("html", "output", "overwrite"):
+        said.pop(name, None)
+    goal = said.pop("error", None)
+    if "bits" in said and not {"columns", "schema", "column", "learn"} & set(said):
+        _bits(said, json=json_)
+        return
+    target = pages.place(output, Path("plan.html"), overwrite=overwrite) if html else None
+    made = _planned(said)
+    reached = None if goal is None else _reached(made, goal)
+    if target is not None:
+        from dplinear.report import plan_page  # noqa: PLC0415 - for pages only
+
+        pages.write(target, plan_page(made))
+    if json_:
+        extra = {} if reached is None else {"for_error": {"error": goal} | reached}
+        tell(made.facts() | extra | ({} if target is None else {"page": target}))
+        return
+    _show(made, goal, reached)
+    if target is not None:
+        say("", facts([("page", shown(target))]))
+
+
+def _planned(said: dict[str, Any]) -> "Plan":
+    import dplinear  # noqa: PLC0415 - this package, when it is whole
+    from dplinear.cli.columns import read_schema  # noqa: PLC0415
+    from dplinear.cli.errors import CommandError  # noqa: PLC0415
+    from dplinear.cli.settings import one_guarantee, required  # noqa: PLC0415
+
+    hint = "--rows 10000: a guess of the order of magnitude will do."
+    count = required(said, "rows", "The command does not say how many rows there are.", hint)
+    promise = one_guarantee(said, frozenset({"bits"}))
+    described = isinstance(said.get("columns"), dict) or {"schema", "column"} & set(said)
+    size = read_schema(said) if described else said.pop("columns", None)
+    if size is None:
+        hint = '--columns 8, or --column "age 0 100" and so on.'
+        raise CommandError("The command does not say which columns there are.", hint)
+    known = {key: value for key, value in said.items() if key != "rows"}
+    made: Plan = dplinear.plan(count, size, **promise, **known)
+    return made
+
+
+def _reached(made: "Plan", goal: float) -> dict[str, Any]:
+    """Return the budget and the rows that bring the error down to a goal, where some do."""
+    found: dict[str, Any] = {}
+    for name, ask in (("budget", made.budget_for), ("rows", made.rows_for)):
+        try:
+            found[name] = ask(goal)
+        except ValueError:  # out of reach by this alone
+            found[name] = None
+    return found
+
+
+def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None) -> None:
+    from dplinear.planner.plan import unit_of  # noqa: PLC0415 - not for --help
+
+    given = made.given
+    lines = [
+        (line.mechanism, _figure(line.error), f"{_figure(line.low)} to {_figure(line.high)}")
+        for line in made.lines
+    ]
+    lines.append(("without privacy", _figure(made.floor), ""))
+    title = f"Plan for {made.learn}: {given.rows:,} rows, {given.columns:,} columns"
+    told = [
+        ("promise", f"{given.guarantee} ({given.neighbours} neighbours)"),
+        ("error", made.measure),
+        ("best", made.reason),
+    ]
+    if not made.worthwhile:
+        told.append(("but", "no mechanism does much better than an answer without any data"))
+    told += [("note", f"{line.mechanism}: {line.note}") for line in _noted(made)]
+    told += [("left out", f"{name}: {_short(why)}") for name, why in made.refused]
+    if reached is not None:
+        budget, rows = reached["budget"], reached["rows"]
+        unit = unit_of(given.guarantee)
+        by = "out of reach" if budget is None else f"{unit} = {budget:.3g}"
+        size = "out of reach" if rows is None else f"{rows:,} rows"
+        told.append((f"for {goal:g}", f"{by} at this size, or {size} at this budget"))
+    told.append(("next", as_command(made.recommended.call)))
+    say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
+
+
+def _noted(made: "Plan") -> list[Any]:
+    """Return a line for each note."""
+    notes = {line.note: line for line in reversed(made.lines) if line.note}
+    return list(notes.values())
+
+
+def _short(why: str) -> str:
+    """Return why a mechanism is left out: its hint, which says what to ask for."""
+    from dplinear.cli.errors import as_flags  # noqa: PLC0415 - not for --help
+
+    sentence, _, hint = why.partition("\n\nHint: ")
+    return as_flags(" ".join((hint or sentence).split())).rstrip(".")
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.3g}"
+
+
+def as_command(call: str) -> str:
+    """Return the command that stands for a call of a gate."""
+    node: Any = ast.parse(call, mode="eval").body
+    while isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value  # what is done with the release afterwards
+    function = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+    words = ["dplinear release", _COMMANDS.get(function, function.removeprefix("release_"))]
+    words += [_PLACES.get(each.id, each.id) for each in node.args if isinstance(each, ast.Name)]
+    words += [_flag(str(each.arg), each.value) for each in node.keywords]
+    return " ".join([*words, "--output FILE"])
+
+
+def _flag(name: str, value: ast.expr) -> str:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):  # guarantee=ZCDP(0.1)
+        numbers = " ".join(ast.unparse(each) for each in value.args)
+        return f"--{_KINDS[value.func.id]} {numbers}"
+    text = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
+    return f"--{name.replace('_', '-')} {shlex.quote(text)}"
+
+
+def _bits(said: dict[str, Any], *, json: bool) -> None:
+    from dplinear.planner.bits import compare_guarantees  # noqa: PLC0415 - not for --help
+
+    chosen = {name: said[name] for name in ("delta", "rows") if name in said}
+    if isinstance(chosen.get("rows"), float) and chosen["rows"].is_integer():
+        chosen["rows"] = int(chosen["rows"])
+    found = compare_guarantees(said["bits"], **chosen)
+    if json:
+        names = ("what", "additive", "sketch")
+        tell([dict(zip(names, line, strict=True)) for line in found.lines()])
+        return
+    heads = ("", found.additive.mechanism, found.sketch.mechanism)
+    say(table(heads, found.lines()), "", *found.notes)

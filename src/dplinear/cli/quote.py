@@ -1,0 +1,168 @@
+"""What a release would do and cost, found out without a table.
+
+The gate itself is asked, with a table of the right columns and no rows in place of the real one,
+and a ledger that stops it where it would spend. So every public argument is checked as it will be,
+and no file of rows is opened.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dplinear.cli import gates
+from dplinear.cli.output import facts, plain, say, shown, tell
+
+if TYPE_CHECKING:
+    from dplinear.ledger.ledger import Price
+    from dplinear.ledger.request import Request
+
+_DELTA = 1e-6  # at which (ε, δ) is told where none was asked for
+_REAL = frozenset({"engine", "progress"})  # of a table that is there
+
+
+class _QuotedError(Exception):
+    """The gate has come to the spend."""
+
+    def __init__(self, request: "Request") -> None:
+        super().__init__("the price is known")
+        self.request = request
+
+
+class _Quoter:
+    """A ledger that lets nothing pass."""
+
+    def spend(self, request: "Request") -> None:
+        """Stop the gate."""
+        raise _QuotedError(request)
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a release would do. `request` is None where its output is there already."""
+
+    request: "Request | None"
+    price: "Price | None"
+
+
+def quote(order: "gates.Order") -> Quote:
+    """Return what an order would do and cost; nothing is read and nothing is spent."""
+    arguments = {key: value for key, value in order.arguments.items() if key not in _REAL}
+    request: Request | None = None
+    try:
+        gates.passed(order, _stand_in(order), arguments | {"ledger": _Quoter()})
+    except _QuotedError as stopped:
+        request = stopped.request
+    if request is None or order.ledger is None:
+        return Quote(request, None)
+    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+
+    return Quote(request, open_ledger(order.ledger).price(request))
+
+
+def _stand_in(order: "gates.Order") -> Any:  # noqa: ANN401 - an Arrow table
+    """Return a table with the right columns and no rows."""
+    import pyarrow as pa  # noqa: PLC0415 - not for --help
+
+    names = order.schema.columns if order.schema is not None else order.arguments["columns"]
+    return pa.table({name: pa.array([], pa.string()) for name in names})
+
+
+def show(order: "gates.Order", found: Quote, *, json: bool) -> None:
+    """Print the plan and the price."""
+    if json:
+        tell(_content(order, found))
+        return
+    say("Dry run: no table is opened, nothing is spent.", facts(_lines(order, found)))
+
+
+def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
+    lines = [("release", order.gate.name), ("table", f"{order.described} (not opened)")]
+    if order.schema is not None:
+        kept = f"{len(order.schema.columns)}: {', '.join(order.schema.columns)}"
+        lines.append(("columns", kept))
+        norm = f"{order.schema.dimension}, in rows of norm at most {order.schema.bound:.4g}"
+        lines.append(("features", norm))
+    request = found.request
+    if request is None:
+        lines.append(("price", "nothing: the output holds this release already"))
+        return lines
+    lines.append(("mechanism", request.mechanism))
+    lines.append(("promise", f"{_promised(request)} ({request.neighbours} neighbours)"))
+    also = _units(request)
+    if also:
+        lines.append(("which is", "; ".join(also.values())))
+    lines += _price_lines(order, found.price)
+    lines.append(("output", "none" if order.output is None else shown(order.output)))
+    return lines
+
+
+def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:
+    if price is None:
+        return [("price", "counted by nobody: no ledger was given")]
+    budget = price.budget
+    cost = "nothing: this request was paid for" if price.repeated else budget.text(price.cost)
+    left = f"{budget.text(price.left)} of {budget}"
+    after = budget.text(price.after) if price.suffices else "refused: the budget does not suffice"
+    return [
+        ("price", f"{cost}, of '{order.dataset}' in {shown(str(order.ledger))}"),
+        ("left now", left),
+        ("left after", after),
+    ]
+
+
+def _promised(request: "Request") -> str:
+    return "nothing that is proved" if request.guarantee is None else str(request.guarantee)
+
+
+def _units(request: "Request") -> dict[str, str]:
+    """Return the promise in the other units that theorems give it."""
+    from dplinear.privacy.guarantees import MIDP, ZCDP, ApproxDP  # noqa: PLC0415 - as above
+
+    promised = request.guarantee
+    found: dict[str, str] = {}
+    if promised is None:
+        return found
+    if request.concentrated is not None and not isinstance(promised, ZCDP):
+        found["rho"] = str(request.concentrated)
+    for kind, more in ((ZCDP, {}), (ApproxDP, {"delta": _DELTA}), (MIDP, {})):
+        name = {"ZCDP": "rho", "ApproxDP": "epsilon", "MIDP": "bits"}[kind.__name__]
+        if isinstance(promised, kind) or name in found:
+            continue
+        if kind is MIDP and request.neighbours != "element":
+            continue
+        for source in (promised, request.concentrated):
+            try:
+                found[name] = str(source.to(kind, **more))  # type: ignore[union-attr,type-var]
+                break
+            except (ValueError, TypeError, AttributeError):  # no theorem
+                continue
+    return found
+
+
+def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
+    request, price = found.request, found.price
+    content: dict[str, Any] = {
+        "dry_run": True,
+        "release": order.gate.name,
+        "data": order.data,
+        "output": order.output,
+        "schema": None if order.schema is None else order.schema.to_dict(),
+        "mechanism": None if request is None else request.mechanism,
+        "guarantee": None if request is None else _promised(request),
+        "neighbours": None if request is None else str(request.neighbours),
+        "in_other_units": {} if request is None else _units(request),
+        "price": None,
+    }
+    if price is not None:
+        budget = price.budget
+        content["price"] = {
+            "ledger": shown(str(order.ledger)),
+            "dataset": order.dataset,
+            "budget": str(budget),
+            "cost": budget.text(price.cost),
+            "left": budget.text(price.left),
+            "after": budget.text(price.after),
+            "suffices": price.suffices,
+            "repeated": price.repeated,
+        }
+    return dict(plain(content))

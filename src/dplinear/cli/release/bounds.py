@@ -1,0 +1,39 @@
+"""`dplinear release bounds`."""
+
+from typing import Annotated
+
+from dplinear.cli import flags
+from dplinear.cli.release import release
+
+
+def bounds(  # noqa: PLR0913 - every argument of the gate is a flag
+    data: flags.Data = None,
+    *,
+    output: Annotated[
+        str | None, flags.output("the schema to write, such as visits.schema.json")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        flags.option("--columns", text='names, such as "age,bmi"', metavar="NAMES"),
+    ] = None,
+    within: Annotated[
+        str | None,
+        flags.option("--within", text="what surely holds all, such as 0,1e6 (default: -1e9,1e9)"),
+    ] = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    neighbours: flags.Rows2 = None,
+    ledger: flags.Ledger = None,
+    dataset: flags.Dataset = None,
+    request: flags.RequestName = None,
+    dry_run: flags.DryRun = False,
+    threads: flags.Threads = None,
+    engine: flags.Engine = None,
+    progress: flags.Progress = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+    overwrite: flags.Overwrite = False,
+) -> int:
+    """Release bounds for columns whose scale nobody knows: a schema, at a price."""
+    return release("bounds", locals())

@@ -1,0 +1,46 @@
+"""`dplinear release covariance`."""
+
+from typing import Annotated
+
+from dplinear.cli import flags
+from dplinear.cli.release import release
+
+
+def covariance(  # noqa: PLR0913 - every argument of the gate is a flag
+    data: flags.Data = None,
+    *,
+    output: Annotated[
+        str | None, flags.output("the file to write, such as visits.covariance.json")
+    ] = None,
+    schema: flags.SchemaFile = None,
+    column: flags.Column = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    neighbours: flags.Rows2 = None,
+    steps: Annotated[
+        int | None, flags.option("--steps", text="rounds (5)", panel=flags.SPECIAL)
+    ] = None,
+    scale: Annotated[
+        str | None,
+        flags.option(
+            "--scale", text="public standard deviations, one or one a column", panel=flags.SPECIAL
+        ),
+    ] = None,
+    centred: Annotated[
+        bool | None,
+        flags.option("--centred", text="all columns have a mean of 0", panel=flags.SPECIAL),
+    ] = None,
+    ledger: flags.Ledger = None,
+    dataset: flags.Dataset = None,
+    request: flags.RequestName = None,
+    dry_run: flags.DryRun = False,
+    threads: flags.Threads = None,
+    engine: flags.Engine = None,
+    progress: flags.Progress = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+    overwrite: flags.Overwrite = False,
+) -> int:
+    """Release the covariance of all columns; bounds may be far too wide."""
+    return release("covariance", locals())

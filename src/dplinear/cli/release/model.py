@@ -1,0 +1,94 @@
+"""`dplinear release model`."""
+
+from typing import Annotated
+
+from dplinear.cli import flags
+from dplinear.cli.release import release
+
+
+def model(  # noqa: PLR0913 - every argument of the gate is a flag
+    data: flags.Data = None,
+    *,
+    output: Annotated[
+        str | None, flags.output("the file to write, such as charges.model.json")
+    ] = None,
+    target: Annotated[str | None, flags.option("--target", text="what is explained")] = None,
+    features: flags.Features = None,
+    loss: Annotated[
+        str | None,
+        flags.option(
+            "--loss",
+            text="squared (the default), huber or logistic",
+            **flags.words("squared", "huber", "logistic"),
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        flags.option(
+            "--method",
+            text="whitened_descent (the default), adassp, coinpress or auto",
+            **flags.words("whitened_descent", "adassp", "coinpress", "auto"),
+        ),
+    ] = None,
+    intercept: Annotated[
+        bool | None,
+        flags.option("--intercept/--no-intercept", text="whether the model has one (yes)"),
+    ] = None,
+    expected_rows: Annotated[
+        int | None,
+        flags.option("--expected-rows", text="with auto: a public guess of their number"),
+    ] = None,
+    schema: flags.SchemaFile = None,
+    column: flags.Column = None,
+    derived: flags.Derived = None,
+    row_norm: flags.RowNorm = None,
+    epsilon: flags.Epsilon = None,
+    delta: flags.Delta = None,
+    rho: flags.Rho = None,
+    neighbours: flags.Rows2 = None,
+    calibration: flags.Calibration = None,
+    shares: Annotated[
+        str | None,
+        flags.option(
+            "--shares",
+            text="adassp: the parts of its budget, such as 0.1,0.6,0.3",
+            panel=flags.SPECIAL,
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, flags.option("--steps", text="coinpress: rounds (10)", panel=flags.SPECIAL)
+    ] = None,
+    radius: Annotated[
+        str | None,
+        flags.option("--radius", text="coinpress: how far it looks", panel=flags.SPECIAL),
+    ] = None,
+    structure: Annotated[
+        str | None,
+        flags.option(
+            "--structure",
+            text="coinpress: general (the default), covariance or mean",
+            panel=flags.SPECIAL,
+            **flags.words("general", "covariance", "mean"),
+        ),
+    ] = None,
+    unit: Annotated[
+        float | None,
+        flags.option(
+            "--unit",
+            text="coinpress: the size of features whose structure is mean",
+            panel=flags.SPECIAL,
+        ),
+    ] = None,
+    ledger: flags.Ledger = None,
+    dataset: flags.Dataset = None,
+    request: flags.RequestName = None,
+    dry_run: flags.DryRun = False,
+    threads: flags.Threads = None,
+    engine: flags.Engine = None,
+    progress: flags.Progress = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+    overwrite: flags.Overwrite = False,
+) -> int:
+    """Release one model: all of the budget for one regression."""
+    return release("model", locals())

@@ -1,0 +1,68 @@
+"""What is printed of a release that was made."""
+
+import shlex
+from typing import Any
+
+from dplinear.cli.gates import Order
+from dplinear.cli.loading import words
+from dplinear.cli.output import certified, facts, say, shown, tell
+
+_NEXT = {
+    "moments": "dplinear regress {file} --target {target}",
+    "sketch": "dplinear regress {file} --target {target}",
+    "model": "dplinear report {file} --html",
+    "mean": "dplinear report {file} --html",
+    "covariance": "dplinear report {file} --html",
+    "bounds": "dplinear release moments DATA --schema {file} ...",
+}
+
+
+def show(order: Order, release: Any, *, json: bool) -> None:  # noqa: ANN401 - any release
+    """Print what was released, what it promises, and what is left of the budget."""
+    if json:
+        tell(_content(order, release))
+        return
+    say(words(release), facts(_lines(order, release)))
+
+
+def _lines(order: Order, release: Any) -> list[tuple[str, str]]:  # noqa: ANN401
+    lines = [] if order.gate.name == "model" else certified(release.certificate)
+    lines.append(("written to", shown(str(order.output))))
+    lines += [("budget", str(status)) for status in _left(order)]
+    following = _NEXT.get(order.gate.name)
+    if following:
+        target = order.schema.names[-1] if order.schema is not None else ""
+        file = shlex.quote(shown(str(order.output)))
+        lines.append(("next", following.format(file=file, target=shlex.quote(target))))
+    return lines
+
+
+def _left(order: Order) -> list[Any]:
+    if order.ledger is None:
+        return []
+    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+
+    found = open_ledger(order.ledger).status()
+    return [status for status in found if status.dataset == order.dataset]
+
+
+def _content(order: Order, release: Any) -> dict[str, Any]:  # noqa: ANN401
+    content: dict[str, Any] = {
+        "release": order.gate.name,
+        "output": order.output,
+        "request": release.certificate.request,
+        "certificate": release.certificate.to_dict(),
+        "rows": getattr(release, "rows", None),
+        "schema": release.schema.to_dict(),
+    }
+    if order.gate.name == "bounds":
+        content |= {"bounds": release.bounds, "found": dict(release.found)}
+    for status in _left(order):
+        text = status.budget.text
+        content["budget"] = {
+            "dataset": status.dataset,
+            "budget": str(status.budget),
+            "spent": text(status.spent),
+            "left": text(status.remaining),
+        }
+    return content

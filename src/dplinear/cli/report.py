@@ -1,0 +1,202 @@
+"""`dplinear report`: what a release says, promises and costs, in words or as a page."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dplinear.cli import flags
+from dplinear.cli.output import certified, console, facts, say, shown, tell
+
+if TYPE_CHECKING:
+    from dplinear.audit.audit import AuditResult
+
+# What a plan is made for, to stand beside a release of each kind.
+_LEARN = {
+    "moments": "regression",
+    "sketch": "moments",
+    "model": "regression",
+    "mean": "mean",
+    "covariance": "covariance",
+}
+
+
+def report(  # noqa: PLR0913 - everything that a page may show
+    release: flags.Release = None,
+    *,
+    html: Annotated[
+        bool, typer.Option("--html", help="write a page that needs no network")
+    ] = False,
+    output: Annotated[
+        str | None, flags.output("the page (default: the release's name, with .html)")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="replace the page if it is there")
+    ] = False,
+    target: Annotated[
+        list[str] | None,
+        flags.option("--target", text="also show regressions of these", metavar="NAMES"),
+    ] = None,
+    features: flags.Features = None,
+    ledger: Annotated[
+        str | None, flags.option("--ledger", text="also show the dataset's history")
+    ] = None,
+    dataset: Annotated[
+        str | None, flags.option("--dataset", text="if another than the release's")
+    ] = None,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="also audit the mechanism, which may take a while")
+    ] = False,
+    trials: Annotated[
+        int | None, flags.option("--trials", text="runs of the audit on each table")
+    ] = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+) -> int:
+    """Tell what was released and what it promises; with --html, as a page for anybody."""
+    given = dict(locals())  # before anything else is
+    from dplinear.cli import pages  # noqa: PLC0415 - not for --help
+    from dplinear.cli.errors import Code  # noqa: PLC0415
+    from dplinear.cli.loading import kind_of, load  # noqa: PLC0415
+    from dplinear.cli.settings import listed, settled  # noqa: PLC0415
+
+    said = settled(given)
+    loaded = load(said)
+    usual = Path(said["release"]).with_suffix(".html")
+    replace = bool(said.get("overwrite"))
+    wanted = bool(said.get("html"))
+    place = pages.place(said.get("output"), usual, overwrite=replace) if wanted else None
+    goals = listed(said.get("target", []))
+    chosen = {"features": listed(said["features"])} if "features" in said else {}
+    fits = _fits(loaded, kind_of(loaded), goals, chosen)
+    found = _audited(loaded.certificate, said.get("trials")) if said.get("audit") else None
+    named = said.get("dataset", loaded.certificate.dataset)
+    counted = said.get("ledger")
+    if place is not None:
+        from dplinear.report import release_page  # noqa: PLC0415 - for pages only
+
+        page = release_page(
+            loaded,
+            ledger=counted,
+            dataset=named,
+            audit=found,
+            plan=_planned(loaded, kind_of(loaded)),
+            fits=fits,
+        )
+        pages.write(place, page)
+    if json_:
+        tell(_content(loaded, place, found, _left(counted, named)))
+    else:
+        _show(loaded, fits, found, _left(counted, named), place)
+    return Code.BROKEN if found is not None and found.broken else Code.DONE
+
+
+def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> list[Any]:  # noqa: ANN401
+    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
+
+    if goals and kind not in {"moments", "sketch", "rows"}:
+        raise CommandError(f"A release of {kind} is no ground for regressions.", "no --target.")
+    return [loaded.regress(goal, **chosen) for goal in goals]
+
+
+def _planned(loaded: Any, kind: str) -> Any:  # noqa: ANN401 - a release of any kind
+    """Return what was to be expected of such a release, where the planner knows."""
+    import dplinear  # noqa: PLC0415 - this package, when it is whole
+
+    certificate, rows = loaded.certificate, _rows(loaded)
+    if kind not in _LEARN or rows is None or rows < 1:
+        return None
+    try:
+        return dplinear.plan(
+            round(rows),
+            loaded.schema,
+            guarantee=certificate.asked,
+            neighbours=str(certificate.neighbours),
+            learn=_LEARN[kind],
+        )
+    except (ValueError, TypeError):  # not a question that the planner has an answer to
+        return None
+
+
+def _rows(loaded: Any) -> float | None:  # noqa: ANN401
+    known = getattr(loaded, "rows", None)
+    return known if known is not None else getattr(loaded, "count", None)
+
+
+def _audited(certificate: Any, trials: int | None) -> "AuditResult | None":  # noqa: ANN401
+    from dplinear.audit.audit import audit_subject  # noqa: PLC0415 - not for --help
+    from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials  # noqa: PLC0415
+    from dplinear.noise.entropy import system  # noqa: PLC0415
+
+    shown, name = console(stderr=True), _entry(certificate)
+    if name not in ENTRIES or certificate.holds is None:
+        shown.print(f"There is no audit of {name}.", markup=False)
+        return None
+    entropy = system()
+    subject = subject_of(name, certificate.holds, str(certificate.neighbours), entropy)
+    runs = usual_trials(subject) if trials is None else trials
+    with shown.status(f"Auditing {name}: {runs:,} runs on each of two tables"):
+        return audit_subject(subject, runs, entropy=entropy)
+
+
+def _entry(certificate: Any) -> str:  # noqa: ANN401
+    """Return the name that the release's own noise is audited by, not another of its mechanism."""
+    name, noise = str(certificate.mechanism), certificate.parameters.get("noise", "laplace")
+    if name == "projection" and noise != "laplace":
+        return f"{name}_{noise}"
+    asked = certificate.parameters.get("least_eigenvalue_share") is not None
+    return f"{name}_after_query" if asked else name
+
+
+def _left(ledger: str | None, dataset: str | None) -> list[Any]:
+    if ledger is None:
+        return []
+    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+
+    return [status for status in open_ledger(ledger).status() if status.dataset == dataset]
+
+
+def _show(
+    loaded: Any,  # noqa: ANN401 - as above
+    fits: list[Any],
+    found: "AuditResult | None",
+    left: list[Any],
+    place: Path | None,
+) -> None:
+    from dplinear.cli.loading import words  # noqa: PLC0415 - not for --help
+
+    lines = certified(loaded.certificate)
+    lines += [("budget", str(status)) for status in left]
+    if found is not None:
+        told = f"{found.verdict}: {found.audited:.3g} of {found.claimed:.3g}"
+        lines.append(("audit", f"{found.mechanism} {told}"))
+    if place is not None:
+        lines.append(("page", shown(place)))
+    say(words(loaded), "", *(part for fit in fits for part in (str(fit.summary()), "")))
+    say(facts(lines))
+
+
+def _content(
+    loaded: Any,  # noqa: ANN401 - as above
+    place: Path | None,
+    found: "AuditResult | None",
+    left: list[Any],
+) -> dict[str, Any]:
+    from dplinear.cli.loading import kind_of  # noqa: PLC0415 - not for --help
+
+    return {
+        "kind": kind_of(loaded),
+        "certificate": loaded.certificate.to_dict(),
+        "schema": loaded.schema.to_dict(),
+        "rows": getattr(loaded, "rows", None),
+        "page": place,
+        "audit": None
+        if found is None
+        else {
+            "mechanism": found.mechanism,
+            "claimed": found.claimed,
+            "audited": found.audited,
+            "verdict": found.verdict,
+        },
+        "budget": [str(status) for status in left],
+    }

@@ -1,0 +1,95 @@
+"""`dplinear reproduce`: every figure and table of the five papers, with claim and verdict."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dplinear.cli import flags
+from dplinear.cli.output import console, facts, say, shown, table, tell
+
+
+def _names() -> list[str]:
+    from dplinear.experiments.reproduce import PAPERS  # noqa: PLC0415 - not for --help
+
+    return [*PAPERS, "all"]
+
+
+def reproduce(  # noqa: PLR0913 - every argument of it is a flag
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            help="one of the five, or all",
+            metavar="PAPER",
+            show_default=False,
+            autocompletion=_names,
+        ),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Argument(help="figure1, table1, ...", metavar="FIGURE", show_default=False),
+    ] = None,
+    *,
+    output: Annotated[
+        str | None, flags.output("the folder of pictures, figures and pages (reproduced)")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="small tables; verdicts may differ")
+    ] = False,
+    seed: Annotated[int | None, flags.option("--seed", text="of the simulations (1)")] = None,
+    json_: flags.Json = False,
+) -> None:
+    """Make a paper's figure, all of it, or all papers; without a name, list what there is."""
+    from dplinear.experiments.reproduce import PAPERS  # noqa: PLC0415 - not for --help
+    from dplinear.experiments.reproduce import reproduce as made  # noqa: PLC0415
+    from dplinear.report import summary_page  # noqa: PLC0415
+
+    if paper is None:
+        _list(PAPERS, json=json_)
+        return
+    folder = Path("reproduced" if output is None else output)
+    more = {} if seed is None else {"seed": seed}
+    page = partial(summary_page, papers=PAPERS)
+    with _bar() as progress:
+        results = made(
+            paper, figure, output=folder, quick=quick, progress=progress, page=page, **more
+        )
+    if json_:
+        tell([result.facts() for result in results])
+        return
+    for result in results:
+        lines = [("claim", result.claim), ("measured", result.measured)]
+        say(facts([*lines, ("verdict", result.verdict)], f"{result.paper} {result.figure}"), "")
+    if figure is None:
+        stem = "summary" if paper == "all" else f"{paper}-summary"
+        say(facts([("page", shown(folder / f"{stem}.html"))]))
+    else:
+        files = [path for result in results[:1] for path in result.files]
+        say(facts([("file", shown(path)) for path in files]))
+
+
+def _list(papers: Any, *, json: bool) -> None:  # noqa: ANN401 - a mapping of papers
+    if json:
+        tell({name: dict(paper.figures) for name, paper in papers.items()})
+        return
+    for name, paper in papers.items():
+        say(table((name, paper.title), list(paper.figures.items()), left=2), "")
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Show how far an experiment has come, on stderr and on terminals only."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    shown = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield progress

@@ -1,0 +1,72 @@
+"""Commands of the analyst: what they say is what Python says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dplinear as dpl
+from dplinear.cli.main import main
+from dplinear.noise import simulation
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("releases")
+    draw = simulation.generator(1)
+    age, bmi = draw.uniform(0, 100, 2000), draw.uniform(10, 60, 2000)
+    charges = 100 * age + 200 * bmi + draw.normal(0, 2000, 2000)
+    table = pa.table({"age": age, "bmi": bmi, "charges": charges})
+    schema = dpl.Schema({"age": (0, 100), "bmi": (10, 60), "charges": (0, 60_000)})
+    dpl.release_moments(table, schema, epsilon=4.0, delta=1e-6).save(place / "moments.json")
+    dpl.release_rows(table, schema, k=2, epsilon=8.0, output=place / "rows.parquet")
+    dpl.release_rows(table, schema, bits=1.0, output=place / "noisy.parquet")
+    return place
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main([*words, "--json"]) == 0
+    said = capsys.readouterr()
+    assert not said.err
+    return json.loads(said.out)
+
+
+@pytest.mark.parametrize("name", ["moments.json", "noisy.parquet"])
+def test_regress(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(folder / name)
+    words = ["regress", path, "--target", "charges", "--features", "age,bmi", "--ridge", "2"]
+    found = told(capsys, *words, "--level", "0.9")
+    fit = dpl.load(path).regress("charges", ["age", "bmi"], ridge=2.0)
+    assert found["coefficients"] == fit.coefficients.to_dict()
+    assert found["intervals"]["of"]["age"]["low"] == fit.intervals(0.9).low[1]
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"{fit.summary()}\n"
+    several = told(capsys, "regress", path, "--target", "charges,bmi", "--features", "age")
+    assert [each["target"] for each in several] == ["charges", "bmi"]
+
+
+def test_pca(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(folder / "moments.json")
+    found = told(capsys, "pca", path, "--k", "1", "--features", "age,bmi", "--scaled")
+    expected = dpl.load(path).pca(1, ["age", "bmi"], scaled=True)
+    assert found["components"] == expected.components.tolist()
+    assert main(["pca", path]) == 0
+    assert "component 2" in capsys.readouterr().out
+
+
+def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(folder / "rows.parquet")
+    rows = dpl.load(path)
+    found = told(capsys, "distances", path, "--i", "0,5", "--j", "1,2")
+    assert [(each["i"], each["j"]) for each in found] == [(0, 1), (0, 2), (5, 1), (5, 2)]
+    expected = rows.distances([0, 0, 5, 5], [1, 2, 1, 2])
+    assert [each["squared"] for each in found] == expected.squared.tolist()
+    near = told(capsys, "distances", path, "--i", "7", "--count", "3")
+    assert [each["j"] for each in near] == np.ravel(rows.nearest(7, 3).places).tolist()
+    assert main(["distances", path, "--i", "7", "--count", "3", "--method", "chebyshev"]) == 0
+    assert "squared" in capsys.readouterr().out

@@ -1,0 +1,90 @@
+"""`dplinear plan`: what Python's plan says, the command to run next, and a page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dplinear as dpl
+from dplinear.cli.main import main
+from dplinear.cli.plan import as_command
+
+pytestmark = pytest.mark.heavy
+
+FACTS = ["--rows", "20000", "--columns", "8", "--epsilon", "1", "--delta", "1e-6"]
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main(["plan", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_plan_is_the_planners(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, *FACTS, "--tails", "normal", "--error", "0.05")
+    expected = dpl.plan(20_000, 8, epsilon=1.0, delta=1e-6, tails="normal")
+    assert found.pop("for_error") == {
+        "error": 0.05,
+        "budget": expected.budget_for(0.05),
+        "rows": expected.rows_for(0.05),
+    }
+    assert found == json.loads(json.dumps(expected.facts()))
+    assert main(["plan", *FACTS, "--error", "1e-9"]) == 0
+    shown = capsys.readouterr().out
+    assert "out of reach" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    for line in expected.lines:
+        assert line.mechanism in shown
+
+
+def test_a_file_for_a_release_serves_a_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "release.toml"
+    file.write_text(
+        'data = "visits.parquet"\noutput = "visits.json"\nledger = "budget.db"\nrho = 0.1\n'
+        "[columns]\nage = [0, 100]\ncharges = [0, 60_000]\n"
+    )
+    found = told(capsys, "--config", str(file), "--rows", "1e4", "--learn", "moments")
+    assert found["guarantee"] == "ρ = 0.1"
+    assert found["rows"] == 10_000
+    assert found["dimension"] == 3
+
+
+def test_a_page_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dplinear.report.plan_page", lambda plan: f"<!doctype html>{plan.learn}")
+    words = ["plan", *FACTS, "--learn", "moments", "--html"]
+    assert main(words) == 0
+    assert "page  plan.html" in capsys.readouterr().out
+    assert (tmp_path / "plan.html").read_text(encoding="utf-8") == "<!doctype html>moments"
+    assert main(words) == 5
+    assert main([*words, "--overwrite"]) == 0
+    assert main([*words, "--output", "plan.pdf"]) == 2
+
+
+def test_bits_are_told_in_other_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--bits", "0.5", "--rows", "200"]) == 0
+    shown = capsys.readouterr().out
+    for words in ("sketch of 200 rows", "no theorem", "μ = 2", "δ = 0.6827", "(ε, 1e-06)-DP"):
+        assert words in shown
+    assert told(capsys, "--bits", "0.5")[2]["additive"] == "μ = 2"
+
+
+@pytest.mark.parametrize("learn", ["regression", "moments", "mean", "covariance", "distances"])
+@pytest.mark.parametrize("promise", ["--epsilon 1 --delta 1e-6", "--rho 0.1"])
+def test_the_next_command_is_one(
+    learn: str, promise: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = told(capsys, "--rows", "9000", "--columns", "3", "--learn", learn, *promise.split())
+    call = as_command(found["lines"][0]["call"])
+    told_of = {"DATA": [], "FILE": ["no.json"], "NAME": ["b"]}
+    words = [part for word in call.split()[1:] for part in told_of.get(word, [word])]
+    place = words.index("--schema")
+    columns = ["--column", "a 0 1", "--column", "b 0 1", "--column", "c 0 1"]
+    words[place : place + 2] = columns
+    if learn == "distances":
+        words[words.index("--output") + 1] = "no.parquet"
+    assert main([*words, "--dry-run"]) == 0, call

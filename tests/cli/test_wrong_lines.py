@@ -1,0 +1,196 @@
+"""Wrong command lines: one sentence, a hint where there is one, the right code, no traceback."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import dplinear as dpl
+from dplinear.cli.main import main
+from dplinear.privacy import ZCDP
+
+COLUMNS = ["--column", "age 0 100", "--column", "smoker no,yes", "--column", "charges 0 60000"]
+PRIVATE = ["--epsilon", "1", "--delta", "1e-6"]
+OUT = ["--output", "new.json"]
+RELEASE = ["release", "moments", "visits.parquet", *COLUMNS, *PRIVATE, *OUT]
+COUNTED = ["--ledger", "budget.db", "--dataset", "visits"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, releases of it, a ledger that is nearly spent, and files that are none of these."""
+    place = tmp_path_factory.mktemp("lines")
+    rows = [{"age": float(i), "smoker": "no", "charges": 9.0} for i in range(50)]
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, place / "visits.parquet")
+    schema = dpl.Schema({"age": (0, 100), "smoker": ["no", "yes"], "charges": (0, 60_000)})
+    dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6).save(place / "moments.json")
+    plain = dpl.Schema({"age": (0, 100), "charges": (0, 60_000)})
+    dpl.release_rows(table, plain, k=2, epsilon=1.0, output=place / "rows.parquet")
+    dpl.open_ledger(place / "budget.db", create=True).declare("visits", ZCDP(1e-3))
+    (place / "damaged.json").write_text('{"format": "dplinear-release"}')
+    (place / "broken.toml").write_text("epsilon = \n")
+    (place / "strange.toml").write_text("epsilom = 1.0\n")
+    (place / "flat.toml").write_text("columns = 3\n")
+    (place / "notes.txt").write_text("no table")
+    return place
+
+
+# What the line is, its words, the exit code, and what the sentence or the hint must say.
+LINES: list[tuple[str, list[str], int, str]] = [
+    ("unknown-command", ["relase"], 2, "did you mean release?"),
+    ("strange-command", ["xyzzy"], 2, "known are"),
+    ("address-as-command", ["ledger", "postgresql://me:it's secret@h/db"], 2, "'postgresql://…'"),
+    ("address-as-first-word", ["postgresql://me:secret@h/db"], 2, "'postgresql://…'"),
+    ("address-and-more", ["ledger", "show", "b.db", "postgresql://me:(a secret@h"], 2, "ql://…'"),
+    ("unknown-release", ["release", "moment"], 2, "did you mean moments or mean?"),
+    ("no-release", ["release"], 2, "one of bounds, covariance, mean"),
+    ("no-ledger-command", ["ledger"], 2, "one of create, history, show, verify"),
+    ("unknown-flag", [*RELEASE, "--epsilom", "1"], 2, "did you mean --epsilon?"),
+    ("strange-flag", ["pca", "moments.json", "--xyzzy"], 2, "has no flag --xyzzy"),
+    ("flag-of-another", ["regress", "moments.json", "--epsilon", "1"], 2, "no flag --epsilon"),
+    ("no-value", ["release", "moments", "--epsilon"], 2, "--epsilon"),
+    ("not-a-number", [*RELEASE, "--row-norm", "much"], 2, "--row-norm must be a number"),
+    ("not-whole", [*RELEASE, "--threads", "1.5"], 2, "--threads must be a whole number"),
+    ("extra-word", ["ledger", "show", "budget.db", "visits"], 2, "what to do with 'visits'"),
+    ("missing-argument", ["ledger", "create", "budget.db"], 2, "needs DATASET"),
+    ("no-table", ["release", "moments", *COLUMNS, *PRIVATE, *OUT], 2, "names no table"),
+    ("no-output", ["release", "moments", "visits.parquet", *COLUMNS, *PRIVATE], 2, "--output"),
+    ("no-columns", ["release", "moments", "visits.parquet", *PRIVATE, *OUT], 2, "--column"),
+    ("no-privacy", ["release", "moments", "visits.parquet", *COLUMNS, *OUT], 2, "--epsilon 1"),
+    ("two-guarantees", [*RELEASE, "--rho", "1"], 2, "One guarantee is enough"),
+    (
+        "half-a-guarantee",
+        ["release", "moments", "visits.parquet", *COLUMNS, "--delta", "1e-6", *OUT],
+        2,
+        "add --epsilon",
+    ),
+    ("negative-epsilon", [*RELEASE, "--epsilon", "-1"], 2, "'epsilon' parameter"),
+    ("large-delta", [*RELEASE, "--delta", "2"], 2, "'delta' parameter"),
+    ("bare-column", [*RELEASE, "--column", "bmi"], 2, "has no bounds and no levels"),
+    ("bounds-reversed", [*RELEASE, "--column", "bmi 60 10"], 2, "low below high"),
+    ("wrong-neighbours", [*RELEASE, "--neighbours", "replaced"], 2, "did you mean replace?"),
+    ("wrong-mechanism", [*RELEASE, "--mechanism", "analyse_gauss"], 2, "mean analyze_gauss?"),
+    ("wrong-calibration", [*RELEASE, "--calibration", "exakt"], 2, "did you mean exact?"),
+    (
+        "never-pure",
+        ["release", "moments", "visits.parquet", *COLUMNS, "--epsilon", "1", *OUT],
+        2,
+        "ask for --epsilon and --delta",
+    ),
+    (
+        "bits-of-a-row",
+        ["release", "sketch", *RELEASE[2:4], "age 0 1", "--bits", "1", *OUT],
+        2,
+        "--mechanism mi_projection",
+    ),
+    ("option-of-another", [*RELEASE, "--degrees", "5"], 2, "'options' parameter"),
+    ("no-such-table", ["release", "moments", "no.parquet", *RELEASE[3:]], 5, "No such file"),
+    ("not-a-table", ["release", "moments", "notes.txt", *RELEASE[3:]], 5, "known format"),
+    ("table-lacks-column", [*RELEASE, "--column", "bmi 10 60"], 5, "Got 'bmi'"),
+    ("output-there", [*RELEASE, "--output", "moments.json"], 5, "--overwrite"),
+    ("output-nowhere", [*RELEASE, "--output", "no/new.json"], 5, "is not there"),
+    ("no-settings", [*RELEASE, "--config", "no.toml"], 5, "No such file"),
+    ("settings-not-toml", [*RELEASE, "--config", "moments.json"], 2, "takes a .toml file"),
+    ("settings-malformed", [*RELEASE, "--config", "broken.toml"], 2, "not well-formed TOML"),
+    ("settings-unknown", [*RELEASE, "--config", "strange.toml"], 2, "did you mean epsilon"),
+    ("settings-flat", [*RELEASE, "--config", "flat.toml"], 2, "must be a table"),
+    ("no-schema-file", [*RELEASE, "--schema", "no.json"], 5, "existing file"),
+    ("ledger-without-dataset", [*RELEASE, "--ledger", "budget.db"], 2, "--dataset"),
+    ("no-such-ledger", [*RELEASE, "--ledger", "no.db", "--dataset", "v"], 4, "no ledger 'no.db'"),
+    (
+        "ledger-elsewhere",
+        [*RELEASE, "--ledger", "mysql://me:secret@host/db", "--dataset", "v"],
+        4,
+        "Got 'mysql://…'",
+    ),
+    (
+        "dataset-without-budget",
+        [*RELEASE, "--ledger", "budget.db", "--dataset", "rows"],
+        4,
+        "has no budget",
+    ),
+    ("budget-too-small", [*RELEASE, *COUNTED], 3, "The release costs"),
+    ("dry-run-too-small", [*RELEASE, *COUNTED, "--dry-run"], 3, "would be refused"),
+    (
+        "ledger-cannot-count",
+        [*RELEASE, *COUNTED, "--mechanism", "sketch"],
+        4,
+        "no theorem counts",
+    ),
+    ("model-without-target", ["release", "model", *RELEASE[2:]], 2, "what the model explains"),
+    ("target-misspelt", ["release", "model", *RELEASE[2:], "--target", "charge"], 2, "'charges'"),
+    ("no-release-file", ["regress", "no.json", "--target", "age"], 5, "no file 'no.json'"),
+    ("release-damaged", ["regress", "damaged.json", "--target", "age"], 5, "parameter of load"),
+    ("table-as-release", ["regress", "visits.parquet", "--target", "age"], 5, "never a table"),
+    ("rows-wanted", ["distances", "moments.json", "--i", "0"], 5, "holds moments"),
+    ("regress-without-target", ["regress", "moments.json"], 2, "--target charges"),
+    (
+        "feature-misspelt",
+        ["regress", "moments.json", "--target", "charges", "--features", "smokr"],
+        2,
+        "did you mean 'smoker'",
+    ),
+    ("too-many-components", ["pca", "moments.json", "--k", "9"], 2, "'k' parameter"),
+    ("no-rows-named", ["distances", "rows.parquet", "--j", "1"], 2, "--i 0 --j 1,2"),
+    ("no-such-row", ["distances", "rows.parquet", "--i", "0", "--j", "99"], 2, "there are 50"),
+    ("place-not-whole", ["distances", "rows.parquet", "--i", "a", "--j", "1"], 2, "whole numbers"),
+    ("audit-of-nothing", ["audit", "laplacian"], 2, "did you mean laplace?"),
+    ("audit-without-runs", ["audit", "laplace", "--trials", "0"], 2, "'trials' parameter"),
+    ("plan-without-rows", ["plan", "--columns", "3", *PRIVATE], 2, "--rows 10000"),
+    ("plan-without-columns", ["plan", "--rows", "3", *PRIVATE], 2, "--columns 8"),
+    (
+        "plan-for-what",
+        ["plan", "--rows", "9", "--columns", "2", *PRIVATE, "--learn", "trees"],
+        2,
+        "'learn'",
+    ),
+    ("page-not-html", ["report", "moments.json", "--html", "--output", "a.pdf"], 2, ".html file"),
+    ("report-of-nothing", ["report"], 2, "names no release"),
+    ("too-many-bits", ["plan", "--bits", "9"], 2, "'bits' parameter"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"), [line[1:] for line in LINES], ids=[line[0] for line in LINES]
+)
+def test_a_wrong_line_is_told_in_a_sentence(
+    words: list[str],
+    code: int,
+    told: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "2000")  # one line a sentence
+    before = sorted(folder.iterdir())
+    assert main(words) == code
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert lines[0].startswith("Error: ")
+    assert lines[0].rstrip().endswith((".", ")", "'"))
+    assert [line.partition(":")[0] for line in lines[1:]] in ([], ["Hint"])
+    assert told in said.err
+    assert "Traceback" not in said.err + said.out
+    assert "secret" not in said.err
+    assert not said.out or "--dry-run" in words
+    assert sorted(folder.iterdir()) == before
+
+
+def test_there_are_forty_of_them() -> None:
+    assert len(LINES) >= 40
+    assert len({name for name, *_ in LINES}) == len(LINES)
+
+
+def test_scripts_get_errors_as_json(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    for words, code in (([*RELEASE, *COUNTED], 3), (["relase"], 2)):
+        assert main([*words, "--json"]) == code
+        told = json.loads(capsys.readouterr().out)["error"]
+        assert told["code"] == code
+        assert told["sentence"].endswith(".")
