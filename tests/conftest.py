@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dplinear.noise import simulation
+from postgres_server import Server
 from services import lacking, library
 
 
@@ -38,3 +39,11 @@ def spark() -> Iterator[Any]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, started and stopped here; each test makes a ledger of its own."""
+    server = Server()
+    yield server
+    server.remove()

@@ -1,6 +1,5 @@
 """What the house promises of itself: pins, dependencies, imports, and the demo."""
 
-import os
 import re
 import subprocess
 import sys
@@ -8,7 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import parquet
+
+from dplinear.demo import visits
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -46,39 +47,7 @@ def test_importing_the_library_loads_no_extra() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_plan_shows_bits_beside_other_promises() -> None:
-    words = [sys.executable, "-m", "dplinear", "plan", "--bits", "0.5"]
-    ran = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "0.5" in ran.stdout
-    assert "μ = 2 " in ran.stdout
-    for command in ("ledger", "audit"):
-        ran = subprocess.run(
-            [*words[:3], command, "--help"], capture_output=True, text=True, check=True
-        )
-        assert ran.stdout.startswith(f"usage: dplinear {command}")
-    ran = subprocess.run([*words[:3], "plant"], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert "invalid choice: 'plant'" in ran.stderr
-
-
-def test_the_demo_releases_once_and_answers_many_questions() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "dplinear"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"COLUMNS": "100"},
-    )
-    for figure in ("42,605", "883", "274.4", "25.67"):
-        assert figure in done.stdout
-    assert "analyze_gauss: ε = 1, δ = 1e-06 (add_remove neighbours)" in done.stdout
-    assert "Linear model of charges" in done.stdout
-    assert "bmi ~ age + children" in done.stdout
-    assert "Found within ±1e9, for ρ = 0.05." in done.stdout
-    assert "request 'second': The release costs" in done.stdout
-    assert not done.stderr
-
-
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "page",
     [
@@ -93,8 +62,7 @@ def test_the_demo_releases_once_and_answers_many_questions() -> None:
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = csv.read_csv(ROOT / "src/dplinear/data/visits.csv")
-    parquet.write_table(table, tmp_path / "visits.parquet")
+    parquet.write_table(visits(4_000), tmp_path / "visits.parquet")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
