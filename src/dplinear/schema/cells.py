@@ -251,9 +251,11 @@ def _numbers_of_text(column: Numeric, cells: pa.Array) -> Floats:
     if binary is None:
         return _floats((number_in(cell) for cell in _bytes_of(cells)), len(cells))
     simple = pc.fill_null(pc.match_substring_regex(binary, _SIMPLE_NUMBER), fill_value=False)
-    parsed = pc.cast(pc.if_else(simple, binary, None), pa.float64())
-    result = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
-    rest = np.flatnonzero(~np.asarray(simple))
+    # By a filter: in old versions of Arrow `if_else` misreads slices of an array.
+    parsed = pc.cast(binary.filter(simple), pa.float64())
+    result, chosen = np.empty(len(binary)), np.asarray(simple)
+    result[chosen] = parsed.to_numpy(zero_copy_only=False)
+    rest = np.flatnonzero(~chosen)
     result[rest] = _floats((number_in(binary[int(i)].as_py()) for i in rest), len(rest))
     return result
 
