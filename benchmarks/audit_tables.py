@@ -1,4 +1,4 @@
-"""Print the tables of docs/audit.md anew, and put them there: about a quarter of an hour.
+"""Print the tables of docs/audit.md anew, and put them there: more than a quarter of an hour.
 
 What is printed for a mechanism is kept in a folder, so that a run that was stopped goes on where it
 was: `python benchmarks/audit_tables.py --folder audits`.
