@@ -5,7 +5,9 @@ bodies or of code that runs on import is imported into a process that has not se
 """
 
 import ast
+import functools
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -23,7 +25,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from mutation import aside
+from mutation import aside, rooms
 from mutation.live import ROOT, Importer, swap
 from mutation.operators import Mutant, mutants
 
@@ -43,11 +45,25 @@ class Coverage:
 
     seconds: dict[str, float]
     lines: dict[str, dict[str, list[int]]]  # file, test ("" for imports), lines
+    hashes: dict[str, str]  # of the files, when they were measured
 
     @classmethod
     def read(cls, room: str) -> "Coverage":
-        """Read what `measure` wrote for a room."""
-        return cls(**json.loads((STORE / f"coverage-{room}.json").read_text()))
+        """Read what `measure` wrote for a room; end where it is of other files than there are."""
+        store = STORE / f"coverage-{room}.json"
+        again = f"Run: python -m mutation measure --room {room}"
+        if not store.exists():
+            sys.exit(f"Nobody has measured which tests run which lines. {again}")
+        known = json.loads(store.read_text())
+        hashes = known.setdefault("hashes", {})
+        sources = [name for name in rooms.files(room) if hashes.get(name) != hash_of(name)]
+        if sources:
+            sys.exit(f"{store.name} is older than {', '.join(sources)}. {again}")
+        tests = [name for name in _tests(room) if hashes.get(name) != hash_of(name)]
+        if tests:
+            said = f"{store.name} does not know {', '.join(tests)} as they are now. {again}\n"
+            sys.stderr.write(said)
+        return cls(**known)
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Return the tests that run a mutant's lines, the fastest first."""
@@ -77,6 +93,30 @@ class Coverage:
         return not span.isdisjoint(self.lines.get(mutant.file, {}).get("", ()))
 
 
+def hash_of(name: str) -> str:
+    """Return a hash of a file below the root."""
+    return hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:16]
+
+
+def _tests(room: str) -> list[str]:
+    """Return the files with a room's tests."""
+    found = (path for place in rooms.tests(room) for path in _files_of(ROOT / place))
+    return [str(path.relative_to(ROOT)) for path in found]
+
+
+def _files_of(place: Path) -> list[Path]:
+    return sorted(place.glob("**/test_*.py")) if place.is_dir() else [place]
+
+
+def _forget() -> None:
+    """Empty the library's caches, so that each test is seen to run all that it needs."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dplinear"):
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
+
+
 def _calm_hypothesis() -> None:
     """Draw the same examples for each mutant, keep none, and do not shrink."""
     phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
@@ -102,6 +142,7 @@ class Measure:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
+        _forget()
         began = time.process_time()
         made = yield
         self.seconds[item.nodeid] = time.process_time() - began
@@ -124,7 +165,9 @@ class Measure:
             self.seconds = before["seconds"] | self.seconds
             for name, tests in before["lines"].items():
                 lines[name] = tests | lines.get(name, {})
-        store.write_text(json.dumps({"seconds": self.seconds, "lines": lines}))
+        hashes = {name: hash_of(name) for name in [*rooms.files(self.room), *_tests(self.room)]}
+        known = {"seconds": self.seconds, "lines": lines, "hashes": hashes}
+        store.write_text(json.dumps(known))
 
 
 def measure(room: str, paths: Sequence[str], *, more: bool) -> None:
@@ -287,6 +330,7 @@ class Live:
             expected = sum(self.work.coverage.seconds[item.nodeid] for item in chosen)
 
             def body(mutant: Mutant = mutant, tree: ast.Module = tree, chosen: Any = chosen) -> str:
+                _forget()
                 try:
                     swap(mutant, tree)
                 except Exception as error:  # noqa: BLE001 - no fault of the tests
