@@ -28,8 +28,8 @@ import pytest
 from mutation import aside, rooms
 from mutation.live import ROOT, Importer, swap
 from mutation.operators import Mutant, mutants
+from mutation.outcomes import STORE, so_far
 
-STORE = ROOT / "build/mutation"
 # The oldest dependencies have no rival libraries beside them.
 RIVALS = "" if find_spec("dp_accounting") else " and not accounting and not oracle and not engine"
 MARKS = "not long" + RIVALS
@@ -49,21 +49,11 @@ class Coverage:
 
     @classmethod
     def read(cls, room: str) -> "Coverage":
-        """Read what `measure` wrote for a room; end where it is of other files than there are."""
-        store = STORE / f"coverage-{room}.json"
-        again = f"Run: python -m mutation measure --room {room}"
-        if not store.exists():
-            sys.exit(f"Nobody has measured which tests run which lines. {again}")
-        known = json.loads(store.read_text())
-        hashes = known.setdefault("hashes", {})
-        sources = [name for name in rooms.files(room) if hashes.get(name) != hash_of(name)]
-        if sources:
-            sys.exit(f"{store.name} is older than {', '.join(sources)}. {again}")
-        tests = [name for name in _tests(room) if hashes.get(name) != hash_of(name)]
-        if tests:
-            said = f"{store.name} does not know {', '.join(tests)} as they are now. {again}\n"
-            sys.stderr.write(said)
-        return cls(**known)
+        """Read what `measure` wrote for a room; end if it is of other sources than there are."""
+        if said := outdated(room, rooms.files(room)):
+            sys.exit(said)
+        sys.stderr.write(outdated(room, _tests(room)))  # tests it does not know are not asked
+        return cls(**json.loads((STORE / f"coverage-{room}.json").read_text()))
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Return the tests that run a mutant's lines, the fastest first."""
@@ -115,6 +105,21 @@ def _forget() -> None:
             for value in list(vars(module).values()):
                 if isinstance(value, functools._lru_cache_wrapper):
                     value.cache_clear()
+
+
+def outdated(room: str, names: Sequence[str] | None = None) -> str:
+    """Return a sentence if files have changed since a room was measured, or nobody has; or ""."""
+    store = STORE / f"coverage-{room}.json"
+    again = f"Run: python -m mutation measure --room {room}\n"
+    if not store.exists():
+        return f"Nobody has measured which tests run which lines of {room}. {again}"
+    hashes = json.loads(store.read_text()).get("hashes", {})
+    asked = [*rooms.files(room), *_tests(room)] if names is None else names
+    changed = [name for name in asked if hashes.get(name) != hash_of(name)]
+    if not changed:
+        return ""
+    named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+    return f"{store.name} is older than {named}. {again}"
 
 
 def _calm_hypothesis() -> None:
@@ -178,24 +183,6 @@ def measure(room: str, paths: Sequence[str], *, more: bool) -> None:
         sys.exit(f"The tests fail without any mutant: {code!r}.")
 
 
-def outcomes_so_far() -> dict[str, dict[str, Any]]:
-    """Return the outcome of every mutant tried, by key; a kill is never taken back.
-
-    `again` tells whether it has survived before, so that a test was added for it or more were run.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    survived = set()
-    for path in sorted(STORE.glob("outcomes-*.jsonl")):
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
-            if entry["outcome"] == "survived":
-                survived.add(entry["key"])
-            before = found.get(entry["key"])
-            if before is None or before["outcome"] == "survived":
-                found[entry["key"]] = entry
-    return {key: entry | {"again": key in survived} for key, entry in found.items()}
-
-
 @dataclass
 class Work:
     """What to try, in which order, and where the outcomes go."""
@@ -207,7 +194,7 @@ class Work:
     again: bool  # whether to try survivors once more
     only: set[str]
     deadline: float
-    done: dict[str, dict[str, Any]] = field(default_factory=outcomes_so_far)
+    done: dict[str, dict[str, Any]] = field(default_factory=so_far)
     killers: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -215,7 +202,7 @@ class Work:
             self._learn(entry)
 
     def _learn(self, entry: dict[str, Any]) -> None:
-        if entry["outcome"] == "killed":
+        if entry["outcome"] == "killed" and "test" in entry:
             place = entry["file"], entry["unit"]
             self.killers.setdefault(place, Counter())[entry["test"]] += 1
 
@@ -271,6 +258,7 @@ class Work:
             "tried": tried,
             "seconds": round(seconds, 2),
         }
+        STORE.mkdir(parents=True, exist_ok=True)
         with (STORE / f"outcomes-{self.shard[0]}-{self.shard[1]}.jsonl").open("a") as out:
             out.write(json.dumps(entry, ensure_ascii=False) + "\n")
         self._learn(entry)
