@@ -165,12 +165,18 @@ class Measure:
                     lines.setdefault(name, {}).setdefault(test, []).append(line)
         STORE.mkdir(parents=True, exist_ok=True)
         store = STORE / f"coverage-{self.room}.json"
+        named = {test.partition("::")[0] for test in self.seconds}
+        hashes = {name: hash_of(name) for name in [*rooms.files(self.room), *sorted(named)]}
         if self.more and store.exists():
             before = json.loads(store.read_text())
-            self.seconds = before["seconds"] | self.seconds
+            hashes = before.get("hashes", {}) | {name: hashes[name] for name in named}
+
+            def others(tests: dict[str, Any]) -> dict[str, Any]:
+                return {k: v for k, v in tests.items() if k.partition("::")[0] not in named}
+
+            self.seconds = others(before["seconds"]) | self.seconds
             for name, tests in before["lines"].items():
-                lines[name] = tests | lines.get(name, {})
-        hashes = {name: hash_of(name) for name in [*rooms.files(self.room), *_tests(self.room)]}
+                lines[name] = others(tests) | lines.get(name, {})
         known = {"seconds": self.seconds, "lines": lines, "hashes": hashes}
         store.write_text(json.dumps(known))
 
@@ -330,7 +336,7 @@ class Live:
                 return ""
 
             began = time.monotonic()
-            outcome, test = in_a_fork(body, int(10 + 4 * expected), 60 + 20 * expected)
+            outcome, test = in_a_fork(body, int(5 + 2 * expected), 60 + 20 * expected)
             self.work.note(mutant, outcome, test, len(chosen), time.monotonic() - began)
         return True
 
@@ -369,5 +375,5 @@ def try_fresh(work: Work) -> None:
             return "" if code == 0 else first.test or f"!{code!r}"
 
         began = time.monotonic()
-        outcome, test = in_a_fork(body, int(25 + 4 * expected), 90 + 20 * expected)
+        outcome, test = in_a_fork(body, int(20 + 2 * expected), 90 + 20 * expected)
         work.note(mutant, outcome, test, len(tests), time.monotonic() - began)

@@ -44,8 +44,9 @@ less, towards what this one scored *at first*.
 ## Held out
 
 Other mutants of the same rooms, drawn by the same hash. They were tried when the tests above had
-been written, and no test was written with them in view: this is what the tests notice of a mistake
-that nobody had thought of. Each was given fifteen seconds of tests at the most.
+been written, and what is counted is what became of them then, whatever tests were written since:
+this is what the tests notice of a mistake that nobody had thought of. Each was given fifteen
+seconds of tests at the most.
 
 | | to try | tried | killed | survived | killed of all tried | the same program | score | asked |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -83,6 +84,7 @@ the last place, which are allowances for rounding with room to spare.
 {held_survivors}
 """
 
+_SINCE = "A test was missing, and was written when this had been counted"
 _HEADS = [
     *("made", "set aside", "tried", "killed", "of these later"),
     *("survived", "the same program", "at first", "score", "asked"),
@@ -156,8 +158,13 @@ def _made(file: str) -> tuple[Mutant, ...]:
     return tuple(mutants(file, ast.parse((ROOT / file).read_text())))
 
 
-def _count(file: str, known: Known, rules: Counter[str], parts: Container[int]) -> Count:
-    """Count a file's mutants in some of the parts, which are numbered from 1."""
+def _count(
+    file: str, known: Known, rules: Counter[str], parts: Container[int], *, at_first: bool = False
+) -> Count:
+    """Count a file's mutants in some of the parts, which are numbered from 1.
+
+    With `at_first`, what was killed after it had survived is counted as a survivor.
+    """
     count = Count()
     for mutant in _made(file):
         count.keys.append(mutant.key)
@@ -175,8 +182,11 @@ def _count(file: str, known: Known, rules: Counter[str], parts: Container[int]) 
                 continue
             count.tried += 1
             count.again += entry["again"] and entry["outcome"] != "survived"
+            why, same = aside.of_survivor(mutant.key)
             if entry["outcome"] == "survived":
-                count.survivors.append((mutant, *aside.of_survivor(mutant.key)))
+                count.survivors.append((mutant, why, same))
+            elif at_first and entry["again"]:
+                count.survivors.append((mutant, why if same else _SINCE, same))
     return count
 
 
@@ -203,7 +213,7 @@ def _held_out(known: Known) -> tuple[list[str], Count]:
     for room, parts in HELD_OUT.items():
         total = Count()
         for file in files(room):
-            total = total.plus(_count(file, known, Counter[str](), parts))
+            total = total.plus(_count(file, known, Counter[str](), parts, at_first=True))
         facts = [total.tried + total.missing, total.tried, total.killed, len(total.survivors)]
         shares = share(total.killed, total.tried) if total.tried else "–", total.same, total.score()
         rows.append(_row([room, *facts, *shares, f"{ROOMS[room][0]:.0%}"]))
@@ -259,6 +269,6 @@ def page(known: Known) -> tuple[str, dict[str, list[str]]]:
         rules="\n".join(f"- {why}: {count}" for why, count in rules.most_common()) or "Nothing.",
         survivors=_survivors(whole, "Not looked into: a test may be missing") or "None.",
         held="\n".join(held),
-        held_survivors=_survivors(unseen, "A test is missing, and was not written here") or "None.",
+        held_survivors=_survivors(unseen, "A test is missing") or "None.",
     )
     return text, keys

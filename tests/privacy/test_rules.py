@@ -22,11 +22,13 @@ from dplinear.privacy import (
     PureDP,
     calibrate,
     compose,
+    half_normals,
     hockey_stick,
     loss,
     roots,
     selections,
 )
+from dplinear.privacy.bits import variance_for
 from dplinear.privacy.conversions import zcdp_delta
 from dplinear.privacy.hockey_stick import Floats, Threshold
 from dplinear.privacy.profiles import (
@@ -40,6 +42,7 @@ from dplinear.privacy.profiles import (
     Selections,
     Sketch,
     WithFailure,
+    objective,
 )
 from dplinear.privacy.profiles import wishart as wishart_profiles
 from dplinear.privacy.profiles.base import Directions
@@ -459,3 +462,110 @@ def test_epsilons_of_profiles_are_least() -> None:
             epsilon = profile.epsilon(delta)
             assert profile.delta(epsilon) <= delta < profile.delta(epsilon * (1 - 1e-12))
         assert profile.epsilon(profile.delta(0.0)) == 0
+
+
+# Roundings that only the numbers handed on show.
+
+
+def test_budgets_are_counted_in_squares() -> None:
+    for mu in (0.25, 0.5, 3.0):
+        assert compose.GDPFilter(GDP(mu)).limit == Fraction(mu) ** 2
+        assert compose.ZCDPFilter(ZCDP(mu)).limit == Fraction(mu)
+        whole = compose.GDPFilter(GDP(mu)).after(GDP(mu * 0.6))
+        assert whole.remaining == Fraction(mu) ** 2 - Fraction(mu * 0.6) ** 2
+
+
+@dataclass(frozen=True)
+class Noting(Profile):
+    """A profile that notes where it is asked."""
+
+    asked: list[float]
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    def directions(self, epsilon: Floats) -> Directions:
+        self.asked.extend(epsilon.tolist())
+        return Directions(np.zeros_like(epsilon), np.zeros_like(epsilon))
+
+
+def test_what_is_left_of_a_loss_is_rounded_down() -> None:
+    rng = generator(33)
+    for extra, epsilon in zip(rng.uniform(0, 1, 50), rng.uniform(1, 9, 50), strict=True):
+        inner = Noting([])
+        BesidePure(inner, float(extra)).directions(np.array([epsilon]))
+        left = Fraction(float(epsilon)) - Fraction(float(extra))
+        assert left * (1 - Fraction(1, 10**14)) <= Fraction(inner.asked[0]) <= left
+
+
+def test_what_a_bend_leaves_is_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    exactly = hockey_stick.normal_tail
+
+    def noted(epsilon: Floats, mu: float) -> hockey_stick.Integral:
+        asked.append(float(epsilon[0]))
+        return exactly(epsilon, mu)
+
+    monkeypatch.setattr(objective, "normal_tail", noted)
+    rng = generator(34)
+    for ratio, more in zip(rng.uniform(0.01, 3, 40), rng.uniform(0.01, 5, 40), strict=True):
+        epsilon = math.log1p(ratio) + float(more)
+        for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
+            asked.clear()
+            objective.Objective(0.5, float(ratio), 0.1, relation).directions(np.array([epsilon]))
+            exact = arb(epsilon) - (1 + arb(float(ratio))).log()
+            for left in asked[: 2 if relation is Neighbours.ADD_REMOVE else None]:
+                assert exact - 1e-14 * epsilon <= arb(left) <= exact
+
+
+def test_profiles_below_zero_are_rounded_up() -> None:
+    for mu, epsilon in itertools.product((0.1, 0.7, 3.0), (-0.01, -0.4, -2.0, -9.0)):
+        found = float(objective._tail(np.array([epsilon]), mu)[0])
+        exact = oracles.gaussian(epsilon, mu)
+        assert arb(found) >= exact or found == 1
+        assert arb(found) <= exact + 1e-13
+
+
+def test_losses_of_nothing_are_nothing() -> None:
+    empty = np.array([])
+    assert hockey_stick.exp_minus_linear(empty).shape == (0,)
+    for profile in (Gaussian(0.5), Sketch(9, 0.4), AdditiveWishart(9, 2, 1.0), Laplace(0.5)):
+        assert profile.curve(empty).shape == (0,)
+
+
+@pytest.mark.accounting
+def test_chances_stay_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    hull = loss._lower_hull
+
+    def noted(losses: Floats, deltas: Floats) -> list[int]:
+        seen.append(float(deltas.max()))
+        return hull(losses, deltas)
+
+    monkeypatch.setattr(loss, "_lower_hull", noted)
+    Pure(40.0).privacy_loss(0.5)
+    assert seen == [1.0, 1.0]
+
+
+def test_bits_that_mean_something_have_ends() -> None:
+    for good in (2.0**-60, 64.0):
+        assert variance_for(good) > 0
+    for bad in (2.0**-60 * (1 - 1e-9), 64.0001):
+        with pytest.raises(ValueError, match="'bits' parameter of variance_for"):
+            variance_for(bad)
+
+
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_sums_are_cut_where_next_to_nothing_is_left(
+    k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beyond the cut is taken from δ: a ten-thousandth of it at the most."""
+    lost: list[float] = []
+    power = half_normals._power
+
+    def noted(masses: Floats, count: int) -> Floats:
+        lost.append(count * (1 - math.fsum(masses)))
+        return power(masses, count)
+
+    monkeypatch.setattr(half_normals, "_power", noted)
+    for delta in (0.1, 1e-2, 1e-4):
+        half_normals._by_convolution(k, delta)
+        assert 1e-7 * delta <= lost.pop() <= 1e-4 * delta
