@@ -14,7 +14,7 @@ TRIED: dict[str, Collection[int]] = {
 }
 # These parts were tried when the tests stood; what survived then is counted as missed for good. For
 # a score of newer tests others must be held out, and these belong to those above.
-HELD_OUT = {"privacy": (15, 16), "noise": (15, 16, 17), "ledger": (15,)}
+HELD_OUT = {"privacy": (15, 16), "noise": (15, 16), "ledger": (15,)}
 
 # A room's share of mutants that tests must notice, the files it has, and the tests of its own.
 ROOMS = {

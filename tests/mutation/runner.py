@@ -33,6 +33,7 @@ from mutation.outcomes import STORE, so_far
 # The oldest dependencies have no rival libraries beside them.
 RIVALS = "" if find_spec("dp_accounting") else " and not accounting and not oracle and not engine"
 MARKS = "not long" + RIVALS
+_MEMORY = 6 << 30  # bytes that a mutant may ask for, as some ask for ever more
 QUIET = [
     *("-q", "-s", "-m", MARKS, "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # we import hypothesis before pytest does
@@ -281,6 +282,7 @@ def in_a_fork(body: Callable[[], str], cpu: int, wall: float) -> tuple[str, str]
             for stream in (0, 1, 2):
                 os.dup2(quiet, stream)
             resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
             os.write(writing, body().encode())
             os._exit(0)
         except BaseException as error:  # noqa: BLE001 - whatever ends the tests kills the mutant

@@ -3,6 +3,7 @@ import hashlib
 import inspect
 import os
 import pickle
+import platform
 import sys
 import threading
 from collections.abc import Callable
@@ -254,6 +255,17 @@ def test_the_page_that_tells_a_fork_needs_no_file() -> None:
         return [int(entropy._wiped_page() is None)]
 
     assert in_child(without_files) == [int(entropy._wiped_page() is None)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such pages")
+def test_the_page_that_tells_a_fork_is_cleared_in_a_child_and_kept_here() -> None:
+    page = entropy._wiped_page()
+    version = [int(part) for part in platform.release().split("-")[0].split(".")[:2]]
+    assert (page is None) is (version < [4, 14])
+    if page is not None:
+        page[0] = 1
+        assert in_child(lambda: [page[0]]) == [0]
+        assert page[0] == 1
 
 
 def test_reads_and_fills_of_any_length_follow_one_stream() -> None:
