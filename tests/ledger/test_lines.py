@@ -373,3 +373,21 @@ def test_what_was_declared_and_never_spent_is_sound() -> None:
     none = Ledger()
     none.lines.kept.clear()
     assert none.verify() == 0
+
+
+def test_a_ledger_whose_file_is_not_sound_is_not_verified(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ledger.verify() == 5
+
+    def damaged() -> None:
+        raise LedgerError("The ledger is damaged.")
+
+    monkeypatch.setattr(ledger.lines, "sound", damaged)
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.verify()
+
+
+def test_an_anchor_has_a_path() -> None:
+    with pytest.raises(ValueError, match=r"with a path after \?anchor="):
+        address.Address.parse("postgresql://here/ledger?anchor=")

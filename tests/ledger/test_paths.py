@@ -33,3 +33,12 @@ def test_numbers_of_many_bits_have_a_fingerprint() -> None:
     third = np.longdouble(1) / 3
     assert fingerprint(third) == fingerprint(np.longdouble(1) / 3)
     assert fingerprint(third) != fingerprint(np.clongdouble(third))
+
+
+def test_arrays_are_told_apart_by_their_bytes() -> None:
+    """However long they are, and in the last digit."""
+    first, second = np.zeros(5000), np.zeros(5000)
+    second[2500] = 1e-15
+    assert fingerprint(first) == fingerprint(first.copy()) != fingerprint(second)
+    assert fingerprint(first) != fingerprint(first.reshape(50, 100))
+    assert fingerprint(np.array([1, "a"], object)) != fingerprint(np.array([1, "b"], object))

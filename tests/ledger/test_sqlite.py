@@ -396,6 +396,13 @@ def test_unsafe_settings_are_refused(
     refused(path, f"SQLite's {name} is .*, which is not safe enough")
 
 
+def test_commits_that_are_synced_in_full_are_safe_enough(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sqlite._SETTINGS, "synchronous", "FULL")
+    assert spent(path) == 3 * PER
+
+
 def test_a_connection_that_is_refused_is_closed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
