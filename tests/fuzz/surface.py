@@ -24,6 +24,7 @@ from dplinear.analyst.suggested import SuggestedBounds
 
 # Mechanisms whose releases print no released number among their facts.
 _NO_NUMBERS = ("analyze_gauss", "additive_wishart")
+_CHOSEN = ("parameters", "law")
 _THETA = ("theta", "places", "values")
 
 
@@ -52,12 +53,12 @@ def surface(value: Any) -> Any:
 def outline(facts: Any, *, integers: bool = True) -> Any:
     """Return facts with every released number left blank: all but integers.
 
-    Of a mechanism's parameters integers are left blank, too: an adaptive one chooses, say, its
-    steps by what it has released so far.
+    Of a mechanism's parameters and of its law integers are left blank, too: an adaptive one chooses
+    its steps by what it has released so far, or degrees by a released least eigenvalue.
     """
     if isinstance(facts, Mapping):
         return {
-            key: outline(each, integers=integers and key != "parameters")
+            key: outline(each, integers=integers and key not in _CHOSEN)
             for key, each in facts.items()
             if key != "lift"  # how θ was found for the released point: a fact of that point
         }
