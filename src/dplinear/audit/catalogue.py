@@ -238,7 +238,7 @@ def usual_trials(subject: Subject) -> int:
     if subject.runs is not None:
         return subject.runs
     if claim.kind == "mu" and (subject.slow or subject.exact):
-        clear, least = (9.0, 100) if subject.slow else (7.2, 10_000)
+        clear, least = (9.0 if subject.exact else 4.3, 100) if subject.slow else (7.2, 10_000)
         right = float(ndtr(claim.value / 2))
         wide = right * (1 - right) * 4 * math.exp(claim.value**2 / 4)  # 1 where μ is small
         return max(math.ceil(wide * (clear / (0.1 * claim.value)) ** 2), least)
