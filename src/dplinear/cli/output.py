@@ -38,6 +38,15 @@ def say(*what: "RenderableType") -> None:
         shown.print(each, markup=False, soft_wrap=isinstance(each, str))
 
 
+def caution(sentence: str, hint: str) -> None:
+    """Print, on stderr, what went wrong beside what was asked for."""
+    from rich.text import Text  # noqa: PLC0415 - not where all is well
+
+    shown = console(stderr=True)
+    shown.print(Text.assemble(("Warning: ", "bold yellow"), sentence))
+    shown.print(Text.assemble(("Hint: ", "bold"), hint))
+
+
 def certified(certificate: "Certificate") -> list[tuple[str, str]]:
     """Return the facts of a certificate, its promise first."""
     (_, promise), *rest = certificate.lines()
