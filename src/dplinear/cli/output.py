@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dplinear.arguments import is_url, veiled
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -125,9 +127,8 @@ def shown(path: str | os.PathLike[str]) -> str:
 
     Of a URL, which may hold a password, only its kind.
     """
-    scheme, mark, _ = os.fspath(path).partition("://")
-    if mark:
-        return f"{scheme}://…"
+    if is_url(os.fspath(path)):
+        return veiled(os.fspath(path))
     file = Path(path)
     try:
         return str(file.relative_to(Path.cwd()))
