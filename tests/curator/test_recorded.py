@@ -289,6 +289,18 @@ def test_estimators_take_a_path_too(tmp_path: Path) -> None:
         model.fit(ROWS[:, :1], ROWS[:, 1])
 
 
+def test_a_function_that_has_another_ones_address_gets_no_release_of_its(tmp_path: Path) -> None:
+    path = ledger_for("std_erm", tmp_path, room=2)
+    call: dict[str, Any] = ERM | PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
+
+    def within(radius: float) -> Callable[[int], L1Ball]:
+        return lambda dimension: L1Ball(dimension, radius)
+
+    dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(1.0)}))
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(2.0)}))
+
+
 def test_fingerprints_tell_arguments_apart() -> None:
     values = [
         None, 1, 1.5, "1", [1], {"a": 1}, {"a": 2}, np.ones(2), np.ones(3), np.ones(2, np.float32),
