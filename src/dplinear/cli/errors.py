@@ -5,10 +5,14 @@ that is raised may quote a row: of that only the kind is told, unless a tracebac
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
+
+from dplinear.arguments import is_url, veiled
 
 
 class Code(IntEnum):
@@ -53,6 +57,18 @@ class CommandError(Exception):
     def __init__(self, sentence: str, hint: str = "", code: Code = Code.USAGE) -> None:
         super().__init__(sentence)
         self.complaint = Complaint(code, sentence, hint)
+
+
+def veil(told: Complaint, words: Sequence[str]) -> Complaint:
+    """Return what to tell without URLs of the command line, which may hold passwords.
+
+    They may stand where a file was meant, of which errors name the last part.
+    """
+    sentence = told.sentence
+    for word in filter(is_url, words):
+        for part in (word, str(Path(word)), Path(word).name):
+            sentence = sentence.replace(f"'{part}'", f"'{veiled(word)}'")
+    return replace(told, sentence=sentence)
 
 
 def like(word: str, known: Any) -> str:  # noqa: ANN401 - any collection of words

@@ -13,7 +13,7 @@ def release(name: str, given: Mapping[str, Any]) -> int:
 
     asked, json = gates.order(name, given), bool(given["json_"])
     if not given.get("dry_run"):
-        show(asked, gates.released(asked), json=json)
+        show(asked, *gates.released(asked), json=json)
         return Code.DONE
     found = quote.quote(asked)
     quote.show(asked, found, json=json)
