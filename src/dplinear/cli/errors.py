@@ -149,8 +149,13 @@ _ARGUMENT = re.compile(r"\b(?P<name>[a-z][a-z0-9_]*)=(\"(?P<text>[^\"]*)\"|(?P<w
 
 
 def as_flags(hint: str) -> str:
-    """Return a hint about Python arguments as one about flags of the same names."""
-    return _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], hint))
+    """Return a hint about Python arguments as one about flags of the same names.
+
+    Calls of Python, between backquotes, stay as they are.
+    """
+    words, *rest = re.split("(`[^`]*`)", hint, maxsplit=1)
+    said = _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], words))
+    return f"{said}{rest[0]}{as_flags(rest[1])}" if rest else said
 
 
 def _flag(found: re.Match[str]) -> str:
