@@ -407,3 +407,28 @@ def test_a_cell_that_changes_its_columns_dtype_changes_no_other_row(
             warnings.simplefilter("ignore")
             seen.append(PrivatePCA(bounds=(0, 1), epsilon=1e6).fit(X).moments_.values.tolist())
     assert seen[0] == seen[1]
+
+
+def test_cells_of_an_arrow_table_are_not_taken_for_names_of_its_columns() -> None:
+    arrow = library("pyarrow")
+    alike, apart = (arrow.table({"a": [0.5, 0.25], "b": [0.5, last]}) for last in (0.25, 0.75))
+    for given in (alike, apart):
+        fitted = face(PrivateLinearRegression).fit(given, [0.1, 0.2])
+        assert list(fitted.feature_names_in_) == ["a", "b"]
+    twice = arrow.table([[0.5], [0.25]], names=["a", "a"])
+    with pytest.raises(ValueError, match=r"different names. Got \['a', 'a'\]"):
+        face(PrivateLinearRegression).fit(twice, [0.1])
+
+
+def test_lazy_frames_are_refused_without_a_look() -> None:
+    lazy = library("polars").LazyFrame({"a": [0.5]})
+    with pytest.raises(TypeError, match="collect a lazy frame first"):
+        face(PrivateLinearRegression).fit(lazy, [0.1])
+
+
+def test_one_target_has_one_name_however_it_is_held() -> None:
+    for y in ([], [[0.1]], [0.1]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = face(PrivateRidge).fit(np.full((len(y), 2), 0.5), y)
+        assert "y" in fitted.schema_.columns
