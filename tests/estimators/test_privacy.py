@@ -409,6 +409,7 @@ def test_a_cell_that_changes_its_columns_dtype_changes_no_other_row(
     assert seen[0] == seen[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*the noise is larger than the table")
 def test_cells_of_an_arrow_table_are_not_taken_for_names_of_its_columns() -> None:
     arrow = library("pyarrow")
     alike, apart = (arrow.table({"a": [0.5, 0.25], "b": [0.5, last]}) for last in (0.25, 0.75))
@@ -426,9 +427,9 @@ def test_lazy_frames_are_refused_without_a_look() -> None:
         face(PrivateLinearRegression).fit(lazy, [0.1])
 
 
+@pytest.mark.filterwarnings("ignore:.*the noise is larger than the table")
 def test_one_target_has_one_name_however_it_is_held() -> None:
-    for y in ([], [[0.1]], [0.1]):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitted = face(PrivateRidge).fit(np.full((len(y), 2), 0.5), y)
+    held: list[list[Any]] = [[], [[0.1]], [0.1]]
+    for y in held:
+        fitted = face(PrivateRidge).fit(np.full((len(y), 2), 0.5), y)
         assert "y" in fitted.schema_.columns
