@@ -190,9 +190,7 @@ def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
 
 def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
     """Return the names of a frame's columns: of some kinds `columns` are the cells themselves."""
-    named = getattr(values, "column_names", None)
-    if named is None:
-        named = getattr(values, "columns", ())
+    named = getattr(values, "column_names" if hasattr(values, "column_names") else "columns", ())
     return [str(name) for name in named if isinstance(name, str | int | float | tuple)]
 
 
