@@ -72,7 +72,7 @@ coverage: setup
 mutation: export PYTHONPATH := src:tests
 mutation: setup
 	for room in privacy gram noise ledger; do \
-		test -f build/mutation/coverage-$$room.json || $(BIN)/python -m mutation measure --room $$room || exit; \
+		$(BIN)/python -m mutation check --room $$room || $(BIN)/python -m mutation measure --room $$room || exit; \
 		$(BIN)/python -m mutation run --room $$room || exit; \
 	done
 	$(BIN)/python -m mutation table

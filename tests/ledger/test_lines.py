@@ -233,6 +233,7 @@ def test_names_of_datasets_can_be_printed(name: str) -> None:
     with pytest.raises(TypeError, match="1 to 200 printable characters"):
         Ledger().declare(name, ZCDP(1.0))
     Ledger().declare("a" * 200, ZCDP(1.0))
+    Ledger().declare("a", ZCDP(1.0))
 
 
 def test_a_budget_is_declared_once(ledger: Ledger) -> None:

@@ -9,10 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from dplinear.ledger import BudgetExceededError, LedgerError, Request, anchor, open_ledger, sqlite
+from dplinear.ledger import (
+    BudgetExceededError,
+    LedgerError,
+    Request,
+    anchor,
+    open_ledger,
+    opening,
+    sqlite,
+)
 from dplinear.ledger import mounts as mounts_module
 from dplinear.ledger.budget import Budget
 from dplinear.ledger.chain import entry
@@ -209,6 +218,73 @@ def test_a_record_of_the_side_file_with_any_change_is_none() -> None:
         assert anchor.Mark.read(other) is None
 
 
+def test_a_side_file_moves_forward_only(tmp_path: Path) -> None:
+    side = tmp_path / "side"
+    anchor.begin(side, anchor.Mark("a", 5, "b"))
+    before = side.read_bytes()
+    with anchor.locked(side, 1.0) as held:
+        for other in (anchor.Mark("a", 5, "c"), anchor.Mark("a", 4, "d")):
+            held.move(other)
+            assert side.read_bytes() == before
+        held.move(anchor.Mark("a", 6, "e"))
+        held.move(anchor.Mark("a", 7, "f"))
+        assert [mark and mark.sequence for mark in held.marks()] == [7, 6]
+        assert held.latest() == anchor.Mark("a", 7, "f")
+
+
+def test_a_side_file_lasts_and_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    synced: list[object] = []
+    really_open, really_fsync = os.open, os.fsync
+
+    def noted(*words: Any, **more: Any) -> int:
+        opened.append(really_open(*words, **more))
+        return opened[-1]
+
+    def syncing(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        really_fsync(handle)
+
+    side = tmp_path / "side"
+
+    def folder(path: Path) -> None:
+        assert side.exists()
+        synced.append(path)
+
+    monkeypatch.setattr(os, "open", noted)
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(anchor, "sync_folder", folder)
+    anchor.begin(side, anchor.Mark("a", 1, "b"))
+    # The empty file, its first record, and then the name that it has been given.
+    assert synced == [side.stat().st_ino, side.stat().st_ino, tmp_path]
+    assert [path.name for path in tmp_path.iterdir()] == ["side"]
+    assert len(opened) == 2
+    for handle in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
+    with pytest.raises(FileExistsError):
+        anchor.create(side)
+
+
+def test_a_ledger_is_there_once_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "budget.db"
+    assert not opening.is_there(path)
+    SqliteLedger.create(path)
+    assert opening.is_there(path)
+    assert opening.is_there(str(path))
+
+    class Server:
+        @staticmethod
+        def exists(url: str) -> bool:
+            return url == "postgresql://here/ledger"
+
+    monkeypatch.setattr(opening, "_postgres", lambda: Server)
+    assert opening.is_there("postgresql://here/ledger")
+    assert not opening.is_there("postgresql://elsewhere/ledger")
+
+
 def test_a_release_that_was_changed_is_not_returned(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content.replace(b"release release", b"release RELEASE", 1))
@@ -327,6 +403,8 @@ def test_a_connection_that_is_refused_is_closed(
     connect = sqlite3.connect
 
     def noted(*words: str, **more: bool) -> sqlite3.Connection:
+        # Whether a library reads what is no URI as one is settled when it is compiled.
+        assert words[0].startswith("file:/") is more["uri"] is True
         made.append(connect(*words, **more))  # type: ignore[call-overload]
         return made[-1]
 
@@ -366,6 +444,10 @@ def test_what_sqlite_says_becomes_a_sentence() -> None:
     for said, match in SAID.items():
         with pytest.raises(LedgerError, match=match), sqlite._told("budget.db"):
             raise sqlite3.OperationalError(said)
+    with pytest.raises(LedgerError, match="holds what is no text"), sqlite._told("budget.db"):
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    with pytest.raises(LedgerError, match="cannot be used: No space left"), sqlite._told("it"):
+        raise OSError(28, "No space left on device")
 
 
 NETWORK = (

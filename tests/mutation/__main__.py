@@ -1,12 +1,14 @@
 """Mutation testing: `python -m mutation measure`, then `run` (in shards, resumable), then `table`.
 
-measure  run the tests once and note which lines each runs (again after tests have changed)
-run      try mutants; what build/mutation already knows is not tried again
-table    write docs/mutation.md
+measure  run the tests once and note which lines each runs
+check    end with a sentence if that was not done since sources or tests have changed
+run      try mutants; what is known already, here or in build/mutation, is not tried again
+table    write docs/mutation.md, and what it was made of to tests/mutation/outcomes
 """
 
 import argparse
 import os
+import sys
 import time
 
 from mutation import rooms, runner, table
@@ -16,7 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="mutation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["measure", "run", "table"])
+    parser.add_argument("command", choices=["measure", "check", "run", "table"])
     parser.add_argument("--room", choices=rooms.ROOMS, default="privacy")
     parser.add_argument("--tests", nargs="*", help="measure these as well, and keep the others")
     parser.add_argument(
@@ -33,6 +35,8 @@ def main() -> None:
     if words.command == "measure":
         chosen = [*(words.tests or rooms.tests(words.room)), "-k", words.select]
         runner.measure(words.room, chosen, more=bool(words.tests))
+    elif words.command == "check":
+        sys.exit(runner.outdated(words.room) or 0)
     elif words.command == "table":
         table.write()
     else:

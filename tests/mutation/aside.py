@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,9 @@ def by_rule(file: str, unit: str, first: int, last: int) -> str:
     return ""
 
 
-def of_survivor(entry: Mapping[str, Any]) -> tuple[str, bool]:
+def of_survivor(key: str) -> tuple[str, bool]:
     """Return why a mutant survives, and whether it is the same program in other words."""
     for group in _read().get("survivors", ()):
-        if entry["key"] in group["keys"]:
+        if key in group["keys"]:
             return str(group["why"]), bool(group.get("same", False))
     return "", False

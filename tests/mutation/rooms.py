@@ -1,13 +1,20 @@
 """What is tried, and by which tests."""
 
+from collections.abc import Collection
+
 from mutation.live import ROOT
 
-# Mutants are dealt into so many parts by a hash; of a room these many parts were tried.
+# Mutants are dealt into so many parts by a hash; of a room these parts were tried.
 PARTS = 24
-TRIED = {"privacy": 2, "gram": PARTS, "noise": 1, "ledger": 6}
+TRIED: dict[str, Collection[int]] = {
+    "privacy": (1, 2, 9, 10),
+    "gram": range(1, PARTS + 1),
+    "noise": (1, 9, 10),
+    "ledger": (1, 2, 3, 4, 5, 6, 10, 11),
+}
 # These parts were tried when the tests stood, and nobody has written a test with them in view. Once
 # somebody does, they belong to those above, and others must be held out.
-HELD_OUT = {"privacy": (9, 10), "noise": (9, 10), "ledger": (10, 11)}
+HELD_OUT = {"privacy": (15, 16), "noise": (15, 16, 17), "ledger": (15,)}
 
 # A room's share of mutants that tests must notice, the files it has, and the tests of its own.
 ROOMS = {

@@ -5,7 +5,9 @@ bodies or of code that runs on import is imported into a process that has not se
 """
 
 import ast
+import functools
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -23,11 +25,11 @@ from typing import Any
 import hypothesis
 import pytest
 
-from mutation import aside
+from mutation import aside, rooms
 from mutation.live import ROOT, Importer, swap
 from mutation.operators import Mutant, mutants
+from mutation.outcomes import STORE, so_far
 
-STORE = ROOT / "build/mutation"
 # The oldest dependencies have no rival libraries beside them.
 RIVALS = "" if find_spec("dp_accounting") else " and not accounting and not oracle and not engine"
 MARKS = "not long" + RIVALS
@@ -43,10 +45,14 @@ class Coverage:
 
     seconds: dict[str, float]
     lines: dict[str, dict[str, list[int]]]  # file, test ("" for imports), lines
+    hashes: dict[str, str]  # of the files, when they were measured
 
     @classmethod
     def read(cls, room: str) -> "Coverage":
-        """Read what `measure` wrote for a room."""
+        """Read what `measure` wrote for a room; end if it is of other sources than there are."""
+        if said := outdated(room, rooms.files(room)):
+            sys.exit(said)
+        sys.stderr.write(outdated(room, _tests(room)))  # tests it does not know are not asked
         return cls(**json.loads((STORE / f"coverage-{room}.json").read_text()))
 
     def tests(self, mutant: Mutant) -> list[str]:
@@ -77,6 +83,45 @@ class Coverage:
         return not span.isdisjoint(self.lines.get(mutant.file, {}).get("", ()))
 
 
+def hash_of(name: str) -> str:
+    """Return a hash of a file below the root."""
+    return hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:16]
+
+
+def _tests(room: str) -> list[str]:
+    """Return the files with a room's tests."""
+    found = (path for place in rooms.tests(room) for path in _files_of(ROOT / place))
+    return [str(path.relative_to(ROOT)) for path in found]
+
+
+def _files_of(place: Path) -> list[Path]:
+    return sorted(place.glob("**/test_*.py")) if place.is_dir() else [place]
+
+
+def _forget() -> None:
+    """Empty the library's caches, so that each test is seen to run all that it needs."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dplinear"):
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
+
+
+def outdated(room: str, names: Sequence[str] | None = None) -> str:
+    """Return a sentence if files have changed since a room was measured, or nobody has; or ""."""
+    store = STORE / f"coverage-{room}.json"
+    again = f"Run: python -m mutation measure --room {room}\n"
+    if not store.exists():
+        return f"Nobody has measured which tests run which lines of {room}. {again}"
+    hashes = json.loads(store.read_text()).get("hashes", {})
+    asked = [*rooms.files(room), *_tests(room)] if names is None else names
+    changed = [name for name in asked if hashes.get(name) != hash_of(name)]
+    if not changed:
+        return ""
+    named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+    return f"{store.name} is older than {named}. {again}"
+
+
 def _calm_hypothesis() -> None:
     """Draw the same examples for each mutant, keep none, and do not shrink."""
     phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
@@ -102,6 +147,7 @@ class Measure:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
+        _forget()
         began = time.process_time()
         made = yield
         self.seconds[item.nodeid] = time.process_time() - began
@@ -124,7 +170,9 @@ class Measure:
             self.seconds = before["seconds"] | self.seconds
             for name, tests in before["lines"].items():
                 lines[name] = tests | lines.get(name, {})
-        store.write_text(json.dumps({"seconds": self.seconds, "lines": lines}))
+        hashes = {name: hash_of(name) for name in [*rooms.files(self.room), *_tests(self.room)]}
+        known = {"seconds": self.seconds, "lines": lines, "hashes": hashes}
+        store.write_text(json.dumps(known))
 
 
 def measure(room: str, paths: Sequence[str], *, more: bool) -> None:
@@ -133,24 +181,6 @@ def measure(room: str, paths: Sequence[str], *, more: bool) -> None:
     code = pytest.main([*QUIET, *paths], plugins=[Measure(room, more=more)])
     if code:
         sys.exit(f"The tests fail without any mutant: {code!r}.")
-
-
-def outcomes_so_far() -> dict[str, dict[str, Any]]:
-    """Return the outcome of every mutant tried, by key; a kill is never taken back.
-
-    `again` tells whether it has survived before, so that a test was added for it or more were run.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    survived = set()
-    for path in sorted(STORE.glob("outcomes-*.jsonl")):
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
-            if entry["outcome"] == "survived":
-                survived.add(entry["key"])
-            before = found.get(entry["key"])
-            if before is None or before["outcome"] == "survived":
-                found[entry["key"]] = entry
-    return {key: entry | {"again": key in survived} for key, entry in found.items()}
 
 
 @dataclass
@@ -164,7 +194,7 @@ class Work:
     again: bool  # whether to try survivors once more
     only: set[str]
     deadline: float
-    done: dict[str, dict[str, Any]] = field(default_factory=outcomes_so_far)
+    done: dict[str, dict[str, Any]] = field(default_factory=so_far)
     killers: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -172,7 +202,7 @@ class Work:
             self._learn(entry)
 
     def _learn(self, entry: dict[str, Any]) -> None:
-        if entry["outcome"] == "killed":
+        if entry["outcome"] == "killed" and "test" in entry:
             place = entry["file"], entry["unit"]
             self.killers.setdefault(place, Counter())[entry["test"]] += 1
 
@@ -228,6 +258,7 @@ class Work:
             "tried": tried,
             "seconds": round(seconds, 2),
         }
+        STORE.mkdir(parents=True, exist_ok=True)
         with (STORE / f"outcomes-{self.shard[0]}-{self.shard[1]}.jsonl").open("a") as out:
             out.write(json.dumps(entry, ensure_ascii=False) + "\n")
         self._learn(entry)
@@ -287,6 +318,7 @@ class Live:
             expected = sum(self.work.coverage.seconds[item.nodeid] for item in chosen)
 
             def body(mutant: Mutant = mutant, tree: ast.Module = tree, chosen: Any = chosen) -> str:
+                _forget()
                 try:
                     swap(mutant, tree)
                 except Exception as error:  # noqa: BLE001 - no fault of the tests

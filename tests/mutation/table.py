@@ -4,17 +4,18 @@ import ast
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from scipy.stats import beta
 
-from mutation import aside
+from mutation import aside, outcomes
 from mutation.live import ROOT
-from mutation.operators import OPERATORS, mutants
+from mutation.operators import OPERATORS, Mutant, mutants
 from mutation.rooms import HELD_OUT, PARTS, ROOMS, TRIED, files
-from mutation.runner import outcomes_so_far
 
 PAGE = ROOT / "docs/mutation.md"
+Known = dict[str, dict[str, Any]]
 
 _HEAD = """# Mutation testing
 
@@ -44,7 +45,7 @@ less, towards what this one scored *at first*.
 
 Other mutants of the same rooms, drawn by the same hash. They were tried when the tests above had
 been written, and no test was written with them in view: this is what the tests notice of a mistake
-that nobody had thought of. Each was given ten seconds of tests at the most.
+that nobody had thought of. Each was given fifteen seconds of tests at the most.
 
 | | to try | tried | killed | survived | killed of all tried | the same program | score | asked |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -97,7 +98,8 @@ class Count:
     tried: int = 0
     missing: int = 0  # that should have been tried
     again: int = 0  # that were killed, but not at first
-    survivors: list[tuple[dict[str, Any], str, bool]] = field(default_factory=list)
+    survivors: list[tuple[Mutant, str, bool]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
 
     @property
     def same(self) -> int:
@@ -134,6 +136,7 @@ class Count:
             self.missing + other.missing,
             self.again + other.again,
             self.survivors + other.survivors,
+            self.keys + other.keys,
         )
 
 
@@ -148,12 +151,16 @@ def _row(cells: Iterable[object]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def _count(
-    file: str, known: dict[str, dict[str, Any]], rules: Counter[str], parts: Container[int]
-) -> Count:
+@cache
+def _made(file: str) -> tuple[Mutant, ...]:
+    return tuple(mutants(file, ast.parse((ROOT / file).read_text())))
+
+
+def _count(file: str, known: Known, rules: Counter[str], parts: Container[int]) -> Count:
     """Count a file's mutants in some of the parts, which are numbered from 1."""
     count = Count()
-    for mutant in mutants(file, ast.parse((ROOT / file).read_text())):
+    for mutant in _made(file):
+        count.keys.append(mutant.key)
         entry = known.get(mutant.key)
         if entry and entry["outcome"] == "invalid":
             continue
@@ -169,20 +176,20 @@ def _count(
             count.tried += 1
             count.again += entry["again"] and entry["outcome"] != "survived"
             if entry["outcome"] == "survived":
-                count.survivors.append((entry | {"line": mutant.first}, *aside.of_survivor(entry)))
+                count.survivors.append((mutant, *aside.of_survivor(mutant.key)))
     return count
 
 
-def _survivor(entry: dict[str, Any]) -> str:
-    change = entry["change"].replace("|", "\\|").replace("`", "'")
-    place = f"{entry['file'].removeprefix('src/dplinear/')}:{entry['line']}"
-    return f"- {place} {entry['unit'] or 'module'} ({entry['key']}): `{change}`"
+def _survivor(mutant: Mutant) -> str:
+    change = mutant.change.replace("|", "\\|").replace("`", "'")
+    place = f"{mutant.file.removeprefix('src/dplinear/')}:{mutant.first}"
+    return f"- {place} {mutant.unit or 'module'} ({mutant.key}): `{change}`"
 
 
 def _survivors(count: Count, unexplained: str) -> str:
     groups: dict[tuple[str, bool], list[str]] = {}
-    for entry, why, same in count.survivors:
-        groups.setdefault((why, same), []).append(_survivor(entry))
+    for mutant, why, same in count.survivors:
+        groups.setdefault((why, same), []).append(_survivor(mutant))
     said = []
     for (why, same), lines in sorted(groups.items(), key=lambda pair: (-pair[0][1], pair[0][0])):
         title = why or unexplained
@@ -190,7 +197,7 @@ def _survivors(count: Count, unexplained: str) -> str:
     return "\n\n".join(said)
 
 
-def _held_out(known: dict[str, dict[str, Any]]) -> tuple[list[str], Count]:
+def _held_out(known: Known) -> tuple[list[str], Count]:
     """Return the rows of what was held out, and all of it together."""
     rows, whole = [], Count()
     for room, parts in HELD_OUT.items():
@@ -205,17 +212,27 @@ def _held_out(known: dict[str, dict[str, Any]]) -> tuple[list[str], Count]:
 
 
 def write() -> None:
-    """Write the page."""
-    known, rules = outcomes_so_far(), Counter[str]()
+    """Write the page, and down what it was made of."""
+    known = outcomes.so_far()
+    text, keys = page(known)
+    PAGE.write_text(text)
+    for room in ROOMS:
+        outcomes.keep(room, keys[room], known)
+
+
+def page(known: Known) -> tuple[str, dict[str, list[str]]]:
+    """Return the page, and the keys of each room's mutants."""
+    rules, keys = Counter[str](), dict[str, list[str]]()
     whole, room_rows, file_rows, samples = Count(), [], [], []
     for room, (asked, _, _) in ROOMS.items():
         total = Count()
         for file in files(room):
-            count = _count(file, known, rules, range(1, TRIED[room] + 1))
+            count = _count(file, known, rules, TRIED[room])
             if count.made:
                 name = file.removeprefix("src/dplinear/")
                 file_rows.append(_row([name, *count.cells(), count.score()]))
             total = total.plus(count)
+        keys[room] = total.keys
         cells = total.cells()
         cells.insert(4, total.again)
         room_rows.append(
@@ -233,18 +250,15 @@ def write() -> None:
             + "."
         )
     held, unseen = _held_out(known)
-    PAGE.write_text(
-        _HEAD.format(
-            samples=sampled,
-            heads=_row(["", *_HEADS]),
-            rooms="\n".join(room_rows),
-            files="\n".join(file_rows),
-            operators="\n".join(f"- {name}: {text}" for name, text in OPERATORS.items()),
-            rules="\n".join(f"- {why}: {count}" for why, count in rules.most_common())
-            or "Nothing.",
-            survivors=_survivors(whole, "Not looked into: a test may be missing") or "None.",
-            held="\n".join(held),
-            held_survivors=_survivors(unseen, "A test is missing, and was not written here")
-            or "None.",
-        )
+    text = _HEAD.format(
+        samples=sampled,
+        heads=_row(["", *_HEADS]),
+        rooms="\n".join(room_rows),
+        files="\n".join(file_rows),
+        operators="\n".join(f"- {name}: {text}" for name, text in OPERATORS.items()),
+        rules="\n".join(f"- {why}: {count}" for why, count in rules.most_common()) or "Nothing.",
+        survivors=_survivors(whole, "Not looked into: a test may be missing") or "None.",
+        held="\n".join(held),
+        held_survivors=_survivors(unseen, "A test is missing, and was not written here") or "None.",
     )
+    return text, keys

@@ -83,3 +83,23 @@ def test_tries_are_few_even_where_the_law_without_the_ball_is_far_away(
         assert np.linalg.norm(ball.truncated_normal(curvatures, slopes, 1.0, entropy=entropy)) <= 1
     assert sum(batches) <= 20 * 64 * 20
     assert math.isfinite(ball._tilt(curvatures, slopes, 1.0))
+
+
+@pytest.mark.parametrize("radius", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("reach", [0.1, 3.0, 1e4])
+def test_proposals_are_as_long_as_the_ball_is_wide_or_shorter(radius: float, reach: float) -> None:
+    """The tilt that is promised: E‖u‖² = radius², or 0 where it is less without any."""
+    rng = simulation.generator(25)
+    for curvatures in (rng.uniform(0.0, 2.0, 6), np.zeros(6), np.full(1, 1e-3)):
+        slopes = reach * rng.standard_normal(len(curvatures))
+
+        def length(tilt: float, c: Matrix = curvatures, s: Matrix = slopes) -> float:
+            return float((0.5 / (c + tilt) + (s / (c + tilt)) ** 2).sum())
+
+        tilt = ball._tilt(curvatures, slopes, radius)
+        if tilt == 0:
+            assert length(0.0) <= radius**2
+        else:
+            assert length(tilt) == pytest.approx(radius**2, rel=1e-4)
+    wide = ball._tilt(np.array([40.0, 90.0]), np.array([1.0, 2.0]), 50.0)
+    assert wide == 0

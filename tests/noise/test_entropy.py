@@ -1,4 +1,5 @@
 import ctypes
+import hashlib
 import inspect
 import os
 import pickle
@@ -207,6 +208,52 @@ def test_keys_are_replaced(
     if refreshed:
         again = Keystream(bytes(32), refreshed=True)
         assert b"".join(draw(again) for _ in range(16))[1 << 10 :] != drawn[1 << 10 :]
+
+
+def test_the_next_key_is_a_hash_of_what_was_never_handed_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = Keystream(bytes(32), refreshed=False).read(1 << 11)
+    asked: list[int] = []
+
+    def given(count: int) -> bytes:
+        asked.append(count)
+        return bytes([7]) * count
+
+    monkeypatch.setattr(os, "urandom", given)
+    monkeypatch.setattr(entropy, "REKEY_BYTES", 1 << 10)
+    for refreshed, fresh in ((False, b""), (True, bytes([7]) * 32)):
+        stream = Keystream(bytes(32), refreshed=refreshed)
+        assert stream.read(1 << 10) == whole[: 1 << 10]
+        key = hashlib.sha256(whole[1 << 10 : (1 << 10) + 32] + fresh).digest()
+        assert stream.read(1 << 10) == Keystream(key, refreshed=False).read(1 << 10)
+    assert asked == [32]
+
+
+def test_a_key_serves_for_64_mebibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[bytes] = []
+    start = Keystream._start
+
+    def noted(self: Keystream, key: bytes) -> None:
+        started.append(key)
+        start(self, key)
+
+    monkeypatch.setattr(Keystream, "_start", noted)
+    stream = Keystream(bytes(32), refreshed=False)
+    for _ in range(1 << 10):
+        stream.read(1 << 16)
+    assert len(started) == 1
+    stream.read(1)
+    assert len(started) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such pages")
+def test_the_page_that_tells_a_fork_needs_no_file() -> None:
+    def without_files() -> list[int]:
+        os.close(0)
+        return [int(entropy._wiped_page() is None)]
+
+    assert in_child(without_files) == [int(entropy._wiped_page() is None)]
 
 
 def test_reads_and_fills_of_any_length_follow_one_stream() -> None:

@@ -212,6 +212,10 @@ def test_chi_square_refuses_other_degrees(degrees: float) -> None:
         wishart.chi_square(degrees, 3)
 
 
+def test_one_row_may_be_sketched() -> None:
+    assert wishart.sketch(np.eye(2), 1).shape == (1, 2)
+
+
 @pytest.mark.parametrize("rows", [0, -1, 1.5, "3", None, True])
 def test_sketch_rows_are_counted(rows: int) -> None:
     with pytest.raises((TypeError, ValueError), match=r"'rows' parameter of wishart\.sketch"):

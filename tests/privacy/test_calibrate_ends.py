@@ -11,6 +11,7 @@ from flint import arb
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, calibrate
 from dplinear.privacy.profiles import Laplace, Pure, Selections
 from dplinear.privacy.profiles.wishart import AdditiveWishart, one_step_delta
+from dplinear.privacy.rounding import up
 
 from . import oracles
 
@@ -80,6 +81,23 @@ def test_the_least_degrees_of_all_are_enough_beside_much_noise() -> None:
         degrees, _ = calibrate.additive_wishart(GOOD, 7, 1.0, relation, scale=1e4)
         assert degrees == 9
         assert AdditiveWishart(9, 7, 1e-8, relation).delta(1.0) <= 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.05, 2.0])
+@pytest.mark.parametrize("scale", [5.0, 30.0, 100.0, 1000.0, 1e4])
+def test_few_degrees_are_private_and_least(epsilon: float, scale: float) -> None:
+    """Noise so large that few degrees do, or the fewest."""
+    for delta in (1e-9, 1e-6, 1e-2):
+        degrees, _ = calibrate.additive_wishart(ApproxDP(epsilon, delta), 4, 1.0, scale=scale)
+        ratio = 1 / arb(scale) ** 2
+        assert oracles.wishart(epsilon, degrees - 3, ratio) <= delta
+        assert degrees == 6 or oracles.wishart(epsilon, degrees - 4, ratio) > delta
+        both, _ = calibrate.additive_wishart(
+            ApproxDP(epsilon, delta), 4, 1.0, Neighbours.REPLACE, scale=scale
+        )
+        twice = AdditiveWishart(both, 4, up(scale**-2.0), Neighbours.REPLACE)
+        assert twice.delta(epsilon) <= delta
+        assert both >= degrees
 
 
 def test_the_profile_has_the_last_word_on_degrees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +179,7 @@ def test_profiles_are_of_losses_above_nothing() -> None:
 
 def test_chi_square_profiles_are_used_where_they_were_tried_out_and_no_further() -> None:
     for inside in (ApproxDP(1e-4, 1e-15), ApproxDP(1e6, 0.5)):
-        assert calibrate._within_range(inside, "here") is inside
+        assert calibrate.within_range(inside, "here") is inside
     for pair in ((0.99e-4, 1e-6), (1.01e6, 1e-6), (1.0, 0.99e-15), (1.0, 0.51)):
         with pytest.raises(ValueError, match=r"ε in \[0\.0001, 1e\+06\] and δ in \[1e-15, 0\.5\]"):
-            calibrate._within_range(ApproxDP(*pair), "here")
+            calibrate.within_range(ApproxDP(*pair), "here")

@@ -174,6 +174,22 @@ def test_groups() -> None:
             each.group(0)  # type: ignore[union-attr]
 
 
+def test_groups_of_losses_beyond_floats() -> None:
+    for epsilon in (690.0, 701.0, 1000.0, 1e200):
+        assert ApproxDP(epsilon, 0.0).group(3).delta == 0
+        with pytest.raises(ValueError, match=r"'size' parameter of ApproxDP\.group"):
+            ApproxDP(epsilon, 1e-9).group(3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1 / 3, 2.0, 50.0])
+def test_the_delta_of_a_group_is_rounded_up_by_a_hair(epsilon: float) -> None:
+    with mpmath.workdps(40):
+        growth = mpmath.fsum(mpmath.exp(i * mpmath.mpf(epsilon)) for i in range(5))
+        found = ApproxDP(epsilon, 1e-99).group(5)
+        assert growth * mpmath.mpf(1e-99) <= found.delta
+        assert found.delta <= growth * mpmath.mpf(1e-99) * (1 + mpmath.mpf(1e-13))
+
+
 @given(st.floats(1e-6, 1e3), st.integers(1, 9))
 def test_groups_round_up(value: float, size: int) -> None:
     assert Fraction(PureDP(value).group(size).epsilon) >= Fraction(value) * size

@@ -25,6 +25,18 @@ def test_one_number_has_the_normal_quantile(delta: float) -> None:
     assert exact <= half_normal_quantile(1, delta) <= exact * 1.001 + 0.002
 
 
+@pytest.mark.parametrize("steps", [700, 1500, 2500])
+@pytest.mark.parametrize("part", [-0.5, -1e-3, 0.0, 0.5])
+def test_one_number_at_the_ends_of_cells(steps: int, part: float) -> None:
+    """δ at, or off by less than what is set aside for rounding: the cell's end will not do."""
+    with mpmath.workdps(40):
+        delta = float(mpmath.erfc(mpmath.mpf(steps) / 512 / mpmath.sqrt(2)) * (1 + part * 1e-9))
+        bound = half_normal_quantile(1, delta)
+        assert mpmath.erfc(mpmath.mpf(bound) / mpmath.sqrt(2)) <= delta
+        # Nothing beyond the next cell: δ is short by the cut, a ten-thousandth of it.
+        assert bound <= (steps + 1.01) / 512
+
+
 def tail(c: mpmath.mpf) -> mpmath.mpf:
     """P(|g₁| + |g₂| > c): outside a square on its corner, which is a square turned by 45°."""
     side = mpmath.erf(c / 2)  # |g₁ ± g₂| ≤ c, each N(0, 2), independent

@@ -69,6 +69,44 @@ def test_thresholds_are_as_close_as_they_say(plus: float, minus: float) -> None:
     assert 0 < found.doubt[0] <= (1 + plus + minus) * 2 / min(mean, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("plus", "minus"), [(0.0, 0.45), (0.3, 0.1), (3.0, 3.4), (0.8, 0.4), (90.0, 90.49), (7.0, 1.0)]
+)
+@pytest.mark.parametrize("doubt", [1.0, 9.0])
+def test_thresholds_doubt_what_their_parts_leave_open(
+    plus: float, minus: float, doubt: float
+) -> None:
+    """Each part may be off by a unit in the last place, a mean by as many as are said."""
+    mean = 1 + plus - minus
+    found = hockey_stick.threshold(np.array([mean]), np.array([plus]), np.array([minus]), doubt)
+    near = abs(plus - minus) < 0.5
+    # The logarithm of a mean is rounded itself.
+    units = (plus + minus) / mean if near else doubt + abs(math.log(mean))
+    assert found.doubt[0] == pytest.approx(units, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [12.0, 12.5, 14.0, 19.0, 60.0, 1e3, 1e6])
+def test_the_remainder_of_stirling_is_right_to_the_last_digits(shape: float) -> None:
+    with mpmath.workdps(50):
+        a = mpmath.mpf(shape)
+        whole = mpmath.loggamma(a) - (a - 0.5) * mpmath.log(a) + a - mpmath.log(2 * mpmath.pi) / 2
+        assert abs(hockey_stick._log_stirling(shape) - whole) <= 1.5e-16
+    assert abs(hockey_stick._log_stirling(11.999) - hockey_stick._log_stirling(12.0)) < 1e-5
+
+
+def test_upper_ends_of_integrals() -> None:
+    value = np.array([0.0, -1e-30, 1e-290, 0.3, 0.9, 1e-3, np.nan])
+    scale = np.array([0.0, 5.0, -200.0, 0.0, 1.0, -2.0, 0.0])
+    error = np.array([0.1, 0.1, 0.1, 0.25, 0.1, 0.5, 0.0])
+    found = hockey_stick.Integral(value, scale, error, value).upper()
+    wanted = [0.0, 0.0, 1e-300, 0.375, 1.0, 1e-3 * math.exp(-2) * 1.5, 1.0]
+    assert found == pytest.approx(wanted, rel=1e-15, abs=0.0)
+    logs = hockey_stick.Integral(value[2:6], scale[2:6], error[2:6], value[2:6]).log_upper()
+    exact = np.log(value[2:6]) + scale[2:6] + error[2:6]
+    assert (logs >= exact - 1e-15).all()
+    assert (logs <= exact + 1e-15 * np.abs(scale[2:6]) + 1e-15).all()
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_integrals_reach_where_the_density_has_gone(shape: float) -> None:
     fall = hockey_stick._DEPTH
@@ -86,6 +124,21 @@ def test_integrals_reach_where_the_density_has_gone(shape: float) -> None:
     lost = density(ends) - density(down)
     assert (lost >= fall * (1 - 1e-6)).all()
     assert (lost[density(down) < 1e6] <= 6 * fall).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_integrals_reach_no_further_than_they_must(shape: float) -> None:
+    """A longer range would spread the nodes that count; the limits are as measured, with room."""
+    xi = np.array([0.0, 1e-3, 0.1, 1.0, 3.0])
+
+    def fall(start: Floats, end: Floats) -> Floats:
+        gone: Floats = hockey_stick.exp_minus_linear(end) - hockey_stick.exp_minus_linear(start)
+        return shape * gone / hockey_stick._DEPTH
+
+    upwards = fall(xi, xi + hockey_stick._reach_up(shape, xi))
+    assert (upwards <= (1.15 if shape >= 1e3 else 2.05)).all()
+    downwards = fall(-xi, -xi - hockey_stick._reach_down(shape, -xi))
+    assert (downwards <= 1.15).all()
 
 
 CURVES: dict[str, tuple[Callable[[Floats], Floats], float]] = {

@@ -1,6 +1,8 @@
 """The published constants, and what they really guarantee."""
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -145,3 +147,56 @@ def test_the_profile_is_that_of_the_printed_noise(neighbours: Neighbours) -> Non
         ratio = bound**2 / constant.value
         assert ratio <= constant.profile.ratio <= ratio * (1 + 1e-14)
         assert constant.profile.neighbours is neighbours
+
+
+@pytest.mark.parametrize("bits", [1e-4, 0.1, 1 / 3, 0.5, 0.8, 1.5, 2.9, 7.0])
+def test_bits_are_as_private_as_the_printed_variance_or_less(bits: float) -> None:
+    constant = paper.mutual_information(bits)
+    assert isinstance(constant.profile, Gaussian)
+    square = Fraction(constant.profile.mu) ** 2 * Fraction(constant.value)
+    assert 4 <= square <= 4 * (1 + Fraction(1, 10**14))
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.3, 0.1, 7.7])
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_profiles_err_to_the_side_of_less_privacy(guarantee: ApproxDP, bound: float) -> None:
+    """In exact arithmetic on the printed constants, whatever their floats are."""
+    room = 1 + Fraction(1, 10**14)
+    square = Fraction(bound) ** 2
+    for relation, apart in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
+        gauss = paper.analyze_gauss(guarantee, bound, relation)
+        assert isinstance(gauss.profile, Gaussian)
+        moved = (Fraction(gauss.profile.mu) * Fraction(gauss.value)) ** 2
+        assert apart * square**2 <= moved <= apart * square**2 * room**2
+        adassp = paper.adassp(guarantee, relation)
+        assert isinstance(adassp.profile, Gaussian)
+        moved = (Fraction(adassp.profile.mu) * Fraction(adassp.value)) ** 2
+        wanted = Fraction(11, 2) if apart == 2 else Fraction(3)
+        assert wanted <= moved <= wanted * room**2
+        for constant in (
+            paper.sketch(guarantee, 7, bound, relation),
+            paper.inverse_wishart(guarantee, 7, bound, relation),
+        ):
+            assert isinstance(constant.profile, Sketch)
+            assert square <= Fraction(constant.profile.ratio) * Fraction(constant.value)
+            assert Fraction(constant.profile.ratio) * Fraction(constant.value) <= square * room
+            assert constant.profile.inverse is (constant.source == "Sheffet 2015, Theorem 5.1")
+
+
+def test_one_dimension_is_enough() -> None:
+    guarantee = ApproxDP(1, 1e-6)
+    assert paper.additive_wishart(guarantee, 1).value == 426
+    assert paper.projected_rows(1, 1).value == 2
+    assert paper.projected_whole_rows(1).value == pytest.approx(math.sqrt(2 * math.log(2)))
+    calls: list[Any] = [
+        lambda: paper.additive_wishart(guarantee, 0),
+        lambda: paper.projected_rows(0, 1),
+        lambda: paper.projected_rows(1, 0),
+        lambda: paper.projected_whole_rows(0),
+        lambda: paper.analyze_gauss(guarantee, 0.0),
+        lambda: paper.mutual_information(0.0),
+        lambda: paper.sketch(ApproxDP(0, 1e-6), 7, 1.0),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"parameter of paper\.\w+ must be"):
+            call()

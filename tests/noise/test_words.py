@@ -1,0 +1,344 @@
+"""Continuous samplers and their plumbing on given words, against a slow reading of the same words.
+
+The laws are tested elsewhere; here nothing may be read twice, left out or put in another place.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from dplinear.noise import (
+    ball,
+    discrete,
+    entropy,
+    fixed_point,
+    inversion,
+    selection,
+    simulation,
+    spherical,
+    wishart,
+)
+from dplinear.noise.entropy import Entropy, Keystream, SeededEntropy, Words, words
+from dplinear.noise.integers import uniform_below
+
+pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
+
+CLOSE = 1e-11
+SQUARE = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 3.0]])
+
+
+class Slow:
+    """Reads numbers from an entropy one after the other, by the textbook."""
+
+    def __init__(self, seed: int) -> None:
+        self.entropy = simulation.entropy(seed)
+
+    def uniform(self, count: int) -> list[float]:
+        drawn = [int(word) for word in words(self.entropy, 2 * count)]
+        pairs = zip(drawn[:count], drawn[count:], strict=True)
+        return [float((high + (low + Fraction(1, 2)) / 2**64) / 2**64) for high, low in pairs]
+
+    def normal(self, count: int) -> list[float]:
+        pairs = (count + 1) // 2
+        radii = [math.sqrt(-2 * math.log(u)) for u in self.uniform(pairs)]
+        angles = [2 * math.pi * (int(w) >> 11) / 2**53 for w in words(self.entropy, pairs)]
+        made = [r * math.cos(a) for r, a in zip(radii, angles, strict=True)]
+        made += [r * math.sin(a) for r, a in zip(radii, angles, strict=True)]
+        return made[:count]
+
+    def chi_square(self, degrees: list[float]) -> list[float]:
+        """Marsaglia and Tsang 2000, for all that are missing at once."""
+        shapes = [d / 2 + (1 if d < 2 else 0) - 1 / 3 for d in degrees]
+        found: dict[int, float] = {}
+        while missing := [i for i in range(len(degrees)) if i not in found]:
+            normals, heights = self.normal(len(missing)), self.uniform(len(missing))
+            for i, x, height in zip(missing, normals, heights, strict=True):
+                d = shapes[i]
+                v = (1 + x / math.sqrt(9 * d)) ** 3
+                if v > 0 and math.log(height) < x * x / 2 + d * (1 - v + math.log(v)):
+                    found[i] = d * v
+        small = [i for i, d in enumerate(degrees) if d < 2]
+        for i, u in zip(small, self.uniform(len(small)), strict=True):
+            found[i] *= u ** (2 / degrees[i])
+        return [2 * found[i] for i in range(len(degrees))]
+
+    def bartlett(self, dimension: int, degrees: float) -> Any:
+        triangle = np.zeros((dimension, dimension))
+        below = [(i, j) for i in range(dimension) for j in range(i)]
+        for place, x in zip(below, self.normal(len(below)), strict=True):
+            triangle[place] = x
+        squares = self.chi_square([degrees - i for i in range(dimension)])
+        return triangle + np.diag(np.sqrt(squares))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 64])
+def test_normal_and_chi_square_numbers_are_read_as_they_are_written(count: int) -> None:
+    for seed in range(4):
+        slow, bits = Slow(seed), simulation.entropy(seed)
+        assert wishart._uniform(count, bits) == pytest.approx(slow.uniform(count), rel=CLOSE)
+        drawn = wishart.standard_normal(count, entropy=bits)
+        assert drawn == pytest.approx(slow.normal(count), rel=CLOSE, abs=1e-14)
+        degrees = [0.3 + 0.7 * (i + seed) for i in range(count)]
+        drawn = wishart._chi_square(np.array(degrees), bits)
+        assert drawn == pytest.approx(slow.chi_square(degrees), rel=CLOSE)
+        for same in (0.9, 2.0, 7.5):
+            drawn = wishart.chi_square(same, count, entropy=bits)
+            assert drawn == pytest.approx(slow.chi_square([same] * count), rel=CLOSE)
+        assert words(slow.entropy, 3).tolist() == words(bits, 3).tolist()
+
+
+@pytest.mark.parametrize("degrees", [2.5, 7.0, 300.0])
+def test_matrices_are_products_of_their_factors(degrees: float) -> None:
+    root = np.linalg.cholesky(SQUARE)
+    skew = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [0.2, 0.1, 0.7]])
+    for seed in range(3):
+        half = root @ Slow(seed).bartlett(3, degrees)
+        drawn = wishart.wishart(SQUARE, degrees, entropy=simulation.entropy(seed))
+        assert np.allclose(drawn, half @ half.T, rtol=CLOSE, atol=1e-12)
+        half = skew @ Slow(seed).bartlett(3, degrees)
+        drawn = wishart.wishart_from_factor(skew, degrees, entropy=simulation.entropy(seed))
+        assert np.allclose(drawn, half @ half.T, rtol=CLOSE, atol=1e-12)
+        inner = np.linalg.inv(root).T @ Slow(seed).bartlett(3, degrees)
+        drawn = wishart.inverse_wishart(SQUARE, degrees, entropy=simulation.entropy(seed))
+        assert np.allclose(np.linalg.inv(drawn), inner @ inner.T, rtol=1e-7, atol=1e-9)
+    rows = wishart.sketch(SQUARE, 5, entropy=simulation.entropy(1))
+    assert np.allclose(rows, np.reshape(Slow(1).normal(15), (5, 3)) @ root.T, rtol=CLOSE)
+
+
+def test_vectors_of_a_length_and_a_direction() -> None:
+    slow = Slow(9)
+    direction = np.array(slow.normal(4))
+    length = slow.chi_square([8.0])[0] / 2
+    drawn = spherical.spherical_laplace(0.7, 4, entropy=simulation.entropy(9))
+    wanted = 0.7 * length * direction / math.sqrt(float(direction @ direction))
+    assert drawn == pytest.approx(wanted, rel=CLOSE)
+
+
+@pytest.mark.parametrize("radius", [0.4, 1.0, 30.0])
+def test_the_first_try_that_is_accepted_is_taken(radius: float) -> None:
+    curvatures, slopes = np.array([0.5, 3.0, 0.0]), np.array([1.0, -2.0, 0.3])
+    for seed in range(5):
+        slow = Slow(seed)
+        tilt = ball._tilt(curvatures, slopes, radius)
+        raised = curvatures + tilt
+        wanted = None
+        while wanted is None:
+            tries = np.reshape(slow.normal(64 * 3), (64, 3)) / np.sqrt(2 * raised) + slopes / raised
+            patience = slow.chi_square([2.0] * 64)
+            for point, wait in zip(tries, patience, strict=True):
+                short = radius**2 - float(point @ point)
+                if wanted is None and short >= 0 and tilt * short <= wait / 2:
+                    wanted = point
+        drawn = ball.truncated_normal(curvatures, slopes, radius, entropy=simulation.entropy(seed))
+        assert drawn == pytest.approx(wanted, rel=CLOSE)
+
+
+def test_rounding_is_forgiven_and_no_more() -> None:
+    """An eigenvalue below zero by d·2^−40 of the largest, an asymmetry of 2^−40 of the largest."""
+    hair = 2.0**-40
+    assert wishart.square_root(np.diag([4.0, -7.9 * hair])).shape == (2, 2)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        wishart.square_root(np.diag([4.0, -8.1 * hair]))
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        wishart.square_root(np.diag([-1.0, -2.0]))
+    for asymmetry, good in ((3.9 * hair, True), (-3.9 * hair, True), (4.1 * hair, False)):
+        matrix = np.array([[-4.0 + 8.0 * good, 0.5 + asymmetry], [0.5, 2.0]])
+        if good:
+            assert wishart.square_root(matrix).shape == (2, 2)
+        else:
+            with pytest.raises(ValueError, match="must be symmetric"):
+                wishart.square_root(matrix)
+    factor = wishart.square_root(np.diag([9.0, 0.0, 4.0]))
+    assert np.allclose(factor @ factor.T, np.diag([9.0, 0.0, 4.0]), atol=1e-14)
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 31, 33, 65535, 65536, 65537, 65552, 131088])
+def test_what_is_written_is_what_would_have_been_read(length: int) -> None:
+    target = bytearray(b"x" * length)
+    stream, same = (Keystream(bytes([5] * 32), refreshed=False) for _ in range(2))
+    stream.write(memoryview(target))
+    assert bytes(target) == same.read(length)
+    assert stream.read(40) == same.read(40)
+
+
+@pytest.mark.parametrize(("first", "second", "anew"), [(1000, 24, 0), (1000, 25, 1), (1024, 1, 1)])
+def test_keys_are_replaced_when_they_would_be_overdrawn(
+    first: int, second: int, anew: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entropy, "REKEY_BYTES", 1 << 10)
+    started: list[bytes] = []
+    start = Keystream._start
+
+    def noted(self: Keystream, key: bytes) -> None:
+        started.append(key)
+        start(self, key)
+
+    monkeypatch.setattr(Keystream, "_start", noted)
+    stream = Keystream(bytes(32), refreshed=False)
+    stream.read(first)
+    stream.read(second)
+    assert len(started) == 1 + anew
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 63, 64, 65, 1000])
+def test_bits_of_the_system_have_the_length_that_was_asked_for(count: int) -> None:
+    drawn = [entropy.system().bits(count) for _ in range(200)]
+    assert min(drawn) >= 0
+    assert max(drawn).bit_length() == count  # 200 leading zeros: once in 2^200
+
+
+class Noted:
+    """Entropy that is written down, with the lengths that were asked for."""
+
+    simulated = True
+
+    def __init__(self, *values: int) -> None:
+        self.values = list(values)
+        self.asked: list[int] = []
+
+    def fill(self, words: Words) -> None:
+        raise NotImplementedError
+
+    def bits(self, count: int) -> int:
+        self.asked.append(count)
+        return self.values.pop(0)
+
+
+def test_uniform_integers_are_the_first_below() -> None:
+    bits = Noted(7, 6, 5, 0)
+    assert [uniform_below(6, bits), uniform_below(1, bits)] == [5, 0]
+    assert bits.asked == [3, 3, 3, 1]
+
+
+def test_comparisons_go_on_by_twice_as_many_bits() -> None:
+    def third(bits: int) -> tuple[int, int]:
+        return (1 << bits) // 3, (1 << bits) // 3 + 1
+
+    for values, verdict in (([4, 0x55, 0x5554], True), ([5, 0x55, 0x5556], False)):
+        bits = Noted(*values)
+        assert inversion.below(third, 5, 4, bits) is verdict
+        assert bits.asked == [4, 8, 16][: len(bits.asked)]
+    bits = Noted(5, 0x55, 0x5556)
+    assert inversion.below(third, 5, 4, bits) is False
+    assert bits.asked == [4, 8, 16]
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 7), Fraction(19, 2), Fraction(27)])
+def test_acceptances_are_enclosed(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Callable[[int], tuple[int, int]]] = []
+    first: list[tuple[int, int]] = []
+
+    def noted(enclosure: Any, prefix: int, bits: int, _entropy: Entropy) -> bool:
+        seen.append(enclosure)
+        first.append((prefix, bits))
+        return True
+
+    monkeypatch.setattr(selection, "below", noted)
+    weight = int(mpmath.ceil(mpmath.exp(-float(exponent)) * 2**40)) + 5
+    assert selection._accepted(exponent, weight, Noted(123))
+    assert first == [(123, 64)]
+    for bits in (64, 128, 200):
+        low, high = seen[0](bits)
+        with mpmath.workdps(120):
+            step = mpmath.mpf(exponent.numerator) / exponent.denominator
+            exact = mpmath.exp(-step) * mpmath.mpf(2) ** (40 + bits) / weight
+            assert low <= exact <= high
+        assert high - low <= 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-(2**63), 2**63 - 1, 0],
+        [-(2**62), 2**62 - 1],
+        [-(2**62) - 1, 2**62],
+        np.array([2**64 - 1, 5], np.uint64),
+        np.array([-(10**30), 10**30], object),
+        [7],
+        np.array([True, False]).astype(np.int8),
+    ],
+)
+def test_shortfalls_are_exact_at_every_size(values: Any) -> None:
+    exact = [int(v) for v in np.asarray(values)]
+    found = selection._shortfalls(values)
+    assert [int(v) for v in found] == [max(exact) - v for v in exact]
+
+
+def test_fixed_point_numbers_at_the_ends_of_their_words() -> None:
+    edges = [0, 1, 2**22 - 1, 2**22, 2**22 + 1, 2**31, 2**32 - 2**22, 2**32 - 1]
+    for u in (0, 1, 2**16, 2**31 + 12345, 2**32 - 1):
+        for linear in (0, 1, 2**28 + 7, 2**32 - 2**29):
+            for square in (0, 3, 2**28 - 5):
+                g = fixed_point.exponent(
+                    np.array([u], np.uint64), np.array([linear], np.uint64), np.uint64(square)
+                )
+                wanted = (linear * u >> 32) + (square * (u * u >> 32) >> 32)
+                assert int(g[0]) == wanted
+    with mpmath.workdps(40):
+        for edge in edges:
+            p = int(fixed_point.scaled_exponential(np.array([edge], np.uint64))[0])
+            for more in (0, 6):  # how much γ may exceed what is said of it
+                exact = mpmath.exp(-mpmath.mpf(edge + more) / 2**32) * 2**32
+                assert p - 7 <= exact <= p + 3
+
+
+def test_enclosures_at_the_ends() -> None:
+    for bits in (1, 8, 64, 200):
+        assert inversion.exponential(Fraction(0), bits) == (1 << bits, 1 << bits)
+        assert inversion.exponential(Fraction(bits), bits) == (0, 1)
+        low, high = inversion.exponential(Fraction(bits) - Fraction(1, 10**9), bits)
+        assert (low, high) in {(0, 1), (0, 2), (1, 2)}
+        low, high = inversion.exponential(Fraction(1, 10**90), bits)
+        assert high == 1 << bits
+        assert low >= (1 << bits) - 2
+
+
+def stubbed(plan: object, target: Any, bits: Iterator[int]) -> tuple[Any, list[tuple[int, int]]]:
+    """Number candidates one after the other: every third is refused, every fifth is long."""
+    del plan
+    numbers = [next(bits) for _ in range(len(target))]
+    target[:] = numbers
+    refused = [place for place, number in enumerate(numbers) if number % 3 == 0]
+    long = [
+        (place, 2**70 + number)
+        for place, number in enumerate(numbers)
+        if number % 5 == 0 and number % 3
+    ]
+    return np.array(refused, np.intp), long
+
+
+@pytest.mark.parametrize("total", [0, 1, 2, 3, 4, 5, 23, 64])
+def test_refused_candidates_are_drawn_again_in_their_place(
+    total: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discrete, "_candidates", stubbed)
+    monkeypatch.setattr(discrete, "CHUNK", 4)
+    drawn = discrete._draw(None, (total,), iter(range(1, 1000)))  # type: ignore[arg-type]
+    found = [int(y) for y in drawn]
+    kept = [y - 2**70 if y >= 2**70 else y for y in found]
+    assert all(y % 3 for y in kept)
+    assert all((y >= 2**70) == (k % 5 == 0) for y, k in zip(found, kept, strict=True))
+    assert len(set(kept)) == total
+    # Nothing that was accepted is thrown away, and what was accepted at once stays in its place.
+    top = max(kept, default=0)
+    accepted = [number for number in range(1, top + 1) if number % 3]
+    assert set(kept) <= set(accepted)
+    assert all(kept[i] == i + 1 for i in range(total) if (i + 1) % 3)
+    assert drawn.dtype == (np.object_ if any(y >= 2**70 for y in found) else np.int64)
+
+
+def test_seeds_are_hashed_into_keys() -> None:
+    same = SeededEntropy(simulation.hashlib.sha256(b"dplinear simulation 5").digest())  # type: ignore[attr-defined]
+    assert words(same, 4).tolist() == words(simulation.entropy(5), 4).tolist()
+    with simulation.door(5):
+        assert (
+            words(simulation.entropy_for_release(), 4).tolist()
+            == words(simulation.entropy(5), 4).tolist()
+        )
+        assert simulation.entropy_for_release().simulated
+    assert not simulation.entropy_for_release().simulated
