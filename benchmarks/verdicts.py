@@ -81,6 +81,7 @@ class Summary:
     won: int
     clearly_won: int  # the whole interval above 1
     clearly_lost: int
+    floor_won: int  # by least squares without privacy, for scale
     advantage: float  # geometric mean over the cells that count
     low: float
     high: float
@@ -90,7 +91,8 @@ class Summary:
         return (
             f"{self.cells} cells, {self.counted} where any method beats the mean; at or below the "
             f"best rival in {self.won} ({share:.0%}), clearly in {self.clearly_won}, clearly above "
-            f"in {self.clearly_lost}.\nGeometric mean of best rival / ours: {self.advantage:.2f} "
+            f"in {self.clearly_lost}. (Least squares, without privacy, is at or below it in "
+            f"{self.floor_won}.)\nGeometric mean of best rival / ours: {self.advantage:.2f} "
             f"[{self.low:.2f}, {self.high:.2f}]"
         )
 
@@ -114,6 +116,7 @@ def summary(cells: Sequence[Risks]) -> Summary:
         won=sum(one.won for one, _ in counted),
         clearly_won=sum(one.low > 1 for one, _ in counted),
         clearly_lost=sum(one.high < 1 for one, _ in counted),
+        floor_won=sum(one.medians[FLOOR] <= one.medians[one.rival] for one, _ in counted),
         advantage=geometric_mean([one.advantage for one, _ in counted]),
         low=float(ends[0]),
         high=float(ends[1]),

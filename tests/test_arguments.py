@@ -62,3 +62,23 @@ def test_rational_is_exact() -> None:
     for bad in (0, -1, Fraction(-1, 3), math.nan):
         with pytest.raises(ValueError, match="a finite number above 0"):
             arguments.rational(bad, "x", "f")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://me:hush@host",
+        "Postgres:/me:hush@host",
+        b"postgresql:/hush",
+        ["x://hush"],
+        "://hush",
+    ],
+)
+def test_of_a_url_only_its_kind_is_told(value: Any) -> None:
+    assert "hush" not in arguments.describe(value)
+    assert "://…" in arguments.describe(value)
+
+
+def test_a_path_is_no_url_because_of_a_word_in_it() -> None:
+    for path in ("/data/postgres:old/budget.db", "budget.db", "C:/data/budget.db"):
+        assert arguments.describe(path) == repr(path)

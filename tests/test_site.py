@@ -29,6 +29,7 @@ RUN_HERE = (
     "how-to/choosing-epsilon.md",
     "how-to/parquet.md",
     "how-to/publishing.md",
+    "how-to/reports.md",
     "how-to/unknown-bounds.md",
 )
 WITH_SERVICES = ("how-to/postgres-ledger.md", "how-to/spark.md")
@@ -172,6 +173,26 @@ def test_commands_end_as_their_page_says(
         assert words.pop(0) == "dplinear"
         assert main(words) == (int(told[1]) if told else 0), line
     assert "Linear model of charges" in capsys.readouterr().out
+
+
+@pytest.mark.heavy
+def test_the_pages_that_a_page_speaks_of_are_made(folder: Path) -> None:
+    run("how-to/reports.md")
+    text = (DOCS / "how-to/reports.md").read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+    heads = re.findall(r"^\| ([A-Z][\w ]+) \|", text, re.MULTILINE)
+    assert len(heads) == 7
+    for name in ("visits.html", "full.html"):
+        page = (folder / name).read_text(encoding="utf-8")
+        found = set(re.findall(r"<h2[^>]*>([^<:]+)", page))
+        # A release that a ledger counts, with exact noise, has nothing to warn of.
+        missing = [head for head in heads if not any(each.startswith(head) for each in found)]
+        assert missing == ["Before you rely on it"], name
+    for name in ("visits.moments.html", "plan.html", "sliders.html"):
+        assert "<script>" in (folder / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.engine

@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 _EXPORTS = {
     "BudgetExceededError": "dplinear.ledger",
     "LedgerError": "dplinear.ledger",
+    "NotKeptWarning": "dplinear.ledger",
     "PrivateCompressedClassifier": "dplinear.estimators",
     "PrivateCompressedRegressor": "dplinear.estimators",
     "PrivateCovariance": "dplinear.estimators",
@@ -46,6 +47,7 @@ _EXPORTS = {
 __all__ = [
     "BudgetExceededError",
     "LedgerError",
+    "NotKeptWarning",
     "PrivateCompressedClassifier",
     "PrivateCompressedRegressor",
     "PrivateCovariance",

@@ -7,17 +7,36 @@ line of its own. The values quoted are arguments, which are public; nothing here
 
 import math
 import numbers
+import re
 from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
 Real = int | float | Fraction
+# Mistyped ones too, and those that lost a slash on their way through a path, as text or as a repr.
+_URL = re.compile(
+    r"(?P<kind>[a-z][a-z0-9+.-]*|)://|^[\sb'\"\[(]*(?P<server>postgres(ql)?):", re.IGNORECASE
+)
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is, or holds, what may be a URL."""
+    return _URL.search(text) is not None
+
+
+def veiled(text: str) -> str:
+    """Return what may be shown of a text: of a URL, which may hold a password, only its kind."""
+    found = _URL.search(text)
+    return text if found is None else f"{found['kind'] or found['server'] or ''}://…"
 
 
 def describe(value: object) -> str:
     """Return a short, one-line picture of an argument for an error message."""
     try:
-        text = repr(value) if isinstance(value, str | bytes) else str(value)
+        if isinstance(value, str):
+            text = repr(veiled(value))
+        else:
+            text = veiled(repr(value) if isinstance(value, bytes) else str(value))
     except Exception:  # noqa: BLE001 - more digits than Python writes, or a class with its own ideas
         text = f"a {type(value).__name__} that cannot be shown"
     text = " ".join(text.split())

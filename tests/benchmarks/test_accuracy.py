@@ -84,7 +84,7 @@ def test_a_verdict_names_the_best_rival() -> None:
 def test_the_summary_counts_cells_where_something_is_learnt() -> None:
     found = summary([cell(0.1, 0.4, 0.9), cell(0.2, 0.1, 0.9), cell(2.0, 1.5, 1.5)])
     assert (found.cells, found.counted, found.won) == (3, 2, 1)
-    assert (found.clearly_won, found.clearly_lost) == (1, 1)
+    assert (found.clearly_won, found.clearly_lost, found.floor_won) == (1, 1, 2)
     assert found.advantage == pytest.approx(math.sqrt(4 * 0.5))
     assert found.low < found.advantage < found.high
     assert "1 (50%)" in str(found)
@@ -105,6 +105,17 @@ def test_a_tiny_run_writes_its_files(
     assert len(lines) == 2 * 2 * len(methods)
     assert {line["method"] for line in lines} == set(methods)
     assert all(float(line["excess_risk"]) >= 0 for line in lines)
+    words = ["--cells", "quick", "--repetitions", "2", "--processes", "1", "--output"]
+    words += [str(tmp_path / "again"), "--earlier", str(tmp_path / "risks.csv"), "--again", OURS]
+    monkeypatch.setattr(accuracy, "METHODS", {name: METHODS[name] for name in methods})
+    accuracy.main(words)
+    with (tmp_path / "again" / "risks.csv").open(encoding="utf-8") as file:
+        same = [line | {"seconds": ""} for line in csv.DictReader(file)]
+    first = [line | {"seconds": ""} for line in lines]
+    ours = [line["method"] == OURS for line in same]
+    assert sum(ours) == 2 * 2
+    assert ours == sorted(ours)  # tried again, after all that is known
+    assert sorted(map(str, same)) == sorted(map(str, first))
     with (tmp_path / "real.csv").open(encoding="utf-8") as file:
         real = list(csv.DictReader(file))
     assert tuple(real[0]) == accuracy.REAL_HEADER

@@ -140,6 +140,8 @@ def test_hints_about_arguments_become_hints_about_flags() -> None:
         "ask for --rho or --epsilon and --delta."
     )
     assert as_flags("pass intercept=False.") == "pass --no-intercept."
+    call = "`dpl.plan(9, 1, guarantee=PureDP(1), explained=0.5)`"  # of Python stays Python
+    assert as_flags(f"{call} or epsilon=1, {call}.") == f"{call} or --epsilon 1, {call}."
 
 
 def written_lines() -> list[str]:

@@ -13,12 +13,15 @@ import pytest
 from pyarrow import parquet
 
 import dplinear as dpl
+from dplinear.analyst.moments import MomentsRelease
 from dplinear.cli import gates, quote
 from dplinear.cli.columns import read_column
+from dplinear.cli.errors import Code
 from dplinear.cli.main import main
 from dplinear.cli.output import shown
 from dplinear.curator.model_gate import LOSSES
 from dplinear.erm.coinpress.methods import CoinPressCovariance, CoinPressMean
+from dplinear.ledger import LedgerError
 from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, MIProjection
 from dplinear.privacy import ZCDP, ApproxDP
 
@@ -117,6 +120,54 @@ def test_what_a_dry_run_asks_is_what_a_release_spends(folder: Path) -> None:
     (folder / "moments.json").unlink()
     gates.released(asked)
     assert dpl.open_ledger("budget.db").status() == [status]
+
+
+def test_a_ledger_that_cannot_keep_a_release_does_not_lose_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise LedgerError("The ledger cannot be written: the disk is full.\n\nHint: make room.")
+
+    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", full)
+    words = ["release", "moments", "--config", "release.toml", "--request", "one", "--json"]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert "'one' is spent" in found["warning"]
+    assert "the disk is full" in " ".join(said.err.split())
+    assert "it is the only copy" in " ".join(said.err.split())
+    assert dpl.load(folder / "moments.json").certificate.request == found["request"] == "one"
+    assert main([*words, "--overwrite"]) == Code.LEDGER
+    assert "there is no release of it" in told(capsys)["error"]["sentence"]
+
+
+def test_a_full_disk_below_both_is_told_as_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(MomentsRelease, "save", full)
+    words = ["release", "moments", "--config", "release.toml", "--epsilon", "0.1", "--json"]
+    assert main(words) == Code.FILE
+    assert "give the same release again" in told(capsys)["error"]["hint"]
+    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", full)
+    assert main(words) == Code.FILE
+    assert "no ledger has kept it" in told(capsys)["error"]["hint"]
+    assert not (folder / "moments.json").exists()
+
+
+def test_a_ledger_that_is_gone_by_then_does_not_hide_a_release(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        (folder / "budget.db").unlink()
+        raise LedgerError("The server is gone.")
+
+    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", gone)
+    assert main(["release", "moments", "--config", "release.toml"]) == 0
+    assert "The server is gone" in capsys.readouterr().err
+    assert (folder / "moments.json").exists()
 
 
 def test_flags_win_over_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,17 +1,20 @@
 """`dplinear report`: a release in words, and as a page with what belongs to it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import dplinear as dpl
 from dplinear.audit.audit import AuditResult
 from dplinear.cli.main import main
+from dplinear.erm.sets import L2Ball
 from dplinear.noise import simulation
-from dplinear.privacy import ZCDP
+from dplinear.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 pytestmark = pytest.mark.heavy
 
@@ -67,6 +70,69 @@ def test_the_noise_that_was_released_is_audited(
         assert json.loads(capsys.readouterr().out)["audit"]["mechanism"] == name
     monkeypatch.setattr(AuditResult, "broken", property(lambda _: True))
     assert main(["report", "moments.json", *words]) == 6
+
+
+LINE = np.linspace(-1, 1, 100)
+MODEL: dict[str, Any] = {"row_norm": 1.0, "target_bounds": (-1, 1), "projection": None}
+BOUND = dpl.Schema({"x": (-1, 1), "y": (-1, 1)})
+
+
+def learnt(guarantee: Guarantee, **more: Any) -> Any:
+    return dpl.std_erm(LINE[:, None], LINE, guarantee=guarantee, **(MODEL | more))
+
+
+def perturbed(guarantee: Guarantee) -> Any:
+    table = np.column_stack([LINE, LINE])
+    return dpl.release_rows(table, BOUND, k=2, noise="perturbed", guarantee=guarantee)
+
+
+PAIR = ApproxDP(1.0, 1e-6)
+# A release, by what its noise is audited, and at which claim.
+AUDITED: dict[str, tuple[Callable[[], Any], str, float | None]] = {
+    "pure-draws": (lambda: learnt(PureDP(1.0), constraint=1.0), "frank_wolfe", 1.0),
+    "draws": (
+        lambda: learnt(ZCDP(0.02), constraint=1.0, learner="frank_wolfe", steps=4),
+        "frank_wolfe (one of its steps)",
+        0.2,  # of ρ = 0.02/4 each, that is ε²/8
+    ),
+    "directions": (
+        lambda: learnt(PAIR, constraint=L2Ball(1), learner="frank_wolfe"),
+        "frank_wolfe",
+        None,
+    ),
+    "whitened": (
+        lambda: learnt(PAIR, constraint=1.0, learner="whitened"),
+        "whitened_descent",
+        None,
+    ),
+    "whitened-huber": (
+        lambda: learnt(PAIR, constraint=1.0, learner="whitened", loss="huber"),
+        "huber_descent",
+        None,
+    ),
+    "perturbed": (lambda: perturbed(ZCDP(0.1)), "projection (perturbed gaussian)", None),
+    "perturbed-pure": (lambda: perturbed(PureDP(1.0)), "projection (perturbed)", 1.0),
+}
+
+
+@pytest.mark.parametrize("name", list(AUDITED))
+def test_every_noise_that_a_release_may_have_is_audited(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("dplinear.noise.entropy.system", lambda: simulation.entropy(7))
+    make, mechanism, claim = AUDITED[name]
+    file = str(tmp_path / ("rows.arrow" if "perturbed" in name else "release.json"))
+    make().save(file)
+    assert main(["report", file, "--audit", "--trials", "100", "--html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["audit"]["mechanism"] == mechanism
+    assert found["audit"]["verdict"].startswith("holds")
+    assert mechanism in Path(found["page"]).read_text(encoding="utf-8")
+    if claim is not None:
+        assert found["audit"]["claimed"] == pytest.approx(claim, rel=1e-6)
 
 
 def test_words_are_for_terminals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def test_a_figure_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     words = ["reproduce", "dhaliwal", "figure4", "--quick", "--output", str(tmp_path)]
     assert main([*words, "--json"]) == 0
     said = capsys.readouterr()
-    assert not said.err
+    assert said.err == "Dhaliwal et al., Figures 3 and 4 ...\n"  # as there is no terminal
     found = json.loads(said.out)
     assert all(result["figure"] == "figure4" for result in found)
     assert (tmp_path / found[0]["files"][0]).is_file()

@@ -15,7 +15,14 @@ import pytest
 
 import dplinear as dpl
 from dplinear.curator import SourceError
-from dplinear.ledger import BudgetExceededError, LedgerError, Request, open_ledger, tally
+from dplinear.ledger import (
+    BudgetExceededError,
+    LedgerError,
+    NotKeptWarning,
+    Request,
+    open_ledger,
+    tally,
+)
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
@@ -163,7 +170,11 @@ def test_a_gate_that_fails_after_the_spend_has_spent(
     with pytest.raises(LedgerError, match="is spent, and there is no release"):
         dpl.release_moments(ROWS, SCHEMA, **call, ledger=address)
     monkeypatch.setattr(BudgetLedger, "keep", _full)
-    with pytest.raises(LedgerError, match="full"):
+    with pytest.warns(NotKeptWarning, match="full"):
+        release = dpl.release_moments(ROWS, SCHEMA, **(call | {"request": "b"}), ledger=address)
+    assert release.certificate.request == "b"
+    assert spent(open_ledger(address)) == 8 * 10**11
+    with pytest.raises(LedgerError, match="'b' is spent, and there is no release"):
         dpl.release_moments(ROWS, SCHEMA, **(call | {"request": "b"}), ledger=address)
     assert spent(open_ledger(address)) == 8 * 10**11
 

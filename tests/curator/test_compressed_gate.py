@@ -1,5 +1,6 @@
 """The gates of models in a constraint set: their order, what they certify, what they refuse."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ WRONG: list[dict[str, Any]] = [
     {"learner": "noisy_gradient", "delta": None},
     {"lift": "magic"},
     {"intercept": -1.0},
+    {"intercept": Decimal("sNaN")},
     {"rows": 0},
     {"ledger": 3},
     {"dataset": ""},
@@ -371,3 +373,12 @@ def test_an_infinite_budget_finds_the_truth() -> None:
     )
     assert np.mean((release.predict(X) - y) ** 2) < 1e-3 * np.var(y)
     assert release.coefficients == pytest.approx(np.linspace(-1, 1, FEATURES), abs=0.1)
+
+
+def test_a_projection_that_happens_to_be_nought_leaves_nought() -> None:
+    small: dict[str, Any] = {"projection": "sparse", "dimension": 1, "seed": 1}
+    assert not Projection("sparse", 1, 2, 1).adjoint(np.eye(1)).any()
+    X, y = np.ones((50, 2)), np.ones(50)
+    learner = "objective_perturbation"
+    release = dpl.std_erm(X, y, **PUBLIC, **BUDGET, **small, learner=learner)
+    assert np.isfinite(release.coefficients).all()

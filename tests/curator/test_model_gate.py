@@ -169,6 +169,7 @@ def test_a_refused_spend_reads_nothing() -> None:
         (BUDGET | {"features": 7}, "'features' parameter of release_model"),
         (BUDGET | {"intercept": 1}, "'intercept' parameter of release_model"),
         (BUDGET | {"method": "magic"}, "'method' parameter of release_model"),
+        (BUDGET | {"method": np.zeros(2)}, "'method' parameter of release_model"),
         (BUDGET | {"loss": "hinge"}, "'loss' parameter of release_model must be one of 'squared'"),
         (BUDGET | {"loss": 7}, "'loss' parameter of release_model"),
         (

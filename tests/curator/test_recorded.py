@@ -12,8 +12,16 @@ import dplinear as dpl
 from dplinear.analyst import files, kept_rows
 from dplinear.analyst.row_files import sidecar
 from dplinear.erm.sets import L1Ball
-from dplinear.ledger import BudgetExceededError, LedgerError, open_ledger
+from dplinear.ledger import (
+    BudgetExceededError,
+    DamagedLedgerError,
+    LedgerError,
+    NotKeptWarning,
+    open_ledger,
+    sqlite,
+)
 from dplinear.ledger.fingerprint import fingerprint
+from dplinear.ledger.sqlite import SqliteLedger
 from dplinear.privacy import MIDP, ZCDP, ApproxDP, Guarantee
 
 SCHEMA = dpl.Schema(x=(-1, 1), y=(0, 10))
@@ -87,6 +95,76 @@ def test_suggested_bounds_are_kept_too(tmp_path: Path) -> None:
     again = bounds(ledger=path, dataset="table", request="monday")
     assert files.packed(again) == files.packed(first) is not None
     assert again.bounds == first.bounds
+
+
+def before_keeping(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen between the spend and the keeping of the release."""
+    keep = SqliteLedger.keep
+
+    def late(self: SqliteLedger, request: str, content: bytes) -> None:
+        happens()
+        keep(self, request, content.ljust(10**6))  # more than an old page has room for
+
+    monkeypatch.setattr(SqliteLedger, "keep", late)
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_what_a_ledger_could_not_keep_is_returned_and_stays_spent(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ledger_for(name, tmp_path, room=2)
+    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
+    with monkeypatch.context() as patch:
+        before_keeping(patch, lambda: patch.setitem(sqlite._SETTINGS, "max_page_count", "1"))
+        with pytest.warns(NotKeptWarning, match=r"'monday' is spent.*disk is full\)") as caught:
+            release = ALL[name](**call)
+    warning = caught[0].message
+    assert isinstance(warning, NotKeptWarning)
+    assert warning.release is release
+    assert caught[0].filename == __file__  # it points to the caller
+    assert "nothing is released" not in str(warning)
+    with pytest.raises(LedgerError, match="'monday' is spent, and there is no release"):
+        ALL[name](**call)
+    assert open_ledger(path).verify() == 3  # itself, the budget, the spend
+
+
+def test_where_warnings_are_errors_the_error_has_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ledger_for("moments", tmp_path)
+    before_keeping(monkeypatch, Path(path).unlink)
+    with pytest.raises(NotKeptWarning) as caught:  # as they are in all tests
+        KEPT["moments"](ledger=path, dataset="table", request="monday")
+    assert caught.value.release.certificate.request == "monday"
+
+
+def test_nothing_leaves_over_a_ledger_that_has_forgotten_the_spend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(ledger_for("moments", tmp_path))
+    side = path.with_name(f"{path.name}.anchor")
+    lines, mark = path.read_bytes(), side.read_bytes()
+    with monkeypatch.context() as patch:
+        before_keeping(patch, lambda: path.write_bytes(lines))
+        with pytest.raises(DamagedLedgerError, match="an older copy"):
+            KEPT["moments"](ledger=path, dataset="table")
+    side.write_bytes(mark)
+    before_keeping(monkeypatch, lambda: (path.write_bytes(lines), side.write_bytes(mark)))
+    with pytest.raises(DamagedLedgerError, match="has paid for nothing"):
+        KEPT["moments"](ledger=path, dataset="table")
+
+
+def test_the_words_of_others_ledgers_are_not_repeated() -> None:
+    class Talkative:
+        def spend(self, _: Any) -> None:
+            return None
+
+        def keep(self, _: str, content: bytes) -> None:
+            raise OSError(f"postgresql://me:secret@host {len(content)}")
+
+    with pytest.warns(NotKeptWarning, match=r"the release \(OSError\)\.") as caught:
+        KEPT["moments"](ledger=Talkative(), dataset="table", request="monday")
+    assert "secret" not in str(caught[0].message)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
@@ -209,6 +287,18 @@ def test_estimators_take_a_path_too(tmp_path: Path) -> None:
     model.fit(ROWS[:, :1], ROWS[:, 1])
     with pytest.raises(BudgetExceededError):
         model.fit(ROWS[:, :1], ROWS[:, 1])
+
+
+def test_a_function_that_has_another_ones_address_gets_no_release_of_its(tmp_path: Path) -> None:
+    path = ledger_for("std_erm", tmp_path, room=2)
+    call: dict[str, Any] = ERM | PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
+
+    def within(radius: float) -> Callable[[int], L1Ball]:
+        return lambda dimension: L1Ball(dimension, radius)
+
+    dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(1.0)}))
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(2.0)}))
 
 
 def test_fingerprints_tell_arguments_apart() -> None:

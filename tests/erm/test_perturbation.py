@@ -166,6 +166,13 @@ def test_pure_noise_has_the_law_that_epsilon_asks_for() -> None:
     assert stats.kstest(lengths, law.cdf).pvalue > FALSE_ALARM
 
 
+@pytest.mark.parametrize("guarantee", [PureDP(0.5), ApproxDP(0.5, 1e-5)])
+def test_what_a_row_moves_is_never_lost_below_the_least_float(guarantee: Any) -> None:
+    hidden = OutputPerturbation(guarantee=guarantee, regularisation=1e100, slope=1e-300)
+    with pytest.raises(ValueError, match="'regularisation' parameter of OutputPerturbation"):
+        hidden.prepare(task("huber", 1e4))
+
+
 @pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 1e-5), ZCDP(0.1)])
 def test_normal_noise_has_the_law_that_was_calibrated(guarantee: Any) -> None:
     rows = rows_at_the_edge(5, 43)

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -163,6 +164,41 @@ def test_scikit_learn_is_given_no_password_to_print(kind: Any, url: str) -> None
     with pytest.raises(ValueError, match="a URL without a password") as error:
         face(kind, ledger=url, dataset="visits").fit(Untouchable(), Untouchable())
     assert "hush" not in str(error.value)
+
+
+URLS = (
+    "postgresql://me:a/hush@host/base",
+    "postgresql://me:a?hush@host/base",
+    "postgresql://me:a#hush@host/base",
+    "postgres://me:a hush'@host/base",
+    "postgresql:///base?pass%77ord=hush",
+    " PostgreSQL:/me:hush@host",
+)
+SPELT: list[Any] = [(kind, str, URLS[0]) for kind in (*ALL, PrivateMean, PrivateProjection)]
+SPELT += [(PrivateRidge, given, url) for given in (str, Path, str.encode) for url in URLS]
+
+
+@pytest.mark.parametrize(("kind", "given", "url"), SPELT)
+def test_no_estimator_shows_a_password_fitted_or_not(kind: Any, given: Any, url: str) -> None:
+    made: Any = kind(ledger=given(url), bounds=(0, 1), epsilon=1.0, delta=1e-6)
+    pipeline: Any = make_pipeline(made)
+    copies = [made, clone(made), pickle.loads(pickle.dumps(made)), kind().set_params(ledger=url)]  # noqa: S301 - our own
+    printed = [each for one in copies for each in (repr(one), str(one), f"{one.ledger}")]
+    printed += [one._repr_html_() for one in (made, pipeline)]
+    printed += [repr(pipeline), str(made.get_params()), "%s" % made.ledger]  # noqa: UP031 - as logs do
+    for call, given_to_it in (
+        (made.set_params, {"nonsense": 1}),
+        (made.fit, {"X": Untouchable(), "y": Untouchable()}),
+    ):
+        with pytest.raises((ValueError, TypeError)) as error:
+            call(**given_to_it)
+        found: BaseException | None = error.value
+        while found is not None:
+            printed.append(str(found))
+            found = found.__cause__ or found.__context__
+    assert not [text for text in printed if "hush" in text]
+    if given is str:
+        assert made.ledger == url  # to those who connect
 
 
 def test_a_table_without_rows_is_not_told_of_an_argument_that_nobody_gave() -> None:
@@ -371,3 +407,29 @@ def test_a_cell_that_changes_its_columns_dtype_changes_no_other_row(
             warnings.simplefilter("ignore")
             seen.append(PrivatePCA(bounds=(0, 1), epsilon=1e6).fit(X).moments_.values.tolist())
     assert seen[0] == seen[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*the noise is larger than the table")
+def test_cells_of_an_arrow_table_are_not_taken_for_names_of_its_columns() -> None:
+    arrow = library("pyarrow")
+    alike, apart = (arrow.table({"a": [0.5, 0.25], "b": [0.5, last]}) for last in (0.25, 0.75))
+    for given in (alike, apart):
+        fitted = face(PrivateLinearRegression).fit(given, [0.1, 0.2])
+        assert list(fitted.feature_names_in_) == ["a", "b"]
+    twice = arrow.table([[0.5], [0.25]], names=["a", "a"])
+    with pytest.raises(ValueError, match=r"different names. Got \['a', 'a'\]"):
+        face(PrivateLinearRegression).fit(twice, [0.1])
+
+
+def test_lazy_frames_are_refused_without_a_look() -> None:
+    lazy = library("polars").LazyFrame({"a": [0.5]})
+    with pytest.raises(TypeError, match="collect a lazy frame first"):
+        face(PrivateLinearRegression).fit(lazy, [0.1])
+
+
+@pytest.mark.filterwarnings("ignore:.*the noise is larger than the table")
+def test_one_target_has_one_name_however_it_is_held() -> None:
+    held: list[list[Any]] = [[], [[0.1]], [0.1]]
+    for y in held:
+        fitted = face(PrivateRidge).fit(np.full((len(y), 2), 0.5), y)
+        assert "y" in fitted.schema_.columns

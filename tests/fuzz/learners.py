@@ -166,7 +166,7 @@ class Labelled:
 def _erm_case(
     dice: Dice, gate: Callable[..., Any], columns: int, arguments: dict[str, Any]
 ) -> Case:
-    where = (gate.__name__, *GUARANTEES, *_ALL)
+    where = (gate.__name__, "open_ledger", *GUARANTEES, *_ALL)
     if dice.chance(0.2):
         seed = dice.below(2**40)
         return Case(where, lambda folder: gate(*_strange_pair(Dice(seed), folder), **arguments))
@@ -318,7 +318,7 @@ def estimator(dice: Dice) -> Case:
     base = {key: value for key, value in (_PUBLIC | _ESTIMATORS[name][1]).items() if key in known}
     makers = {key: maker for key, maker in _FACES.items() if key in known}
     arguments = mutated(dice, base, makers)
-    where = (name, *_GATES, "Schema", *GUARANTEES, *_ALL)
+    where = (name, *_GATES, "Schema", "open_ledger", *GUARANTEES, *_ALL)
     said = arguments.get("neighbours")
     if dice.chance(0.2):
         seed = dice.below(2**40)

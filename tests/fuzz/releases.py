@@ -116,7 +116,7 @@ def _table_case(
     """Return the case of a gate that takes a table first, then what `arguments` say."""
     said = arguments.get("neighbours")
     replacing = replace or (isinstance(said, str) and said != "add_remove")
-    where = (gate.__name__, "Schema", *GUARANTEES, *names)
+    where = (gate.__name__, "Schema", "open_ledger", *GUARANTEES, *names)
     columns = schema.columns if isinstance(schema, Schema) else ("a", "b")
     if dice.chance(0.25):
         seed = dice.below(2**40)

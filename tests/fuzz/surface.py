@@ -24,6 +24,10 @@ from dplinear.analyst.suggested import SuggestedBounds
 
 # Mechanisms whose releases print no released number among their facts.
 _NO_NUMBERS = ("analyze_gauss", "additive_wishart")
+# How θ was found for the released point, and why a model has no standard errors: facts of what was
+# released.
+_OF_THE_RELEASED = ("lift", "unknown")
+_CHOSEN = ("parameters", "law")
 _THETA = ("theta", "places", "values")
 
 
@@ -43,6 +47,8 @@ def surface(value: Any) -> Any:
     shapes = {name: array.shape for name, array in parts.arrays.items()}
     if parts.kind == "linear":  # as places and values where few are not 0: a fact of released θ
         shapes = {name: shape for name, shape in shapes.items() if name not in _THETA}
+    if parts.kind == "model":  # has standard errors, or says why not, by what its answers showed
+        shapes.pop("standard_errors", None)
     found = {"kind": parts.kind, "facts": outline(parts.facts), "shapes": shapes}
     if parts.facts["certificate"]["mechanism"] in _NO_NUMBERS:
         found["bytes"] = len(content)
@@ -52,14 +58,14 @@ def surface(value: Any) -> Any:
 def outline(facts: Any, *, integers: bool = True) -> Any:
     """Return facts with every released number left blank: all but integers.
 
-    Of a mechanism's parameters integers are left blank, too: an adaptive one chooses, say, its
-    steps by what it has released so far.
+    Of a mechanism's parameters and of its law integers are left blank, too: an adaptive one chooses
+    its steps by what it has released so far, or degrees by a released least eigenvalue.
     """
     if isinstance(facts, Mapping):
         return {
-            key: outline(each, integers=integers and key != "parameters")
+            key: outline(each, integers=integers and key not in _CHOSEN)
             for key, each in facts.items()
-            if key != "lift"  # how θ was found for the released point: a fact of that point
+            if key not in _OF_THE_RELEASED
         }
     if isinstance(facts, list | tuple):
         return [outline(each, integers=integers) for each in facts]

@@ -1,10 +1,16 @@
-"""Odd paths and odd numbers: a sentence, or a fingerprint."""
+"""Odd paths and odd arguments: a sentence, or a fingerprint."""
 
+from enum import Enum
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from dplinear.erm.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.ledger.fingerprint import fingerprint
 
@@ -29,6 +35,28 @@ def test_a_path_of_bytes_is_no_path() -> None:
         open_ledger(Odd())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize(
+    "path",
+    [
+        Path("postgresql://me:hush@host/base"),  # which has lost a slash
+        Path("postgresql://host/base?password=hush"),
+        b"postgresql://me:hush@host/base",
+        "postgresql:me:hush@host",
+        ["postgresql://me:hush@host/base"],
+    ],
+    ids=ascii,
+)
+def test_what_is_nearly_a_url_is_not_quoted(
+    path: Any, create: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, TypeError), match="'path' parameter of open_ledger") as told:
+        open_ledger(path, create=create)
+    assert "hush" not in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_numbers_of_many_bits_have_a_fingerprint() -> None:
     third = np.longdouble(1) / 3
     assert fingerprint(third) == fingerprint(np.longdouble(1) / 3)
@@ -42,3 +70,74 @@ def test_arrays_are_told_apart_by_their_bytes() -> None:
     assert fingerprint(first) == fingerprint(first.copy()) != fingerprint(second)
     assert fingerprint(first) != fingerprint(first.reshape(50, 100))
     assert fingerprint(np.array([1, "a"], object)) != fingerprint(np.array([1, "b"], object))
+
+
+class Wrapped:
+    """An array of another library, whose text leaves out its middle."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return "[1, ..., 1]"
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        return np.asarray(self.values)
+
+
+class Shade(Enum):
+    LIGHT = 1
+    DARK = 2
+
+
+def made(width: int) -> int:
+    return width
+
+
+def pairs() -> dict[str, tuple[Any, Any]]:
+    """Return arguments that differ, and whose texts do not, or that are easily mistaken."""
+    dense = np.diag([1.0, 2.0, 3.0])
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    return {
+        "sparse": (sparse.csr_matrix(dense), sparse.csr_matrix(2 * dense)),
+        "sparse-places": (sparse.coo_array(dense), sparse.coo_array(dense[::-1])),
+        "sparse-shape": (sparse.csr_array((2, 3)), sparse.csr_array((3, 2))),
+        "long": (Wrapped([1, 2, 1]), Wrapped([1, 3, 1])),
+        "masked": (masked, np.ma.masked_array([1.0, 2.0], [True, False])),
+        "objects": (np.array([1, None], object), np.array([None, 1], object)),
+        "names": ({1: "a"}, {"1": "a"}),
+        "sets": ({1, 2}, {1, 3}),
+        "bytes": (b"a", b"b"),
+        "fraction": (Fraction(1, 3), "1/3"),
+        "complex": (1j, "1j"),
+        "words": (Shade.LIGHT, Shade.DARK),
+        "class": (L2Ball, f"{L2Ball.__module__}.Other"),
+        "partial": (partial(L2Ball, radius=1.0), partial(L2Ball, radius=2.0)),
+    }
+
+
+@pytest.mark.parametrize("name", list(pairs()))
+def test_arguments_are_told_apart_by_what_they_hold(name: str) -> None:
+    first, second = pairs()[name]
+    again, _ = pairs()[name]
+    assert fingerprint(first) == fingerprint(again)
+    assert fingerprint(first) != fingerprint(second)
+
+
+def test_a_sparse_matrix_is_what_it_holds_however_it_is_stored() -> None:
+    twice = sparse.coo_array(([1.0, 1.0, 0.0], ([0, 0, 1], [2, 2, 1])), (2, 3))
+    once = sparse.csc_array(([2.0], ([0], [2])), (2, 3))
+    assert fingerprint(twice) == fingerprint(once)
+    assert twice.nnz == 3  # it was left as it is
+
+
+def test_what_cannot_be_compared_is_like_nothing_else() -> None:
+    """A lambda's text holds an address, at which another one may lie in a moment."""
+
+    class Local:
+        pass
+
+    for value in (lambda width: width, Local(), Local, object(), Wrapped([1]).__repr__):
+        assert fingerprint(value) != fingerprint(value)
+    assert fingerprint(made) == fingerprint(made)
+    assert fingerprint(partial(lambda width: width)) != fingerprint(partial(made))

@@ -643,6 +643,7 @@ def test_passwords_are_never_shown(
         with pytest.raises((LedgerError, ValueError)) as error:
             open_ledger(wrong)
         assert PASSWORD not in str(error.value) + repr(error.value)
+        assert PASSWORD not in str(error.value.__context__)
         assert main(["ledger", "show", wrong]) == 4
         assert main(["ledger", "show", "budget.db", wrong]) == 2
         said = capsys.readouterr()

@@ -3,6 +3,7 @@
 import builtins
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dplinear.planner.contest import plain_schema
 from dplinear.planner.matrix_errors import correlation_error
 from dplinear.planner.plan import QUESTIONS, plan_table
 from dplinear.planner.simulated import plain_design
-from dplinear.privacy import GDP, ZCDP
+from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 LEARN = tuple(QUESTIONS)
@@ -194,3 +195,25 @@ def test_nothing_is_opened_once_the_table_of_errors_is_there(
 
     monkeypatch.setattr(builtins, "open", refuse)
     assert dpl.plan(1_000, 5, **BUDGET) == before
+
+
+@pytest.mark.parametrize("learn", ["regression", "logistic"])
+@pytest.mark.parametrize("guarantee", [PureDP(0.5), ApproxDP(0.5, 0.0)], ids=str)
+def test_a_pure_guarantee_is_told_what_keeps_it(learn: str, guarantee: Guarantee) -> None:
+    with pytest.raises(ValueError, match="pure ε is kept by models in a constraint") as told:
+        dpl.plan(2_000, 3, guarantee=guarantee, learn=learn)
+    release, forecast = re.findall(r"`dpl\.(.*?)`", str(told.value))
+    found = eval(f"dpl.{forecast}", {"dpl": dpl})  # noqa: S307 - our own words
+    assert found.guarantee == PureDP(0.5)
+    X = simulation.generator(1).uniform(-0.5, 0.5, (50, 3))
+    y = (X[:, 0] > 0).astype(float)
+    filled = release.replace("row_norm=...", "row_norm=1.0").replace("=...", "=(0, 1)")
+    made = eval(f"dpl.{filled}", {"dpl": dpl, "X": X, "y": y})  # noqa: S307 - as above
+    assert made.certificate.holds == PureDP(0.5)
+
+
+def test_what_nothing_keeps_is_told_without_a_detour() -> None:
+    for learn in ("moments", "mean", "covariance", "pca"):
+        with pytest.raises(ValueError, match="ask for ApproxDP") as told:
+            dpl.plan(2_000, 3, guarantee=PureDP(0.5), learn=learn)
+        assert "std_erm" not in str(told.value)

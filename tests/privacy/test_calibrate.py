@@ -418,6 +418,7 @@ anything: Any = lambda value: value  # noqa: E731
             ValueError,
             "raise the scal",
         ),
+        (lambda: calibrate.additive_wishart(GOOD, 5, 1.0, scale=1e-30), ValueError, "Got 1e-30"),
         (
             lambda: calibrate.additive_wishart(GOOD, 5, 1.0, most_degrees=6),
             ValueError,

@@ -179,7 +179,7 @@ def test_profiles_are_of_losses_above_nothing() -> None:
 
 def test_chi_square_profiles_are_used_where_they_were_tried_out_and_no_further() -> None:
     for inside in (ApproxDP(1e-4, 1e-15), ApproxDP(1e6, 0.5)):
-        assert calibrate._within_range(inside, "here") is inside
+        assert calibrate.within_range(inside, "here") is inside
     for pair in ((0.99e-4, 1e-6), (1.01e6, 1e-6), (1.0, 0.99e-15), (1.0, 0.51)):
         with pytest.raises(ValueError, match=r"ε in \[0\.0001, 1e\+06\] and δ in \[1e-15, 0\.5\]"):
-            calibrate._within_range(ApproxDP(*pair), "here")
+            calibrate.within_range(ApproxDP(*pair), "here")

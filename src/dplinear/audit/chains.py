@@ -1,10 +1,10 @@
 """Pairs of tables for whole methods that ask chains: descents, CoinPress, bounds, learners.
 
 A row moves all that is asked by as much as is paid for if it is long, contradicts what was learnt,
-and lies where nobody looks. `SATURATED` names the methods and relations for which the pair here
-does so at (nearly) every step; for the others what one sum needs another forbids: a replaced row
-must turn round for a gradient and by a right angle for a Gram matrix, and a logistic model cannot
-be as wrong about two rows as about one.
+and lies where nobody looks. The pairs here do so at (nearly) every step, but for the methods and
+relations of `_PARTIAL`, where what one sum needs another forbids: a replaced row must turn round
+for a gradient and by a right angle for a Gram matrix, and a logistic model cannot be as wrong about
+two rows as about one.
 """
 
 import math

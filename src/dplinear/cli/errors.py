@@ -5,10 +5,14 @@ that is raised may quote a row: of that only the kind is told, unless a tracebac
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
+
+from dplinear.arguments import is_url, veiled
 
 
 class Code(IntEnum):
@@ -53,6 +57,18 @@ class CommandError(Exception):
     def __init__(self, sentence: str, hint: str = "", code: Code = Code.USAGE) -> None:
         super().__init__(sentence)
         self.complaint = Complaint(code, sentence, hint)
+
+
+def veil(told: Complaint, words: Sequence[str]) -> Complaint:
+    """Return what to tell without URLs of the command line, which may hold passwords.
+
+    They may stand where a file was meant, of which errors name the last part.
+    """
+    sentence = told.sentence
+    for word in filter(is_url, words):
+        for part in (word, str(Path(word)), Path(word).name):
+            sentence = sentence.replace(f"'{part}'", f"'{veiled(word)}'")
+    return replace(told, sentence=sentence)
 
 
 def like(word: str, known: Any) -> str:  # noqa: ANN401 - any collection of words
@@ -133,8 +149,13 @@ _ARGUMENT = re.compile(r"\b(?P<name>[a-z][a-z0-9_]*)=(\"(?P<text>[^\"]*)\"|(?P<w
 
 
 def as_flags(hint: str) -> str:
-    """Return a hint about Python arguments as one about flags of the same names."""
-    return _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], hint))
+    """Return a hint about Python arguments as one about flags of the same names.
+
+    Calls of Python, between backquotes, stay as they are.
+    """
+    words, *rest = re.split("(`[^`]*`)", hint, maxsplit=1)
+    said = _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], words))
+    return f"{said}{rest[0]}{as_flags(rest[1])}" if rest else said
 
 
 def _flag(found: re.Match[str]) -> str:

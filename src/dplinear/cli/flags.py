@@ -22,6 +22,11 @@ def option(*names: str, text: str, panel: str = "Options", **more: Any) -> Any: 
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False, **more)
 
 
+def special(*names: str, text: str, **more: Any) -> Any:  # noqa: ANN401
+    """Return a flag that some mechanisms have, and others do not."""
+    return option(*names, text=text, panel=SPECIAL, **more)
+
+
 def words(*known: str) -> Any:  # noqa: ANN401 - what typer takes for completion
     """Return what completes a flag whose values are known."""
     return {"autocompletion": lambda: list(known)}
@@ -79,6 +84,15 @@ Calibration = Annotated[
         panel=GUARANTEE,
         **words("exact", "paper"),
     ),
+]
+
+# How it is released
+ExpectedRows = Annotated[
+    int | None, option("--expected-rows", text="with auto: a public guess of their number")
+]
+MostRows = Annotated[int | None, special("--most-rows", text="sketch: rows at the most")]
+Deviations = Annotated[
+    str | None, special("--scale", text="public standard deviations, one or one a column")
 ]
 
 # Who counts

@@ -1,6 +1,7 @@
 """From the flags of `dplinear release ...` to a call of a gate, and from its release to a file."""
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,14 +112,25 @@ def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:  # noq
     return function(data, order.schema, **named)
 
 
-def released(order: Order) -> Any:  # noqa: ANN401 - any release
-    """Make the release and write it."""
+def released(order: Order) -> tuple[Any, str]:
+    """Make the release and write it; return it, and what its ledger says if it did not keep it."""
     _check_output(order)
     data = order.data if len(order.data) > 1 else order.data[0]
-    release = passed(order, data, dict(order.arguments) | {"ledger": order.ledger})
+    release, warning = _made(order, data)
     if not order.gate.file:
-        _save(order, release)
-    return release
+        _save(order, release, kept=order.ledger is not None and not warning)
+    return release, warning
+
+
+def _made(order: Order, data: Any) -> tuple[Any, str]:  # noqa: ANN401
+    from dplinear.ledger import NotKeptWarning  # noqa: PLC0415 - not for --help
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotKeptWarning)
+        try:
+            return passed(order, data, dict(order.arguments) | {"ledger": order.ledger}), ""
+        except NotKeptWarning as warning:
+            return warning.release, str(warning).partition("\n\n")[0]
 
 
 def _check_output(order: Order) -> None:
@@ -139,7 +151,7 @@ def _check_output(order: Order) -> None:
         raise CommandError(f"Bounds go to a .json file, not to '{target.name}'.")
 
 
-def _save(order: Order, release: Any) -> None:  # noqa: ANN401
+def _save(order: Order, release: Any, *, kept: bool) -> None:  # noqa: ANN401
     target = Path(str(order.output))
     try:
         release.save(target, overwrite=order.overwrite)
@@ -148,5 +160,5 @@ def _save(order: Order, release: Any) -> None:  # noqa: ANN401
         told = f"The release is paid for and could not be written ({reason})."
         name = release.certificate.request
         hint = f"--ledger and --request '{name}' give the same release again, for nothing."
-        lost = "without a ledger nobody keeps it: make room, and release again."
-        raise CommandError(told, hint if order.ledger else lost, Code.FILE) from None
+        lost = "no ledger has kept it: make room, and release again."
+        raise CommandError(told, hint if kept else lost, Code.FILE) from None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TextIO
 
-from dplinear.cli.errors import Code, Complaint, complaint_of, unexpected
+from dplinear.cli.errors import Code, Complaint, complaint_of, unexpected, veil
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -30,8 +30,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if debug:
             raise
-        return _complain(error, json="--json" in given)
-    return _complain(KeyboardInterrupt(), json=False) if code == Code.INTERRUPTED else code
+        return _complain(error, given, json="--json" in given)
+    return _complain(KeyboardInterrupt(), given, json=False) if code == Code.INTERRUPTED else code
 
 
 def _run(given: list[str]) -> int:
@@ -49,7 +49,7 @@ def _command() -> Callable[..., object]:
     return get_command(app)
 
 
-def _complain(error: BaseException, *, json: bool) -> int:
+def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     from dplinear.cli import usage  # noqa: PLC0415 - typer, which takes a while
 
     if usage.is_abort(error):
@@ -58,6 +58,7 @@ def _complain(error: BaseException, *, json: bool) -> int:
         told = usage.complaint_of(error)
     else:
         told = complaint_of(error) or unexpected(error)
+    told = veil(told, given)
     from rich.text import Text  # noqa: PLC0415 - not where all is well
 
     from dplinear.cli import output  # noqa: PLC0415 - as above

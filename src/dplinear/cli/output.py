@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dplinear.arguments import is_url, veiled
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -36,6 +38,15 @@ def say(*what: "RenderableType") -> None:
     for each in what:
         # Text has its own line ends; a terminal that is narrower knows how to break them.
         shown.print(each, markup=False, soft_wrap=isinstance(each, str))
+
+
+def caution(sentence: str, hint: str) -> None:
+    """Print, on stderr, what went wrong beside what was asked for."""
+    from rich.text import Text  # noqa: PLC0415 - not where all is well
+
+    shown = console(stderr=True)
+    shown.print(Text.assemble(("Warning: ", "bold yellow"), sentence))
+    shown.print(Text.assemble(("Hint: ", "bold"), hint))
 
 
 def certified(certificate: "Certificate") -> list[tuple[str, str]]:
@@ -116,9 +127,8 @@ def shown(path: str | os.PathLike[str]) -> str:
 
     Of a URL, which may hold a password, only its kind.
     """
-    scheme, mark, _ = os.fspath(path).partition("://")
-    if mark:
-        return f"{scheme}://…"
+    if is_url(os.fspath(path)):
+        return veiled(os.fspath(path))
     file = Path(path)
     try:
         return str(file.relative_to(Path.cwd()))

@@ -69,7 +69,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
     goals = listed(said.get("target", []))
     chosen = {"features": listed(said["features"])} if "features" in said else {}
     fits = _fits(loaded, kind_of(loaded), goals, chosen)
-    found = _audited(loaded.certificate, said.get("trials")) if said.get("audit") else None
+    found = _audited(loaded, said.get("trials")) if said.get("audit") else None
     named = said.get("dataset", loaded.certificate.dataset)
     counted = said.get("ledger")
     if place is not None:
@@ -123,29 +123,41 @@ def _rows(loaded: Any) -> float | None:  # noqa: ANN401
     return known if known is not None else getattr(loaded, "count", None)
 
 
-def _audited(certificate: Any, trials: int | None) -> "AuditResult | None":  # noqa: ANN401
+def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":  # noqa: ANN401
     from dplinear.audit.audit import audit_subject  # noqa: PLC0415 - not for --help
     from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials  # noqa: PLC0415
     from dplinear.noise.entropy import system  # noqa: PLC0415
+    from dplinear.privacy.guarantees import PureDP  # noqa: PLC0415
 
-    shown, name = console(stderr=True), _entry(certificate)
-    if name not in ENTRIES or certificate.holds is None:
+    certificate, shown, name = loaded.certificate, console(stderr=True), _entry(loaded)
+    claim, entropy = certificate.holds, system()
+    if name not in ENTRIES or claim is None:
         shown.print(f"There is no audit of {name}.", markup=False)
         return None
-    entropy = system()
-    subject = subject_of(name, certificate.holds, str(certificate.neighbours), entropy)
+    step = certificate.parameters.get("step_epsilon")
+    part = step is not None and not isinstance(claim, PureDP)
+    # What draws add up to is a bound; that of one of them, which is pure, can be reached.
+    claim = PureDP(step) if part else claim
+    subject = subject_of(name, claim, str(certificate.neighbours), entropy)
+    subject.name += " (one of its steps)" if part else ""
     runs = usual_trials(subject) if trials is None else trials
     with shown.status(f"Auditing {name}: {runs:,} runs on each of two tables"):
         return audit_subject(subject, runs, entropy=entropy)
 
 
-def _entry(certificate: Any) -> str:  # noqa: ANN401
+def _entry(loaded: Any) -> str:  # noqa: ANN401 - a release of any kind
     """Return the name that the release's own noise is audited by, not another of its mechanism."""
-    name, noise = str(certificate.mechanism), certificate.parameters.get("noise", "laplace")
+    name, said = str(loaded.certificate.mechanism), loaded.certificate.parameters
+    noise = str(said.get("noise", "laplace"))
     if name == "projection" and noise != "laplace":
-        return f"{name}_{noise}"
-    asked = certificate.parameters.get("least_eigenvalue_share") is not None
-    return f"{name}_after_query" if asked else name
+        return f"{name}_{noise.replace(' ', '_')}"
+    if name == "frank_wolfe" and "step_epsilon" in said:
+        return "frank_wolfe_pure"
+    if name == "whitened":
+        from dplinear.erm.learners.whitened import DESCENTS  # noqa: PLC0415 - as above
+
+        return str(DESCENTS[loaded.loss].name)
+    return f"{name}_after_query" if said.get("least_eigenvalue_share") is not None else name
 
 
 def _left(ledger: str | None, dataset: str | None) -> list[Any]:
@@ -187,7 +199,7 @@ def _content(
     return {
         "kind": kind_of(loaded),
         "certificate": loaded.certificate.to_dict(),
-        "schema": loaded.schema.to_dict(),
+        "schema": loaded.schema.to_dict() if hasattr(loaded, "schema") else None,
         "rows": getattr(loaded, "rows", None),
         "page": place,
         "audit": None

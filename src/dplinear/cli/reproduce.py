@@ -81,15 +81,18 @@ def _list(papers: Any, *, json: bool) -> None:  # noqa: ANN401 - a mapping of pa
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Show how far an experiment has come, on stderr and on terminals only."""
+    """Show how far an experiment has come, on stderr: a bar on terminals, elsewhere lines."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
     shown = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
-        task = bar.add_task("", total=None)
+        task, begun = bar.add_task("", total=None), set[str]()
 
         def progress(what: str, done: int, total: int) -> None:
+            if not shown.is_terminal and what not in begun:
+                shown.print(f"{what} ...")
+            begun.add(what)
             bar.update(task, description=what, completed=done, total=total)
 
         yield progress

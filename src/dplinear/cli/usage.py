@@ -10,7 +10,8 @@ import typer
 
 from dplinear.cli.errors import Code, Complaint, like
 
-_URL = re.compile(r"://.*")  # which may hold a password, and any mark in it
+# Which may hold a password, and any mark in it.
+_URL = re.compile(r"(://|(?<=['( ]postgres):|(?<=['( ]postgresql):).*", re.IGNORECASE)
 
 
 def _kinds(error: BaseException) -> set[str]:

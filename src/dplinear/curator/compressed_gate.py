@@ -16,7 +16,7 @@ from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.reading import Reading
 from dplinear.analyst.sparse_vector import SparseVector
 from dplinear.arguments import integer, mistyped, rejection
-from dplinear.curator.examples import Rules, check_table, read_examples
+from dplinear.curator.examples import Rules, check_table, read_examples, read_intercept
 from dplinear.curator.gate import Curve, Passage, curve_of, own_options
 from dplinear.curator.labels import check_kind
 from dplinear.curator.recorded import recorded
@@ -104,6 +104,7 @@ def std_erm(  # noqa: PLR0913 - the arguments of a release are many, and all hav
     passage = Passage(where, ledger, dataset, request)
     seed = _seed(seed, passage, where)
     features = _columns(X, where)
+    intercept = read_intercept(intercept, where)
     base = terms.base(features + (intercept != 0))
     situation = terms.situation(base, asked, X, relation)
     if isinstance(dimension, str):

@@ -219,11 +219,17 @@ def _each(
                 advance(last)
 
 
+def read_intercept(intercept: float, where: str) -> float:
+    """Return the value of the constant feature, or 0 for none."""
+    value = real(intercept, "intercept", where, low=0.0, high=1e3)
+    if 0 < value < 1e-3:
+        raise rejection("intercept", where, "0, or from 1e-3 to 1e3", intercept)
+    return value
+
+
 def _shares(intercept: float, where: str) -> tuple[int, int]:
     """Return the constant's integer k, and the norm N that it leaves: k² + N² ≤ 4^20."""
-    value = Fraction(real(intercept, "intercept", where, low=0.0, high=1e3))
-    if 0 < value < Fraction(1, 1000):
-        raise rejection("intercept", where, "0, or from 1e-3 to 1e3", intercept)
+    value = Fraction(read_intercept(intercept, where))
     constant = isqrt(int(CELLS**2 * value**2 / (1 + value**2)))
     return constant, isqrt(CELLS**2 - constant**2)
 

@@ -98,14 +98,15 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
-    chosen = _method(loss, None if method == AUTO else method)
+    automatic = isinstance(method, str) and method == AUTO  # some objects mind being compared
+    chosen = _method(loss, None if automatic else method)
     relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
     asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
     choice(calibration, "calibration", _WHERE, CALIBRATIONS)
     expected = read_expected(expected_rows, _WHERE)
     passing = Passing(_WHERE, schema, ledger, dataset, request)
     model = OneModel.of(schema, target, features, intercept=intercept, loss=loss)
-    if method == AUTO:
+    if automatic:
         found = _auto(model, asked, relation, expected)
         chosen, passing.notes = LOSSES[loss][found.name], (found.note,)
     own = own_options(chosen, options, _WHERE)

@@ -1,6 +1,7 @@
 """A gate's line in the ledger: all its public arguments, and the release they paid for."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, wraps
@@ -16,7 +17,7 @@ from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
-from dplinear.ledger.request import refusal
+from dplinear.ledger.request import DamagedLedgerError, NotKeptWarning, not_kept, refusal
 
 _Arguments = ParamSpec("_Arguments")
 _Release = TypeVar("_Release")
@@ -61,16 +62,23 @@ class _Line:
             raise _ReplayError(content)
         self._request = request.request
 
-    def keep(self, release: object, *, named: bool) -> None:
-        """Let the ledger keep a release; rows whole only if they can be asked for by name."""
+    def keep(self, release: object, *, named: bool) -> NotKeptWarning | None:
+        """Let the ledger keep a release, or return the warning that it did not.
+
+        Rows are kept whole only if they can be asked for by name. What is spent is not lost with a
+        full disk: it is the user's. A ledger in which the spend itself may be missing still raises.
+        """
         if self._request is None or not isinstance(self._ledger, Keeper):
-            return
-        if isinstance(release, RowsRelease):
-            content: bytes | None = kept_rows.pack(release, whole=named)
-        else:
-            content = files.packed(release)
-        if content is not None:
-            self._ledger.keep(self._request, content)
+            return None
+        try:
+            content = _content(release, named=named)
+            if content is not None:
+                self._ledger.keep(self._request, content)
+        except DamagedLedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of a ledger of any kind
+            return not_kept(self._request, release, error)
+        return None
 
     def kept(self, request: str) -> bytes | None:
         """Return what the ledger kept for a request, if it can say."""
@@ -106,10 +114,19 @@ def recorded(gate: Callable[_Arguments, _Release]) -> Callable[_Arguments, _Rele
             release = gate(*args, **kwargs)
         except _ReplayError as found:
             return cast("_Release", _again(found.content, bound.arguments))
-        line.keep(release, named=bound.arguments.get("request") is not None)
+        warning = line.keep(release, named=bound.arguments.get("request") is not None)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=3)
         return release
 
     return through
+
+
+def _content(release: object, *, named: bool) -> bytes | None:
+    """Return the bytes that a ledger keeps of a release."""
+    if isinstance(release, RowsRelease):
+        return kept_rows.pack(release, whole=named)
+    return files.packed(release)
 
 
 def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind

@@ -4,7 +4,6 @@ The same order as at `gate.py`: check every public argument and calibrate; check
 and where the rows are to go; spend; read, once, and write as rows go by.
 """
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -12,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dplinear.analyst import row_files
@@ -27,6 +25,7 @@ from dplinear.curator.grid import Grid
 from dplinear.curator.recorded import check_file, recorded
 from dplinear.curator.sources.ordered import OrderedRows, open_rows
 from dplinear.ledger import AnyLedger
+from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms import ROW_MECHANISMS, PreparedRows
 from dplinear.mechanisms.checks import read_guarantee, within_reach
 from dplinear.mechanisms.contract import Shape
@@ -220,16 +219,4 @@ def _told(own: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _plain(own: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _scalar(value) for name, value in own.items()}
-
-
-def _scalar(value: Any) -> Any:  # noqa: ANN401 - an option of a mechanism
-    """Return an option as JSON; an array as the hash of its bytes."""
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_scalar(entry) for entry in value]
-    if isinstance(value, np.ndarray):
-        content = repr((value.dtype.str, value.shape)).encode() + value.tobytes()
-        return "sha256:" + hashlib.sha256(content).hexdigest()
-    return repr(value)
+    return {name: plain(value) for name, value in own.items()}

@@ -16,7 +16,7 @@ from dplinear.arguments import mistyped
 from dplinear.curator.gate import release_moments
 from dplinear.estimators.tables import Array, column_names, features_of, numbers
 from dplinear.ledger import AnyLedger
-from dplinear.ledger.address import check_shown
+from dplinear.ledger.address import check_shown, veil
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
@@ -111,6 +111,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             "Hint: use more rows, fewer columns, tighter bounds or a larger epsilon.",
             stacklevel=5,
         )
+
+    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - whatever is set
+        # scikit-learn, and those who log its models, print what an estimator was given.
+        super().__setattr__(name, veil(value) if name == "ledger" else value)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
 from dplinear.estimators.tables import Array, column_of, joined, target_names, targets_of
 from dplinear.ledger import AnyLedger
+from dplinear.mechanisms.checks import RELATIONS
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -153,7 +154,8 @@ class PrivateLinearRegression(_PrivateRegressor):
         if len(goals) > 1:
             hint = f'solver="{_MOMENTS}" takes several targets.'
             raise rejection("y", self._where, "one target for this solver", len(goals), hint)
-        public = (len(table) or None) if self.neighbours == Neighbours.REPLACE else None
+        relation = Neighbours.parse(self.neighbours, self._where, RELATIONS)
+        public = (len(table) or None) if relation is Neighbours.REPLACE else None
         model = release_model(
             table,
             target=goals[0],

@@ -138,8 +138,12 @@ def column_names(given: Sequence[Any] | None, count: int) -> list[str]:
 
 
 def target_names(features: Sequence[str], targets: Array) -> list[str]:
-    """Return y, or y0, y1, …, none of them the name of a feature."""
-    names = ["y"] if targets.ndim == 1 else [f"y{place}" for place in range(targets.shape[1])]
+    """Return y, or y0, y1, …, none of them the name of a feature.
+
+    One target has one name, in a column or in a table: lists without rows cannot tell which.
+    """
+    several = targets.ndim > 1 and targets.shape[1] > 1
+    names = [f"y{place}" for place in range(targets.shape[1])] if several else ["y"]
     while set(names) & set(features):
         names = [f"target {name}" for name in names]
     return names
@@ -168,15 +172,26 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
 
 
 def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
+    lazy = False
     try:
-        names = list(getattr(values, "columns", ()))
-        array = np.asarray(values)
+        lazy = hasattr(values, "collect") and not hasattr(values, "shape")
+        names = [] if lazy else _names_of(values)
+        array = np.asarray(None if lazy else values)
     except Exception:  # noqa: BLE001 - the words of another library may quote cells
+        array, names = np.asarray(None), []
+    if not array.ndim:
         rule = "an array, a data frame or a list of rows"
-        raise mistyped(parameter, where, rule, type(values)) from None
-    if len(set(map(str, names))) < len(names):
+        hint = "collect a lazy frame first." if lazy else ""
+        raise mistyped(parameter, where, rule, type(values), hint)
+    if len(set(names)) < len(names):
         raise rejection(parameter, where, "a table whose columns have different names", names)
     return array
+
+
+def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
+    """Return the names of a frame's columns: of some kinds `columns` are the cells themselves."""
+    named = getattr(values, "column_names" if hasattr(values, "column_names") else "columns", ())
+    return [str(name) for name in named if isinstance(name, str | int | float | tuple)]
 
 
 def _of_lists(values: Sequence[Any]) -> Array:

@@ -7,7 +7,14 @@ counted.
 
 from dplinear.ledger.budget import Budget
 from dplinear.ledger.opening import AnyLedger, open_ledger
-from dplinear.ledger.request import Keeper, Ledger, LedgerError, Request
+from dplinear.ledger.request import (
+    DamagedLedgerError,
+    Keeper,
+    Ledger,
+    LedgerError,
+    NotKeptWarning,
+    Request,
+)
 from dplinear.ledger.tally import Tally, tally
 from dplinear.privacy.compose import BudgetExceededError
 
@@ -15,9 +22,11 @@ __all__ = [
     "AnyLedger",
     "Budget",
     "BudgetExceededError",
+    "DamagedLedgerError",
     "Keeper",
     "Ledger",
     "LedgerError",
+    "NotKeptWarning",
     "Request",
     "Tally",
     "open_ledger",

@@ -1,11 +1,12 @@
 """The address of a ledger on a server, which may hold a password and is never shown."""
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from dplinear.arguments import rejection
+from dplinear.arguments import is_url, rejection, veiled
 
 _WHERE = "open_ledger"
 # Strict, so that no part of a password with an unescaped mark is taken for a name that is shown.
@@ -14,7 +15,8 @@ _URL = re.compile(
     r"(?:/([^/?#@\s]*))?(?:\?([^#@\s]*))?"
 )
 _OWN = ("ledger", "anchor")  # everything else is the driver's
-_SECRET = re.compile(r"://[^/?#@]*:[^/?#@]+@|[?&](ssl)?password=")
+_PASSWORD = re.compile(r"://[^:@]*:[^@]+@")
+_PASSWORDS = ("password", "sslpassword")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -36,22 +38,29 @@ class Address:
         """Return the parts of a URL, or raise without quoting it."""
         found = _URL.fullmatch(given)
         if found is None:
-            raise rejection("path", _WHERE, f"a URL such as {_EXAMPLE}", shown(given), _HINT)
+            raise rejection("path", _WHERE, f"a URL such as {_EXAMPLE}", given, _HINT)
         server, database, query = found.groups(default="")
         pairs = [pair.partition("=") for pair in query.split("&")] if query else []
         if not all(name and mark for name, mark, _ in pairs):
             rule = "a URL whose ?name=value&name=value can be read"
-            raise rejection("path", _WHERE, rule, shown(given), _HINT)
+            raise rejection("path", _WHERE, rule, given, _HINT)
         own = {name: unquote(value) for name, _, value in pairs if name in _OWN}
         ledger, anchor = own.get("ledger", "dplinear"), own.get("anchor")
         if not _NAME.fullmatch(ledger):
             rule = "named ?ledger= in at most 40 letters a-z, digits and _"
-            raise rejection("path", _WHERE, rule, shown(given))
+            raise rejection("path", _WHERE, rule, given)
         if anchor == "":
-            raise rejection("path", _WHERE, "with a path after ?anchor=", shown(given))
+            raise rejection("path", _WHERE, "with a path after ?anchor=", given)
         others = "&".join("".join(pair) for pair in pairs if pair[0] not in _OWN)
         url = f"{server}/{database}" + (f"?{others}" if others else "")
         return Address(url, unquote(database), ledger, Path(anchor) if anchor else None)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL holds a password, rather than a file or the environment."""
+        query = self.url.partition("?")[2]
+        names = {unquote(pair.partition("=")[0]) for pair in query.split("&")}
+        return _PASSWORD.search(self.url) is not None or not names.isdisjoint(_PASSWORDS)
 
     def __str__(self) -> str:
         return f"{self.ledger!r} in the database {self.database!r}"
@@ -61,14 +70,41 @@ _EXAMPLE = "postgresql://user@host/database"
 _HINT = "marks such as @ : / ? # in a name or a password are written as %40 %3A %2F %3F %23."
 
 
-def shown(given: str) -> str:
-    """Return what may be shown of a URL: its kind."""
-    return f"{given.partition('://')[0]}://…"
+class Veiled(str):
+    """A URL that shows only its kind where it is printed.
+
+    To those who open files or connections, and to comparisons, it is the whole text.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return veiled(self[:])
+
+    def __repr__(self) -> str:
+        return repr(veiled(self[:]))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+def veil(given: object) -> object:
+    """Return an address that prints without its password; anything else as it is."""
+    text = given
+    if isinstance(given, os.PathLike):
+        text = os.fspath(given)
+    if isinstance(text, bytes):
+        text = os.fsdecode(text)
+    if isinstance(given, Veiled) or not (isinstance(text, str) and is_url(text)):
+        return given
+    return Veiled(text)
 
 
 def check_shown(given: object, where: str) -> None:
-    """Raise for a URL with a password, where libraries would print what they are given."""
-    if isinstance(given, str) and _SECRET.search(given):
-        rule = "a URL without a password, since scikit-learn prints what an estimator is given"
+    """Raise for a URL with a password, which whoever saves an estimator would save with it."""
+    if not (isinstance(given, str) and is_url(given)):
+        return
+    if Address.parse(given[:]).has_password:
+        rule = "a URL without a password, which would be saved with the estimator"
         hint = "pass ledger=dpl.open_ledger(url), or keep the password in the file ~/.pgpass."
-        raise rejection("ledger", where, rule, shown(given), hint)
+        raise rejection("ledger", where, rule, given, hint)

@@ -18,7 +18,7 @@ from typing import Any
 from dplinear.analyst.files import claim, sync_folder
 from dplinear.ledger.chain import Entry, damaged, sha256
 from dplinear.ledger.ledger import Lines
-from dplinear.ledger.request import refusal
+from dplinear.ledger.request import DamagedLedgerError, refusal
 
 _SIZE = 256
 
@@ -113,7 +113,8 @@ def check_age(lines: Lines, known: Mark | None) -> None:
     if newest.sequence < known.sequence or at is None or at.hash != known.hash:
         hint = "spends would be forgotten. Bring back the newest copy."
         fact = f"it ends with line {newest.sequence}, and line {known.sequence} was written"
-        raise refusal(f"This is an older copy of the ledger, or another one: {fact}.", hint)
+        told = f"This is an older copy of the ledger, or another one: {fact}."
+        raise refusal(told, hint, DamagedLedgerError)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dplinear.ledger.budget import Units
-from dplinear.ledger.request import refusal
+from dplinear.ledger.request import DamagedLedgerError, refusal
 
 BEGINNING = "0" * 64
 FORMAT = 1
@@ -101,4 +101,4 @@ def damaged(fact: str) -> Exception:
         "nothing can be spent from it. Bring back the newest copy, of which the side file "
         "(.anchor) knows; an older one is refused."
     )
-    return refusal(f"The ledger is damaged: {fact}.", hint)
+    return refusal(f"The ledger is damaged: {fact}.", hint, DamagedLedgerError)

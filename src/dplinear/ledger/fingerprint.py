@@ -1,22 +1,32 @@
 """Fingerprints of public arguments, so that the same request can be told from another."""
 
+import functools
 import hashlib
 import json
+import sys
+import uuid
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+
+# Whose text says all that they are.
+_TOLD = (Fraction, Decimal, complex, date, timedelta, range, PurePath)
 
 
 def fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
     """Return the digest of arguments: equal for equal ones, in any process.
 
-    What has no content that can be compared counts by its text, which may be new each time: such
-    requests are taken for different ones.
+    What has no content that can be compared (a lambda, an object of an unknown class) is new each
+    time: a request with it is never taken for an earlier one.
     """
-    text = json.dumps(plain(value), sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_text(plain(value)).encode()).hexdigest()
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
@@ -24,22 +34,85 @@ def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return str(value)
+        return value[:]  # and not a class with a text of its own
     if isinstance(value, np.generic):
         inner = value.item()  # of a number of many bits, itself
         return repr(value) if isinstance(inner, np.generic) else plain(inner)
     if isinstance(value, Mapping):
-        return {str(name): plain(entry) for name, entry in value.items()}
+        return _mapping(value)
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        content = repr((value.dtype.str, value.shape)).encode() + value.tobytes()
-        return "sha256:" + hashlib.sha256(content).hexdigest()
-    if is_dataclass(value) and not isinstance(value, type):
-        named = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-        return [type(value).__qualname__, named]
-    if hasattr(value, "to_dict") and not isinstance(value, type):
-        return [type(value).__qualname__, plain(value.to_dict())]
+    if isinstance(value, set | frozenset):
+        return ["set", sorted((plain(entry) for entry in value), key=_text)]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return ["bytes", hashlib.sha256(value).hexdigest()]
+    if isinstance(value, _TOLD):
+        return [type(value).__qualname__, str(value)]
+    found = _array(value)
+    return _object(value) if found is None else found
+
+
+def _text(content: Any) -> str:  # noqa: ANN401 - JSON
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+
+def _mapping(value: Mapping[Any, Any]) -> Any:  # noqa: ANN401 - JSON
+    if all(isinstance(name, str) for name in value):
+        return {name[:]: plain(entry) for name, entry in value.items()}
+    pairs = [[plain(name), plain(entry)] for name, entry in value.items()]
+    return ["mapping", sorted(pairs, key=_text)]  # as 1 and "1" are two names
+
+
+def _array(value: Any) -> Any:  # noqa: ANN401 - of any type
+    """Return what stands for an array of numbers, dense or sparse; None for anything else."""
     if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    return repr(value)
+        return None
+    if isinstance(value, np.ma.MaskedArray):
+        return ["masked", plain(value.data), plain(np.ma.getmaskarray(value))]
+    if hasattr(value, "tocsr"):
+        return _sparse(value.tocsr(copy=True))
+    if not (isinstance(value, np.ndarray) or hasattr(value, "__array__")):
+        return None
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return ["array", list(array.shape), [plain(entry) for entry in array.ravel().tolist()]]
+    content = repr((array.dtype.str, array.shape)).encode() + array.tobytes()
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _sparse(rows: Any) -> Any:  # noqa: ANN401 - a matrix of SciPy's, whose copy it is
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+    return ["sparse", list(rows.shape), *map(plain, parts)]
+
+
+def _object(value: Any) -> Any:  # noqa: ANN401 - of any type
+    """Return what stands for an object: its class and content, or a word used only once."""
+    if isinstance(value, functools.partial):
+        return ["partial", plain(value.func), plain(value.args), plain(value.keywords)]
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        return _name(value) or _unlike()
+    kind = _name(type(value))
+    if kind is not None and kind.startswith("dplinear."):
+        kind = type(value).__qualname__
+    if kind is None:
+        return _unlike()
+    if isinstance(value, Enum):
+        return [kind, value.name]
+    if is_dataclass(value):
+        return [kind, {each.name: plain(getattr(value, each.name)) for each in fields(value)}]
+    return [kind, plain(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
+
+
+def _name(value: Any) -> str | None:  # noqa: ANN401 - a class or a function
+    """Return where a class or a function is found again; None for one of a session or a call."""
+    module, path = str(value.__module__), str(value.__qualname__)
+    found: Any = None if module == "__main__" else sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{path}" if found is value else None
+
+
+def _unlike() -> str:
+    return f"unlike any other: {uuid.uuid4().hex}"

@@ -12,7 +12,7 @@ from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.chain import BEGINNING, FORMAT, Entry, damaged, entry, sha256
 from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
 from dplinear.ledger.fingerprint import fingerprint, plain
-from dplinear.ledger.request import Request, refusal
+from dplinear.ledger.request import DamagedLedgerError, Request, refusal
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -208,7 +208,8 @@ class BudgetLedger(ABC):
         with self.writing() as lines:
             paid = lines.last("spend", request=request)
             if paid is None:
-                raise refusal(f"The request {request!r} has paid for nothing, so nothing is kept.")
+                told = f"The request {request!r} has paid for nothing, so nothing is kept."
+                raise refusal(told, kind=DamagedLedgerError)
             if lines.last("release", request=request) is not None:
                 raise refusal(f"The request {request!r} has its release already.")
             line = entry(

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dplinear.arguments import mistyped, rejection
-from dplinear.ledger.address import shown
+from dplinear.arguments import is_url, mistyped, rejection
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.request import Ledger, refusal
 
@@ -46,12 +45,13 @@ def _url(path: object) -> str | None:
     if not isinstance(path, str | os.PathLike):
         raise mistyped("path", "open_ledger", "the path of a ledger, or a URL", path)
     said: Any = os.fspath(path)  # bytes, from some objects that stand for a path
-    if not isinstance(said, str) or "://" not in said:
+    if not isinstance(said, str) or not is_url(said):
         return None
-    if said.partition("://")[0] not in _SERVERS:
+    kind, mark, _ = said.partition("://")
+    if kind not in _SERVERS or not mark:
         rule = "the path of a file, or a URL that starts with postgresql://"
-        raise rejection("path", "open_ledger", rule, shown(said))
-    return str(said)
+        raise rejection("path", "open_ledger", rule, said)
+    return said[:]  # and not one that veils itself, as the driver is to see all of it
 
 
 def _postgres() -> "type[PostgresLedger]":

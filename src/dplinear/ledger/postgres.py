@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dplinear.arguments import positive, rejection
 from dplinear.ledger import anchor
-from dplinear.ledger.address import Address, shown
+from dplinear.ledger.address import Address
 from dplinear.ledger.anchor import Mark, check_age, mark_of
 from dplinear.ledger.budget import Units
 from dplinear.ledger.chain import FORMAT, Entry, damaged, entry
@@ -366,11 +366,6 @@ def _session(address: Address, timeout: float) -> "closing[_Session]":
 
 
 def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
-    try:
-        said = conninfo_to_dict(address.url)
-    except psycopg.Error:  # whose text may quote a part of the password
-        rule = "a URL that PostgreSQL's own library can read"
-        raise rejection("path", "open_ledger", rule, shown(address.url)) from None
     options: dict[str, Any] = {
         "connect_timeout": max(2, round(timeout)),
         "keepalives_idle": 10,
@@ -378,6 +373,7 @@ def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
         "keepalives_count": 3,
         "application_name": "dplinear ledger",
     }
+    said = _read(address)
     try:
         return psycopg.connect(
             **(options | said | {"client_encoding": "UTF8"}),
@@ -385,4 +381,12 @@ def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
             prepare_threshold=None,
         )
     except (psycopg.Error, OSError, UnicodeError) as error:
-        raise lost(address, error) from None
+        told = lost(address, error)
+    raise told  # outside, so that it does not bring along what the driver said
+
+
+def _read(address: Address) -> dict[str, Any]:
+    with suppress(psycopg.Error):  # whose text may quote a part of the password
+        return dict(conninfo_to_dict(address.url))
+    rule = "a URL that PostgreSQL's own library can read"
+    raise rejection("path", "open_ledger", rule, address.url)

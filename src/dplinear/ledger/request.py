@@ -49,13 +49,45 @@ class Keeper(Protocol):
     """A ledger that keeps releases too, so that the same request gets the same release."""
 
     def keep(self, request: str, content: bytes) -> None:
-        """Keep the bytes of the release that a request has paid for."""
+        """Keep the bytes of the release that a request has paid for.
+
+        What it raises does not hold the release back, which is spent: it is returned with a
+        `NotKeptWarning`. Only a DamagedLedgerError, which puts the spend itself in doubt, does.
+        """
 
 
 class LedgerError(Exception):
     """A ledger that cannot be relied on, or a request that it cannot serve. Nothing is released."""
 
 
-def refusal(fact: str, hint: str = "") -> LedgerError:
+class DamagedLedgerError(LedgerError):
+    """A ledger that is not as it was written: what was spent may be missing in it."""
+
+
+class NotKeptWarning(UserWarning):
+    """A release that was made and is spent, and that its ledger could not keep.
+
+    `release` is it, for those who turn warnings into errors.
+    """
+
+    def __init__(self, text: str, release: Any) -> None:  # noqa: ANN401 - of any kind
+        super().__init__(text)
+        self.release = release
+
+
+def refusal(fact: str, hint: str = "", kind: type[LedgerError] = LedgerError) -> LedgerError:
     """Return the error of a ledger: a fact, and a hint on a line of its own."""
-    return LedgerError(fact + (f"\n\nHint: {hint}" if hint else ""))
+    return kind(fact + (f"\n\nHint: {hint}" if hint else ""))
+
+
+def not_kept(request: str, release: object, error: Exception) -> NotKeptWarning:
+    """Return the warning for a release that could not be kept; of others' errors, their kind."""
+    reason = type(error).__name__
+    if isinstance(error, LedgerError):
+        reason = str(error).partition("\n\n")[0].removesuffix(".")
+    return NotKeptWarning(
+        f"The request {request!r} is spent, and its ledger did not keep the release ({reason}).\n\n"
+        "Hint: save the release now. The request, made again, may find itself spent, with nothing "
+        "to return.",
+        release,
+    )

@@ -51,7 +51,9 @@ class AdditiveWishart(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
         checks.calibration(self.calibration, _WHERE)
-        checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        asked = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        if self.calibration == "exact":
+            calibrate.within_range(asked, _WHERE)
         if self.most_degrees is not None:
             most = calibrate.MOST_DEGREES
             arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
@@ -66,10 +68,15 @@ class AdditiveWishart(Mechanism):
         d, bound = shape.dimension, ceiling(shape.bound)
         if self.calibration == "paper":
             return self._published(shape, bound)
-        most = self.cap
-        degrees, scale = calibrate.additive_wishart(
-            self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=most
-        )
+        most = arguments.integer(self.cap, "most_degrees", _WHERE, low=d + 2)
+        try:
+            degrees, scale = calibrate.additive_wishart(
+                self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=most
+            )
+        except ValueError:
+            rule = f"large enough for at most {calibrate.MOST_DEGREES} degrees"
+            hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
+            raise arguments.rejection("scale", _WHERE, rule, self.scale, hint) from None
         profile = self._profile(shape, degrees, scale)
         return PreparedWishart(shape, degrees, scale, checks.kept(self.guarantee, profile))
 

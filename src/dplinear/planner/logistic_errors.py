@@ -20,7 +20,14 @@ from dplinear.planner.curves import NODES, Size, abscissa, fitted
 from dplinear.planner.facts import Facts
 from dplinear.planner.lookup import curve_at, error_table, far_bounds
 from dplinear.planner.populations import Kind, Population, seed_of
-from dplinear.planner.questions import Prediction, Question, asked_wrongly, lognormal, terms
+from dplinear.planner.questions import (
+    Prediction,
+    Question,
+    asked_wrongly,
+    in_a_set,
+    lognormal,
+    terms,
+)
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy.guarantees import GDP, ApproxDP
 from dplinear.privacy.neighbours import Neighbours
@@ -188,3 +195,7 @@ class LogisticRegression(Question):
     def refusal(self, way: str, facts: Facts) -> str | None:  # noqa: ARG002 - as above
         """Return the method's own sentence."""
         return asked_wrongly(LogisticDescent, facts)
+
+    def elsewhere(self, facts: Facts) -> str:
+        """Return how a classifier is learnt in a set."""
+        return in_a_set(facts, "classes=(0, 1)", ', loss="logistic"')

@@ -265,7 +265,8 @@ def plan(  # noqa: PLR0913 - what is public of a table, each with its own name
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]
     if not able:
-        hint = refused[0][1].partition("Hint: ")[2] or "write epsilon=1.0, delta=1e-6."
+        own = refused[0][1].partition("Hint: ")[2] or "write epsilon=1.0, delta=1e-6."
+        hint = question.elsewhere(facts) or own
         rule = "one that a mechanism for this can keep"
         raise rejection("guarantee", WHERE, rule, facts.guarantee, hint)
     return Plan(

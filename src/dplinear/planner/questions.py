@@ -13,6 +13,7 @@ from typing import ClassVar
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.mechanisms.contract import Method
 from dplinear.planner.facts import Facts, written
+from dplinear.privacy.guarantees import PureDP
 from dplinear.privacy.neighbours import Neighbours
 
 # Of the absolute value of a normal number, 90% are between these many standard deviations.
@@ -62,6 +63,10 @@ class Question(ABC):
     def refusal(self, way: str, facts: Facts) -> str | None:
         """Return why a way cannot be gone under such a guarantee, or None if it can."""
 
+    def elsewhere(self, facts: Facts) -> str:  # noqa: ARG002 - of those that have another answer
+        """Return what keeps a guarantee that none of the ways can; empty if nothing does."""
+        return ""
+
 
 def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
     """Return one prediction for all kinds of tables that the caller left open."""
@@ -105,6 +110,21 @@ def asked_wrongly(kind: type[Method], facts: Facts, **options: object) -> str | 
     except (TypeError, ValueError) as error:
         return sentence(error)
     return None
+
+
+def in_a_set(facts: Facts, labels: str, loss: str = "") -> str:
+    """Return what keeps pure ε: a model in a set, and how its error is foreseen."""
+    guarantee = facts.guarantee
+    if not isinstance(guarantee, PureDP) and getattr(guarantee, "delta", None) != 0:
+        return ""
+    asked = f"epsilon={guarantee.epsilon:g}, constraint=1.0{loss}"  # type: ignore[union-attr]  # checked
+    size = f"{facts.rows}, {facts.columns}"
+    return (
+        "pure ε is kept by models in a constraint set, "
+        f"`dpl.std_erm(X, y, {asked}, row_norm=..., {labels})`, whose errors "
+        f"`dpl.forecast_compressed({size}, {asked}, nonzeros=None)` simulates, learner by learner; "
+        "with a delta there are more ways."
+    )
 
 
 def sentence(error: Exception) -> str:

@@ -14,6 +14,7 @@ from dplinear.planner.questions import (
     Prediction,
     Question,
     asked_wrongly,
+    in_a_set,
     lognormal,
     over_kinds,
     terms,
@@ -65,6 +66,10 @@ class Regression(Question):
     def refusal(self, way: str, facts: Facts) -> str | None:
         """Return the way's own sentence."""
         return asked_wrongly(SOLVERS[way], facts) if way in SOLVERS else refused(way, facts)
+
+    def elsewhere(self, facts: Facts) -> str:
+        """Return how a model is learnt in a set."""
+        return in_a_set(facts, "target_bounds=...")
 
 
 def _kinds(facts: Facts) -> list[Assumed]:

@@ -184,14 +184,19 @@ def additive_wishart(  # noqa: PLR0913 - the guarantee, four public facts of the
     """
     where = "calibrate.additive_wishart"
     approximate = _approximate(guarantee, where, "Wishart noise", "calibrate.laplace")
-    approximate = _within_range(approximate, where)
+    approximate = within_range(approximate, where)
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     bound = arguments.positive(bound, "bound", where)
     relation = Neighbours.parse(neighbours, where, wishart_profiles.SUPPORTED)
     if scale is not None:
         scale = arguments.positive(scale, "scale", where)
         ratio = up((bound / scale) ** 2)
-        return _least_degrees(approximate, dimension, ratio, relation, where), scale
+        found = _least_degrees(approximate, dimension, ratio, relation)
+        if found is None:
+            hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
+            rule = f"large enough for at most {MOST_DEGREES} degrees"
+            raise arguments.rejection("scale", where, rule, scale, hint)
+        return found, scale
     most_degrees = arguments.integer(
         most_degrees, "most_degrees", where, low=dimension + 2, high=MOST_DEGREES
     )
@@ -221,7 +226,7 @@ def _approximate(guarantee: Guarantee, where: str, noise: str, pure: str) -> App
     return guarantee
 
 
-def _within_range(guarantee: ApproxDP, where: str) -> ApproxDP:
+def within_range(guarantee: ApproxDP, where: str) -> ApproxDP:
     """Return the guarantee, if chi-square profiles were tried out for its ε and δ."""
     (low, high), (least, most) = CHI_SQUARE_EPSILONS, CHI_SQUARE_DELTAS
     if low <= guarantee.epsilon <= high and least <= guarantee.delta <= most:
@@ -262,7 +267,7 @@ def _mu(guarantee: ApproxDP) -> float:
 
 def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:  # noqa: ANN401
     approximate = _approximate(guarantee, where, "a Gaussian sketch", "calibrate.laplace")
-    approximate = _within_range(approximate, where)
+    approximate = within_range(approximate, where)
     bound = arguments.positive(bound, "bound", where)
     relation = Neighbours.parse(neighbours, where, sketch_profiles.SUPPORTED)
     # In the limit of many rows the pair is Gaussian, with μ² = rows·s²/2, or twice that.
@@ -339,9 +344,9 @@ def _least_noise(guarantee: ApproxDP, dimension: int, cap: int, ratio: float) ->
 
 
 def _least_degrees(
-    guarantee: ApproxDP, dimension: int, ratio: float, relation: Neighbours, where: str
-) -> int:
-    """Return the least k ≥ dimension + 2 that is private.
+    guarantee: ApproxDP, dimension: int, ratio: float, relation: Neighbours
+) -> int | None:
+    """Return the least k ≥ dimension + 2 that is private; None where it is beyond all that we try.
 
     The profile is defined for real degrees and falls with them, so a real root comes first; the
     integers beside it are then tested themselves.
@@ -357,15 +362,15 @@ def _least_degrees(
     # Below the ratio the row shows for certain: fewest degrees need P(χ²₃ < ratio) ≤ δ at least.
     if gammainc(1.5, shift) <= guarantee.delta and delta(1.5, shift) <= guarantee.delta:
         return dimension + 2
+    if guess > 100 * MOST_DEGREES:  # far beyond where profiles were tried out
+        return None
     # To about a tenth of a degree.
     shape = 1.5 + smallest_private(
         lambda x: delta(1.5 + x, shift), guarantee.delta, guess, within=0.05 / (guess + 1)
     )
     m = math.ceil(2 * shape)
     if m > MOST_DEGREES:
-        hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
-        rule = f"large enough for at most {MOST_DEGREES} degrees"
-        raise arguments.rejection("scale", where, rule, ratio, hint)
+        return None
     while m > 3 and delta((m - 1) / 2, shift) <= guarantee.delta:
         m -= 1
     # The profile has the last word.

@@ -1,9 +1,52 @@
 """`dplinear release`: from a private table to a file that may be published. One file a release."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from inspect import signature
 from typing import Any
 
+from dplinear.cli import flags
 from dplinear.cli.errors import Code, CommandError
+
+
+def _every(  # noqa: PLR0913 - as for the commands
+    *,
+    ledger: flags.Ledger = None,
+    dataset: flags.Dataset = None,
+    request: flags.RequestName = None,
+    dry_run: flags.DryRun = False,
+    threads: flags.Threads = None,
+    engine: flags.Engine = None,
+    progress: flags.Progress = None,
+    config: flags.Config = None,
+    json_: flags.Json = False,
+    overwrite: flags.Overwrite = False,
+) -> None:
+    """Hold the flags that every release has."""
+
+
+def command(
+    without: Collection[str] = (),
+) -> Callable[[Callable[..., None]], Callable[..., int]]:
+    """Return what makes a command of a gate's own flags: with those of every release after them.
+
+    The function that is decorated has its name, its help and its flags, and nothing to do.
+    """
+
+    def made(own: Callable[..., None]) -> Callable[..., int]:
+        shared = signature(_every).parameters.values()
+        both = [*signature(own).parameters.values()]
+        both += [each for each in shared if each.name not in without]
+
+        @wraps(own)
+        def run(**given: Any) -> int:  # noqa: ANN401 - values of flags
+            return release(own.__name__, given)
+
+        run.__signature__ = signature(own).replace(parameters=both)  # type: ignore[attr-defined]  # typer looks there
+        run.__annotations__ = {each.name: each.annotation for each in both}
+        return run
+
+    return made
 
 
 def release(name: str, given: Mapping[str, Any]) -> int:
@@ -13,7 +56,7 @@ def release(name: str, given: Mapping[str, Any]) -> int:
 
     asked, json = gates.order(name, given), bool(given["json_"])
     if not given.get("dry_run"):
-        show(asked, gates.released(asked), json=json)
+        show(asked, *gates.released(asked), json=json)
         return Code.DONE
     found = quote.quote(asked)
     quote.show(asked, found, json=json)

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command()
 def bounds(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -24,16 +25,5 @@ def bounds(  # noqa: PLR0913 - every argument of the gate is a flag
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    engine: flags.Engine = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-    overwrite: flags.Overwrite = False,
-) -> int:
+) -> None:
     """Release bounds for columns whose scale nobody knows: a schema, at a price."""
-    return release("bounds", locals())

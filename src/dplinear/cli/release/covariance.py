@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command()
 def covariance(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -18,29 +19,10 @@ def covariance(  # noqa: PLR0913 - every argument of the gate is a flag
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
-    steps: Annotated[
-        int | None, flags.option("--steps", text="rounds (5)", panel=flags.SPECIAL)
-    ] = None,
-    scale: Annotated[
-        str | None,
-        flags.option(
-            "--scale", text="public standard deviations, one or one a column", panel=flags.SPECIAL
-        ),
-    ] = None,
+    steps: Annotated[int | None, flags.special("--steps", text="rounds (5)")] = None,
+    scale: flags.Deviations = None,
     centred: Annotated[
-        bool | None,
-        flags.option("--centred", text="all columns have a mean of 0", panel=flags.SPECIAL),
+        bool | None, flags.special("--centred", text="all columns have a mean of 0")
     ] = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    engine: flags.Engine = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-    overwrite: flags.Overwrite = False,
-) -> int:
+) -> None:
     """Release the covariance of all columns; bounds may be far too wide."""
-    return release("covariance", locals())

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command()
 def model(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -34,10 +35,7 @@ def model(  # noqa: PLR0913 - every argument of the gate is a flag
         bool | None,
         flags.option("--intercept/--no-intercept", text="whether the model has one (yes)"),
     ] = None,
-    expected_rows: Annotated[
-        int | None,
-        flags.option("--expected-rows", text="with auto: a public guess of their number"),
-    ] = None,
+    expected_rows: flags.ExpectedRows = None,
     schema: flags.SchemaFile = None,
     column: flags.Column = None,
     derived: flags.Derived = None,
@@ -49,46 +47,23 @@ def model(  # noqa: PLR0913 - every argument of the gate is a flag
     calibration: flags.Calibration = None,
     shares: Annotated[
         str | None,
-        flags.option(
-            "--shares",
-            text="adassp: the parts of its budget, such as 0.1,0.6,0.3",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--shares", text="adassp: the parts of its budget, such as 0.1,0.6,0.3"),
     ] = None,
-    steps: Annotated[
-        int | None, flags.option("--steps", text="coinpress: rounds (10)", panel=flags.SPECIAL)
-    ] = None,
+    steps: Annotated[int | None, flags.special("--steps", text="coinpress: rounds (10)")] = None,
     radius: Annotated[
-        str | None,
-        flags.option("--radius", text="coinpress: how far it looks", panel=flags.SPECIAL),
+        str | None, flags.special("--radius", text="coinpress: how far it looks")
     ] = None,
     structure: Annotated[
         str | None,
-        flags.option(
+        flags.special(
             "--structure",
             text="coinpress: general (the default), covariance or mean",
-            panel=flags.SPECIAL,
             **flags.words("general", "covariance", "mean"),
         ),
     ] = None,
     unit: Annotated[
         float | None,
-        flags.option(
-            "--unit",
-            text="coinpress: the size of features whose structure is mean",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--unit", text="coinpress: the size of features whose structure is mean"),
     ] = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    engine: flags.Engine = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-    overwrite: flags.Overwrite = False,
-) -> int:
+) -> None:
     """Release one model: all of the budget for one regression."""
-    return release("model", locals())

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command()
 def moments(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -20,10 +21,7 @@ def moments(  # noqa: PLR0913 - every argument of the gate is a flag
             **flags.words("analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", "auto"),
         ),
     ] = None,
-    expected_rows: Annotated[
-        int | None,
-        flags.option("--expected-rows", text="with auto: a public guess of their number"),
-    ] = None,
+    expected_rows: flags.ExpectedRows = None,
     schema: flags.SchemaFile = None,
     column: flags.Column = None,
     derived: flags.Derived = None,
@@ -33,63 +31,33 @@ def moments(  # noqa: PLR0913 - every argument of the gate is a flag
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
     calibration: flags.Calibration = None,
-    rows: Annotated[
-        int | None, flags.option("--rows", text="sketch: its rows", panel=flags.SPECIAL)
-    ] = None,
+    rows: Annotated[int | None, flags.special("--rows", text="sketch: its rows")] = None,
     degrees: Annotated[
-        int | None,
-        flags.option("--degrees", text="inverse_wishart: degrees of freedom", panel=flags.SPECIAL),
+        int | None, flags.special("--degrees", text="inverse_wishart: degrees of freedom")
     ] = None,
     least_eigenvalue_share: Annotated[
         float | None,
-        flags.option(
+        flags.special(
             "--least-eigenvalue-share",
             text="sketch, inverse_wishart: the part of ε for the least eigenvalue",
-            panel=flags.SPECIAL,
         ),
     ] = None,
     adjust: Annotated[
-        str | None,
-        flags.option(
-            "--adjust", text="with it: ridge (the default), rows or degrees", panel=flags.SPECIAL
-        ),
+        str | None, flags.special("--adjust", text="with it: ridge (the default), rows or degrees")
     ] = None,
     ridge: Annotated[
         float | None,
-        flags.option(
-            "--ridge",
-            text="sketch, inverse_wishart: what is added at the least",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--ridge", text="sketch, inverse_wishart: what is added at the least"),
     ] = None,
-    most_rows: Annotated[
-        int | None,
-        flags.option("--most-rows", text="sketch: rows at the most", panel=flags.SPECIAL),
-    ] = None,
+    most_rows: flags.MostRows = None,
     most_degrees: Annotated[
         int | None,
-        flags.option(
-            "--most-degrees",
-            text="inverse_wishart, additive_wishart: degrees at the most",
-            panel=flags.SPECIAL,
+        flags.special(
+            "--most-degrees", text="inverse_wishart, additive_wishart: degrees at the most"
         ),
     ] = None,
     scale: Annotated[
-        float | None,
-        flags.option(
-            "--scale", text="additive_wishart: the scale of the noise", panel=flags.SPECIAL
-        ),
+        float | None, flags.special("--scale", text="additive_wishart: the scale of the noise")
     ] = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    engine: flags.Engine = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-    overwrite: flags.Overwrite = False,
-) -> int:
+) -> None:
     """Release second moments: every regression on them is then free."""
-    return release("moments", locals())

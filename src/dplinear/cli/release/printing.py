@@ -5,7 +5,7 @@ from typing import Any
 
 from dplinear.cli.gates import Order
 from dplinear.cli.loading import words
-from dplinear.cli.output import certified, facts, say, shown, tell
+from dplinear.cli.output import caution, certified, facts, say, shown, tell
 
 _NEXT = {
     "moments": "dplinear regress {file} --target {target}",
@@ -17,10 +17,12 @@ _NEXT = {
 }
 
 
-def show(order: Order, release: Any, *, json: bool) -> None:  # noqa: ANN401 - any release
+def show(order: Order, release: Any, warning: str, *, json: bool) -> None:  # noqa: ANN401 - any
     """Print what was released, what it promises, and what is left of the budget."""
+    if warning:
+        caution(warning, f"keep {shown(str(order.output))}: it is the only copy.")
     if json:
-        tell(_content(order, release))
+        tell(_content(order, release) | ({"warning": warning} if warning else {}))
         return
     say(words(release), facts(_lines(order, release)))
 
@@ -40,9 +42,12 @@ def _lines(order: Order, release: Any) -> list[tuple[str, str]]:  # noqa: ANN401
 def _left(order: Order) -> list[Any]:
     if order.ledger is None:
         return []
-    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import LedgerError, open_ledger  # noqa: PLC0415 - not for --help
 
-    found = open_ledger(order.ledger).status()
+    try:
+        found = open_ledger(order.ledger).status()
+    except LedgerError:  # the release is there all the same
+        return []
     return [status for status in found if status.dataset == order.dataset]
 
 

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command(without={"engine", "overwrite"})
 def rows(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -39,72 +40,32 @@ def rows(  # noqa: PLR0913 - every argument of the gate is a flag
     calibration: flags.Calibration = None,
     target: Annotated[
         str | None,
-        flags.option(
-            "--target", text="additive_noise: the column that is not protected", panel=flags.SPECIAL
-        ),
+        flags.special("--target", text="additive_noise: the column that is not protected"),
     ] = None,
     y_public: Annotated[
-        bool | None,
-        flags.option(
-            "--y-public",
-            text="additive_noise: the target is public",
-            panel=flags.SPECIAL,
-        ),
+        bool | None, flags.special("--y-public", text="additive_noise: the target is public")
     ] = None,
     projection: Annotated[
         str | None,
-        flags.option(
-            "--projection",
-            text="projection: gaussian (the default), rademacher, ...",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--projection", text="projection: gaussian (the default), rademacher, ..."),
     ] = None,
     noise: Annotated[
         str | None,
-        flags.option(
-            "--noise",
-            text="projection: auto (the default), gaussian or laplace",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--noise", text="projection: auto (the default), gaussian or laplace"),
     ] = None,
     change: Annotated[
         float | None,
-        flags.option(
-            "--change",
-            text="projection: how much neighbours differ, in half ranges",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--change", text="projection: how much neighbours differ, in half ranges"),
     ] = None,
     label: Annotated[
-        str | None,
-        flags.option(
-            "--label", text="projection: a column that is released beside", panel=flags.SPECIAL
-        ),
+        str | None, flags.special("--label", text="projection: a column that is released beside")
     ] = None,
     label_share: Annotated[
         float | None,
-        flags.option(
-            "--label-share",
-            text="projection: the part of the budget for it (0.2)",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--label-share", text="projection: the part of the budget for it (0.2)"),
     ] = None,
     public_projection: Annotated[
-        bool | None,
-        flags.option(
-            "--public-projection",
-            text="projection: publish the matrix",
-            panel=flags.SPECIAL,
-        ),
+        bool | None, flags.special("--public-projection", text="projection: publish the matrix")
     ] = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-) -> int:
+) -> None:
     """Release rows: one noisy row for each, in order, for any algorithm."""
-    return release("rows", locals())

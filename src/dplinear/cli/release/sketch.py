@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.release import release
+from dplinear.cli.release import command
 
 
+@command()
 def sketch(  # noqa: PLR0913 - every argument of the gate is a flag
     data: flags.Data = None,
     *,
@@ -48,68 +49,35 @@ def sketch(  # noqa: PLR0913 - every argument of the gate is a flag
     calibration: flags.Calibration = None,
     base: Annotated[
         int | None,
-        flags.option(
-            "--base", text="mi_projection: the n of the rules for rows (1000)", panel=flags.SPECIAL
-        ),
+        flags.special("--base", text="mi_projection: the n of the rules for rows (1000)"),
     ] = None,
     target: Annotated[
         str | None,
-        flags.option(
-            "--target", text="mi_projection: the column that is not protected", panel=flags.SPECIAL
-        ),
+        flags.special("--target", text="mi_projection: the column that is not protected"),
     ] = None,
     y_public: Annotated[
-        bool | None,
-        flags.option(
-            "--y-public",
-            text="mi_projection: the target is public",
-            panel=flags.SPECIAL,
-        ),
+        bool | None, flags.special("--y-public", text="mi_projection: the target is public")
     ] = None,
     lower_bound: Annotated[
         float | None,
-        flags.option(
-            "--lower-bound", text="mi_projection: a public bound on residuals", panel=flags.SPECIAL
-        ),
+        flags.special("--lower-bound", text="mi_projection: a public bound on residuals"),
     ] = None,
     least_eigenvalue_bits: Annotated[
         float | None,
-        flags.option(
-            "--least-eigenvalue-bits",
-            text="mi_projection: bits that find such a bound",
-            panel=flags.SPECIAL,
-        ),
+        flags.special("--least-eigenvalue-bits", text="mi_projection: bits that find such a bound"),
     ] = None,
     least_eigenvalue_share: Annotated[
         float | None,
-        flags.option(
-            "--least-eigenvalue-share",
-            text="sketch: the part of ε for the least eigenvalue",
-            panel=flags.SPECIAL,
+        flags.special(
+            "--least-eigenvalue-share", text="sketch: the part of ε for the least eigenvalue"
         ),
     ] = None,
     adjust: Annotated[
-        str | None,
-        flags.option("--adjust", text="with it: ridge (the default) or rows", panel=flags.SPECIAL),
+        str | None, flags.special("--adjust", text="with it: ridge (the default) or rows")
     ] = None,
     ridge: Annotated[
-        float | None,
-        flags.option("--ridge", text="sketch: what is added at the least", panel=flags.SPECIAL),
+        float | None, flags.special("--ridge", text="sketch: what is added at the least")
     ] = None,
-    most_rows: Annotated[
-        int | None,
-        flags.option("--most-rows", text="sketch: rows at the most", panel=flags.SPECIAL),
-    ] = None,
-    ledger: flags.Ledger = None,
-    dataset: flags.Dataset = None,
-    request: flags.RequestName = None,
-    dry_run: flags.DryRun = False,
-    threads: flags.Threads = None,
-    engine: flags.Engine = None,
-    progress: flags.Progress = None,
-    config: flags.Config = None,
-    json_: flags.Json = False,
-    overwrite: flags.Overwrite = False,
-) -> int:
+    most_rows: flags.MostRows = None,
+) -> None:
     """Release a sketch: a few rows that stand for the whole table."""
-    return release("sketch", locals())

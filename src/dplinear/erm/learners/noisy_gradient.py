@@ -189,7 +189,8 @@ class _Walk:
         """Return a point of ΦC about as near as noise lets one see, or of the ball around it."""
         if self.constrained:
             return self._in_image(point, self.now.source, _INNER)
-        length = max(float(np.linalg.norm(point)), 1e-300)
+        size = max(float(np.abs(point).max()), 1e-300)  # squares of much noise are no floats
+        length = size * max(float(np.linalg.norm(point / size)), 1.0)
         return Nearest(point * min(1.0, self.image.radius / length), self.now.source, 0.0)
 
     def _in_image(self, point: Matrix, near: Matrix, cap: int) -> Nearest:

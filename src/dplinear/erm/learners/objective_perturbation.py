@@ -71,7 +71,9 @@ class ObjectivePerturbation(Learner):
         mu = largest_mu(asked, up(one.smoothness / weight), _OUTPUT, self.neighbours)
         if self.regularisation is None:
             # Where rows say nothing of a coefficient, its noise is σ/Λ: about the image's size.
-            blind = one.gradient / mu * math.sqrt(task.frame.features) / task.image.radius
+            # A projection that happens to be 0 leaves no room for any.
+            reach = task.image.radius or math.inf
+            blind = one.gradient / mu * math.sqrt(task.frame.features) / reach
             weight = one.findable(max(weight, FIRM * blind))
             mu = largest_mu(asked, up(one.smoothness / weight), _OUTPUT, self.neighbours)
         sum_ = Sum(task, loss, weight, self.tolerance * one.gradient)

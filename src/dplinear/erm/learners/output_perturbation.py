@@ -29,6 +29,7 @@ from dplinear.privacy.profiles.laplace import Pure
 from dplinear.privacy.rounding import up
 
 _WHERE = "OutputPerturbation"
+_LEAST = 1e-290  # below it floats lose digits, and no rounding up can be relied upon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,9 @@ class OutputPerturbation(Learner):
         else:
             weight = read_weight(one, self.regularisation, _WHERE)
         sensitivity = up(moved / weight)
+        if sensitivity < _LEAST:
+            rule = f"small enough that a row moves the minimum by {_LEAST:g} or more"
+            raise arguments.rejection("regularisation", _WHERE, rule, weight)
         scale = _noise(self.guarantee, sensitivity)
         account = checks.kept(self.guarantee, self._profile(sensitivity / scale))
         return PreparedOutput(task, account, Sum(task, loss, weight, tolerance), sensitivity, scale)
