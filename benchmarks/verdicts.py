@@ -12,6 +12,7 @@ from dplinear.noise import simulation
 
 LEVEL = 0.95
 RESAMPLES = 400
+CLOSE = 1.25  # medians within this factor of each other are a matter of luck in 20 repetitions
 
 # The excess risks of a method in one cell, in the order of the repetitions.
 Risks = Mapping[str, Sequence[float]]
@@ -37,6 +38,11 @@ class Verdict:
         """Say whether our median is at or below the best rival's."""
         return self.medians[OURS] <= self.medians[self.rival]
 
+    @property
+    def close(self) -> bool:
+        """Say whether the cell counts, and the two medians are near each other."""
+        return self.counts and 1 / CLOSE <= self.advantage <= CLOSE
+
 
 def sign_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
     """Return a distribution-free interval for the median, from order statistics.
@@ -54,14 +60,16 @@ def sign_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float,
     return ordered[rank - 1], ordered[count - rank]
 
 
-def verdict(risks: Risks) -> Verdict:
+def verdict(risks: Risks, rival: str | None = None) -> Verdict:
     """Return what the repetitions of one cell say.
 
-    The rival is chosen by the same repetitions, which flatters it: chance helps the best of many.
+    Without `rival` the best one is chosen by the same repetitions, which flatters it: chance helps
+    the best of many.
     """
     medians = {name: float(np.median(found)) for name, found in risks.items()}
-    rivals = [name for name in medians if name not in {OURS, MEAN, FLOOR}]
-    rival = min(rivals, key=medians.__getitem__)
+    if rival is None:
+        rivals = [name for name in medians if name not in {OURS, MEAN, FLOOR}]
+        rival = min(rivals, key=medians.__getitem__)
     pairs = zip(risks[rival], risks[OURS], strict=False)  # a slow rival may have fewer repetitions
     low, high = sign_interval([_ratio(theirs, ours) for theirs, ours in pairs])
     beaten = min(medians[OURS], medians[rival]) < medians[MEAN]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy
+from benchmarks import accuracy, verdicts
 from benchmarks.designs import BLOCK, Design, draw, seeded
 from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Line, ols
 from benchmarks.verdicts import sign_interval, summary, verdict
@@ -81,6 +81,17 @@ def test_a_verdict_names_the_best_rival() -> None:
     assert not verdict(cell(0.3, 0.2, 0.9)).won
 
 
+def test_close_cells_are_judged_against_the_rival_of_before() -> None:
+    first = verdict(cell(0.1, 0.09, 0.2))
+    assert first.close
+    assert not first.won
+    after = verdict(cell(0.1, 0.12, 0.05), first.rival)
+    assert after.rival == "one"
+    assert after.won
+    assert not verdict(cell(0.1, 0.4, 0.9)).close
+    assert not verdict(cell(1.1, 1.2, 1.3)).close  # nothing is learnt there
+
+
 def test_the_summary_counts_cells_where_something_is_learnt() -> None:
     found = summary([cell(0.1, 0.4, 0.9), cell(0.2, 0.1, 0.9), cell(2.0, 1.5, 1.5)])
     assert (found.cells, found.counted, found.won) == (3, 2, 1)
@@ -123,6 +134,14 @@ def test_a_tiny_run_writes_its_files(
     floor = [float(line["r_squared"]) for line in real if line["method"] == FLOOR]
     assert floor == pytest.approx([floor[0]] * 3)
     assert 0.2 < floor[0] < 0.8
+    monkeypatch.setattr(verdicts, "CLOSE", 1e9)
+    accuracy.main([*words, "--fresh", "3"])
+    with (tmp_path / "again" / "fresh.csv").open(encoding="utf-8") as file:
+        fresh = list(csv.DictReader(file))
+    assert {line["repetition"] for line in fresh} == {"2", "3", "4"}
+    assert sum(line["method"] == OURS for line in fresh) == 2 * 3
+    assert len(fresh) == 4 * 2 * 3  # ours, one rival, the mean, least squares
     shown = capsys.readouterr().out
     assert "Geometric mean of best rival / ours" in shown
+    assert "2 cells are close" in shown
     assert "held-out rows" in shown
