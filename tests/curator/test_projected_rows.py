@@ -1,5 +1,6 @@
 """Projected rows through the gate: certificates, files, and what a second run returns."""
 
+import hashlib
 import math
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def test_the_same_request_returns_the_same_rows_and_leaves_the_matrix(tmp_path: 
     for file in tmp_path.iterdir():
         assert kept.key not in file.read_bytes()
         assert repr(kept.key).encode() not in file.read_bytes()
+        assert hashlib.sha256(kept.key).hexdigest().encode() not in file.read_bytes()
     # Nor is it told where the curator keeps it.
     assert b"kept.bin" not in (tmp_path / "rows.parquet").read_bytes()
 

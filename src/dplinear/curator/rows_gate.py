@@ -26,7 +26,7 @@ from dplinear.curator.recorded import check_file, recorded
 from dplinear.curator.sources.ordered import OrderedRows, open_rows
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.fingerprint import plain
-from dplinear.mechanisms import ROW_MECHANISMS, PreparedRows
+from dplinear.mechanisms import ROW_MECHANISMS, EncryptedFile, PreparedRows
 from dplinear.mechanisms.checks import read_guarantee, within_reach
 from dplinear.mechanisms.contract import Shape
 from dplinear.privacy.guarantees import MIDP, Guarantee
@@ -219,4 +219,8 @@ def _told(own: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _plain(own: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in own.items()}
+    """Return options as JSON; of a kept projection neither where it is nor a digest of its key."""
+    return {
+        name: repr(value) if isinstance(value, EncryptedFile) else plain(value)
+        for name, value in own.items()
+    }
