@@ -1,5 +1,6 @@
 """What fit may look at, and when; what errors may say; who is told of a spend."""
 
+import datetime as dt
 import pickle
 import warnings
 from pathlib import Path
@@ -22,6 +23,7 @@ from dplinear.estimators import (
     PrivateProjection,
     PrivateRidge,
 )
+from dplinear.estimators.tables import features_of, plain_numbers, targets_of
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, ApproxDP
@@ -419,6 +421,71 @@ def test_cells_of_an_arrow_table_are_not_taken_for_names_of_its_columns() -> Non
     twice = arrow.table([[0.5], [0.25]], names=["a", "a"])
     with pytest.raises(ValueError, match=r"different names. Got \['a', 'a'\]"):
         face(PrivateLinearRegression).fit(twice, [0.1])
+
+
+def _mixed(library_: Any) -> list[tuple[Any, Any]]:
+    """Return pairs of tables: with a last row, and without it."""
+    moment, span = dt.datetime(2026, 1, 1), dt.timedelta(1)  # noqa: DTZ001 - as frames have them
+    rows: list[Any] = [
+        (1, moment),
+        (1, span),
+        (True, moment),
+        (0.5, moment),
+        (0.5, span),
+        (True, "0.5"),
+    ]
+    found = []
+    for first, second in rows:
+        for a, b in ((None, second), (first, None)):
+            both = {"a": [first, first, a], "b": [second, second, b]}
+            less = {name: cells[:2] for name, cells in both.items()}
+            found.append((library_(both), library_(less)))
+    return found
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow"])
+def test_a_missing_cell_changes_no_other_column(name: str) -> None:
+    made = library(name)
+    for longer, shorter in _mixed(made.table if name == "pyarrow" else made.DataFrame):
+        one, other = (plain_numbers(features_of(X, "fit")) for X in (longer, shorter))
+        np.testing.assert_array_equal(one[:2], other)
+
+
+def test_cells_of_an_arrow_column_are_read_one_by_one() -> None:
+    arrow = library("pyarrow")
+    words = arrow.array(["0.25", None, "0.5"]).dictionary_encode()
+    ends = arrow.array([0, 4, 6], arrow.int32()).buffers()[1]
+    broken = arrow.Array.from_buffers(
+        arrow.string(), 2, [None, ends, arrow.py_buffer(b"0.25\xff\xfe")]
+    )
+    for cells in (words, broken):
+        for X in (arrow.table({"a": cells}), arrow.record_batch({"a": cells})):
+            read = plain_numbers(features_of(X, "fit"))[:2, 0]
+            np.testing.assert_array_equal(read, [0.25, np.nan])
+        for y in (cells, arrow.chunked_array([cells])):
+            column = targets_of(y, len(cells), "fit")
+            np.testing.assert_array_equal(plain_numbers(column)[:2], [0.25, np.nan])
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ["polars", "pyarrow"])
+@pytest.mark.parametrize("last", [True, None])
+def test_labels_of_an_arrow_column_are_refused_by_its_type_alone(
+    name: str, last: bool | None
+) -> None:
+    made = library(name)
+    y = (made.Series if name == "polars" else made.array)([False, True, last])
+    with pytest.raises(ValueError, match="of labels such as 'yes'"):
+        face(PrivateLogisticRegression, classes=("no", "yes")).fit(np.zeros((3, 1)), y)
+    words = np.array(["no", "yes"] * 50)
+    given = (made.Series if name == "polars" else made.array)(words)
+    fits = []
+    for labels in (words, given):
+        with simulation.door(0):
+            model = face(PrivateLogisticRegression, classes=("no", "yes"), epsilon=100.0)
+            fits.append(model.fit(np.tile([[0.1], [0.9]], (50, 1)), labels).coef_.tolist())
+    assert fits[0] == fits[1]
 
 
 def test_lazy_frames_are_refused_without_a_look() -> None:

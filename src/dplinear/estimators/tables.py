@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import INTERCEPT
-from dplinear.schema.cells import numbers_of
+from dplinear.schema.cells import array_of, numbers_of
 from dplinear.schema.columns import Numeric
 
 Array = npt.NDArray[Any]
@@ -107,7 +108,10 @@ def targets_of(y: Any, rows: int, where: str) -> Array:  # noqa: ANN401
 
 def joined(features: Array, targets: Array) -> Array:
     """Return one table: the features, then the targets, masks kept."""
-    parts = [features, targets]
+    return _stacked([features, targets])
+
+
+def _stacked(parts: Sequence[Array]) -> Array:
     if any(part.dtype.kind not in _NUMBERS for part in parts):
         parts = [part.astype(object) for part in parts]
     masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
@@ -176,7 +180,7 @@ def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     try:
         lazy = hasattr(values, "collect") and not hasattr(values, "shape")
         names = [] if lazy else _names_of(values)
-        array = np.asarray(None if lazy else values)
+        array = np.asarray(None) if lazy else _whole(values)
     except Exception:  # noqa: BLE001 - the words of another library may quote cells
         array, names = np.asarray(None), []
     if not array.ndim:
@@ -186,6 +190,23 @@ def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     if len(set(names)) < len(names):
         raise rejection(parameter, where, "a table whose columns have different names", names)
     return array
+
+
+def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
+    """Return a frame or a column as an array.
+
+    An Arrow table is read column by column: one type for all of them depends on what is missing.
+    """
+    if hasattr(values, "iloc") or not hasattr(values, "__array__"):  # pandas makes objects of them
+        return np.asarray(values)
+    if isinstance(values, pa.Array):
+        return array_of(values)
+    if not hasattr(values, "__arrow_c_stream__"):
+        return np.asarray(values)
+    if not hasattr(values, "columns"):
+        return array_of(pa.chunked_array(values))
+    columns = [array_of(column) for column in pa.table(values).columns]
+    return _stacked(columns) if columns else np.asarray(values)
 
 
 def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
