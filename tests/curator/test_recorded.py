@@ -301,6 +301,14 @@ def test_a_function_that_has_another_ones_address_gets_no_release_of_its(tmp_pat
         dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(2.0)}))
 
 
+def test_columns_in_another_order_are_another_request(tmp_path: Path) -> None:
+    path = ledger_for("moments", tmp_path, room=2)
+    call: dict[str, Any] = PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
+    dpl.release_moments(ROWS, dpl.Schema(x=(-1, 1), y=(-1, 1)), **call)
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.release_moments(ROWS, dpl.Schema(y=(-1, 1), x=(-1, 1)), **call)
+
+
 def test_fingerprints_tell_arguments_apart() -> None:
     values = [
         None, 1, 1.5, "1", [1], {"a": 1}, {"a": 2}, np.ones(2), np.ones(3), np.ones(2, np.float32),

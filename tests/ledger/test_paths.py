@@ -13,6 +13,7 @@ from scipy import sparse
 from dplinear.erm.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.ledger.fingerprint import fingerprint
+from dplinear.schema import Schema
 
 
 @pytest.mark.parametrize("create", [False, True])
@@ -90,6 +91,14 @@ class Shade(Enum):
     DARK = 2
 
 
+class Stretched(L2Ball):
+    """A set made of another one, with something of its own beside the fields."""
+
+    def __init__(self, dimension: int, factor: float) -> None:
+        super().__init__(dimension)
+        object.__setattr__(self, "factor", factor)
+
+
 def made(width: int) -> int:
     return width
 
@@ -113,6 +122,8 @@ def pairs() -> dict[str, tuple[Any, Any]]:
         "words": (Shade.LIGHT, Shade.DARK),
         "class": (L2Ball, f"{L2Ball.__module__}.Other"),
         "partial": (partial(L2Ball, radius=1.0), partial(L2Ball, radius=2.0)),
+        "columns": (Schema(a=(0, 1), b=(0, 1)), Schema(b=(0, 1), a=(0, 1))),
+        "inherited": (Stretched(2, 1.0), Stretched(2, 2.0)),
     }
 
 

@@ -53,12 +53,12 @@ def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - JSON
-    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _mapping(value: Mapping[Any, Any]) -> Any:  # noqa: ANN401 - JSON
     if all(isinstance(name, str) for name in value):
-        return {name[:]: plain(entry) for name, entry in value.items()}
+        return {name[:]: plain(value[name]) for name in sorted(value)}
     pairs = [[plain(name), plain(entry)] for name, entry in value.items()]
     return ["mapping", sorted(pairs, key=_text)]  # as 1 and "1" are two names
 
@@ -101,8 +101,23 @@ def _object(value: Any) -> Any:  # noqa: ANN401 - of any type
     if isinstance(value, Enum):
         return [kind, value.name]
     if is_dataclass(value):
-        return [kind, {each.name: plain(getattr(value, each.name)) for each in fields(value)}]
-    return [kind, plain(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
+        return [kind, {name: plain(getattr(value, name)) for name in _held(value)}]
+    return [kind, _in_order(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
+
+
+def _held(value: Any) -> list[str]:  # noqa: ANN401 - of a dataclass, or of a class made of one
+    """Return the names of what an object holds; of others' classes, beside their fields too."""
+    names = {each.name for each in fields(value)}
+    if not type(value).__module__.startswith("dplinear."):
+        names |= set(getattr(value, "__dict__", ()))
+    return sorted(names)
+
+
+def _in_order(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return what an object tells of itself, in its order: columns of an array have no other."""
+    if not isinstance(value, dict):
+        return plain(value)
+    return {str(name): _in_order(entry) for name, entry in value.items()}
 
 
 def _name(value: Any) -> str | None:  # noqa: ANN401 - a class or a function
