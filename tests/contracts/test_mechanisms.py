@@ -181,6 +181,8 @@ def test_wrong_options_are_refused(name: str) -> None:
         ("additive_wishart", {"scale": 0.0}, "scale"),
         ("additive_wishart", {"scale": 1.0, "calibration": "paper"}, "scale"),
         ("additive_wishart", {"scale": 1e-30}, "scale"),
+        ("additive_wishart", {"scale": 1e-300}, "scale"),
+        ("additive_wishart", {"scale": 1e155}, "scale"),
         ("additive_wishart", {"most_degrees": 2}, "most_degrees"),
         ("additive_wishart", {"most_degrees": 4}, "most_degrees"),
         ("sketch", {"rows": 0}, "rows"),

@@ -58,7 +58,8 @@ class AdditiveWishart(Mechanism):
             most = calibrate.MOST_DEGREES
             arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
         if self.scale is not None:
-            arguments.positive(self.scale, "scale", _WHERE)
+            # Its square is the noise's variance, which must be a float.
+            arguments.real(self.scale, "scale", _WHERE, low=0, high=1e100, open_low=True)
             if self.calibration == "paper":
                 hint = 'the paper has τ = B: leave the scale out, or use calibration="exact".'
                 raise arguments.rejection("scale", _WHERE, "None", self.scale, hint)

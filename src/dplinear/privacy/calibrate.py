@@ -190,8 +190,9 @@ def additive_wishart(  # noqa: PLR0913 - the guarantee, four public facts of the
     relation = Neighbours.parse(neighbours, where, wishart_profiles.SUPPORTED)
     if scale is not None:
         scale = arguments.positive(scale, "scale", where)
-        ratio = up((bound / scale) ** 2)
-        found = _least_degrees(approximate, dimension, ratio, relation)
+        steep, found = bound / scale, None
+        if steep < MOST_DEGREES:  # beyond, no degrees suffice, and powers may be no floats
+            found = _least_degrees(approximate, dimension, up(steep**2), relation)
         if found is None:
             hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
             rule = f"large enough for at most {MOST_DEGREES} degrees"
