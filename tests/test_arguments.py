@@ -1,6 +1,7 @@
 """The one error sentence: parameter, rule, what came; a hint on a line of its own."""
 
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -77,6 +78,12 @@ def test_rational_is_exact() -> None:
 def test_of_a_url_only_its_kind_is_told(value: Any) -> None:
     assert "hush" not in arguments.describe(value)
     assert "://…" in arguments.describe(value)
+
+
+def test_a_long_text_is_looked_at_once() -> None:
+    began = time.monotonic()
+    assert len(arguments.describe("a" * 100_000)) < 200
+    assert time.monotonic() - began < 10  # from each of its letters anew, it took minutes
 
 
 def test_a_path_is_no_url_because_of_a_word_in_it() -> None:

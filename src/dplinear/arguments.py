@@ -14,8 +14,9 @@ from typing import Any
 
 Real = int | float | Fraction
 # Mistyped ones too, and those that lost a slash on their way through a path, as text or as a repr.
+# Kinds are short: without an end, a long text would be read anew from each of its letters.
 _URL = re.compile(
-    r"(?P<kind>[a-z][a-z0-9+.-]*|)://|^[\sb'\"\[(]*(?P<server>postgres(ql)?):", re.IGNORECASE
+    r"(?P<kind>[a-z][a-z0-9+.-]{0,30}|)://|^[\sb'\"\[(]*(?P<server>postgres(ql)?):", re.IGNORECASE
 )
 
 

@@ -46,6 +46,9 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("address-as-first-word", ["postgresql://me:secret@h/db"], 2, "'postgresql://…'"),
     ("address-and-more", ["ledger", "show", "b.db", "postgresql://me:(a secret@h"], 2, "ql://…'"),
     ("address-mistyped", ["ledger", "postgres:me:secret@h"], 2, "'postgres://…'"),
+    ("address-as-flag", ["--postgresql://me:secret@h/db"], 2, "no flag --postgresql://…"),
+    ("address-as-flag-mistyped", ["--postgres:me:secret@h"], 2, "no flag --postgres://…"),
+    ("address-in-a-flag", ["plan", "--config=postgres:me:secret@h"], 2, "'postgres://…'"),
     (
         "address-as-release",
         ["report", "postgresql://h/db?password=a/secret"],

@@ -65,8 +65,10 @@ def veil(told: Complaint, words: Sequence[str]) -> Complaint:
     They may stand where a file was meant, of which errors name the last part.
     """
     sentence = told.sentence
-    for word in filter(is_url, words):
-        for part in (word, str(Path(word)), Path(word).name):
+    given = [part for word in words for part in (word.lstrip("-"), word.partition("=")[2])]
+    for word in filter(is_url, given):
+        sentence = sentence.replace(word, veiled(word))
+        for part in (str(Path(word)), Path(word).name):
             sentence = sentence.replace(f"'{part}'", f"'{veiled(word)}'")
     return replace(told, sentence=sentence)
 
