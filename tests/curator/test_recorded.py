@@ -309,6 +309,15 @@ def test_columns_in_another_order_are_another_request(tmp_path: Path) -> None:
         dpl.release_moments(ROWS, dpl.Schema(y=(-1, 1), x=(-1, 1)), **call)
 
 
+def test_rows_of_more_columns_are_another_request(tmp_path: Path) -> None:
+    path = ledger_for("std_erm", tmp_path, room=2)
+    call: dict[str, Any] = ERM | PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
+    call["constraint"] = 1.0  # a radius, in any number of dimensions
+    dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **call)
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.std_erm(ROWS, ROWS[:, 1], **call)
+
+
 def test_fingerprints_tell_arguments_apart() -> None:
     values = [
         None, 1, 1.5, "1", [1], {"a": 1}, {"a": 2}, np.ones(2), np.ones(3), np.ones(2, np.float32),

@@ -168,4 +168,6 @@ def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
         for key, value in said.items()
         if key not in _OTHERS | {"options"}
     }
+    # Of rows without a schema the columns are a public argument: a model has a number for each.
+    public |= {key: int(given[key].shape[1]) for key in ("X", "Z") if key in given}
     return fingerprint([name, public])
