@@ -69,4 +69,8 @@ def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     near = told(capsys, "distances", path, "--i", "7", "--count", "3")
     assert [each["j"] for each in near] == np.ravel(rows.nearest(7, 3).places).tolist()
     assert main(["distances", path, "--i", "7", "--count", "3", "--method", "chebyshev"]) == 0
-    assert "squared" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "squared" in shown
+    assert "The nearest were picked for small estimates" in shown
+    assert main(["distances", path, "--i", "7", "--j", "1"]) == 0
+    assert "picked" not in capsys.readouterr().out

@@ -28,6 +28,10 @@ def test_a_ledger_is_made_shown_and_checked(
     assert "ρ = 0.375" in shown
     assert "2 bits (element neighbours)" in shown
     assert "visits, had its releases been settled beforehand: ε = " in shown
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["ledger", "show", path]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["ledger", "history", path, "--dataset", "visits"]) == 0
     told = capsys.readouterr().out
     assert "monday" in told

@@ -53,6 +53,7 @@ def test_help_fits_its_terminal(
         shown = capsys.readouterr().out
         assert max(map(len, shown.splitlines())) <= int(width)
         assert "\x1b" not in shown
+        assert "bool>" not in shown  # --json takes no value
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -140,6 +141,8 @@ def test_hints_about_arguments_become_hints_about_flags() -> None:
         "ask for --rho or --epsilon and --delta."
     )
     assert as_flags("pass intercept=False.") == "pass --no-intercept."
+    levels = "choose among 'smoker=yes', 'smoker=no'; it's epsilon=1."
+    assert as_flags(levels) == "choose among 'smoker=yes', 'smoker=no'; it's --epsilon 1."
     call = "`dpl.plan(9, 1, guarantee=PureDP(1), explained=0.5)`"  # of Python stays Python
     assert as_flags(f"{call} or epsilon=1, {call}.") == f"{call} or --epsilon 1, {call}."
 

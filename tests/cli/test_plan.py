@@ -37,8 +37,8 @@ def test_the_plan_is_the_planners(capsys: pytest.CaptureFixture[str]) -> None:
         assert line.mechanism in shown
 
 
-def test_a_file_for_a_release_serves_a_plan(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_for_a_release_serves_a_plan_and_the_command_that_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "release.toml"
     file.write_text(
@@ -49,6 +49,11 @@ def test_a_file_for_a_release_serves_a_plan(
     assert found["guarantee"] == "ρ = 0.1"
     assert found["rows"] == 10_000
     assert found["dimension"] == 3
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    assert main(["plan", "--config", str(file), "--rows", "1e4", "--learn", "moments"]) == 0
+    following = "dplinear release moments DATA --config release.toml --rho 0.1"
+    assert following in capsys.readouterr().out
 
 
 def test_a_page_is_written_once(

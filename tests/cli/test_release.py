@@ -247,6 +247,14 @@ def test_releases_are_written_and_read_again(
     assert dpl.load(folder / "sketch.json").certificate.request != certificate["request"]
 
 
+def test_a_model_tells_that_nobody_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["release", "model", "visits.parquet", *COLUMNS, *PRIVATE, "--target", "charges"]
+    assert main([*words, "--output", "model.json"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "note no ledger was given: nobody counts what is spent on this table" in shown
+    assert f"request {dpl.load(folder / 'model.json').certificate.request}" in shown
+
+
 def test_a_release_that_cannot_be_written_is_not_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from dplinear.privacy import ZCDP
 COLUMNS = ["--column", "age 0 100", "--column", "smoker no,yes", "--column", "charges 0 60000"]
 PRIVATE = ["--epsilon", "1", "--delta", "1e-6"]
 OUT = ["--output", "new.json"]
+PLAN = ["plan", "--rows", "900", "--columns", "3", *PRIVATE]
 RELEASE = ["release", "moments", "visits.parquet", *COLUMNS, *PRIVATE, *OUT]
 COUNTED = ["--ledger", "budget.db", "--dataset", "visits"]
 
@@ -173,6 +174,52 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("page-not-html", ["report", "moments.json", "--html", "--output", "a.pdf"], 2, ".html file"),
     ("report-of-nothing", ["report"], 2, "names no release"),
     ("too-many-bits", ["plan", "--bits", "9"], 2, "'bits' parameter"),
+    (
+        "column-twice",
+        [*RELEASE, "--column", "age 5 90"],
+        2,
+        "The column 'age' is described twice",
+    ),
+    ("output-empty", [*RELEASE, "--output", ""], 2, "where the release is to go"),
+    ("output-a-folder", [*RELEASE, "--output", "."], 5, "is a folder"),
+    (
+        "output-a-folder-over",
+        [*RELEASE, "--output", ".", "--overwrite"],
+        5,
+        "a file in it, such as visits.moments.json",
+    ),
+    (
+        "level-as-target",
+        ["regress", "moments.json", "--target", "smoker"],
+        2,
+        "choose among 'smoker=yes', 'smoker=other'",
+    ),
+    (
+        "option-named-to-its-others",
+        ["release", "model", *RELEASE[2:], "--target", "charges", "--steps", "3"],
+        2,
+        "--steps is for other mechanisms or methods",
+    ),
+    ("error-below-nothing", [*PLAN, "--error", "-1"], 2, "'error' parameter of plan"),
+    ("error-not-a-number", [*PLAN, "--error", "nan"], 2, "'error' parameter of plan"),
+    ("plan-page-unasked", [*PLAN, "--output", "plan.html"], 2, "add --html"),
+    ("report-page-unasked", ["report", "moments.json", "--output", "a.html"], 2, "add --html"),
+    ("runs-unasked", ["report", "moments.json", "--trials", "300"], 2, "add --audit"),
+    ("picture-of-no-kind", ["audit", "laplace", "--plot", "a.doc"], 2, ".png, .svg or .pdf file"),
+    ("row-below-0", ["distances", "rows.parquet", "--i", "-1", "--j", "1"], 2, "numbers from 0"),
+    (
+        "report-of-another-dataset",
+        ["report", "moments.json", "--ledger", "budget.db", "--dataset", "rows"],
+        4,
+        "The dataset 'rows' has no budget",
+    ),
+    (
+        "report-of-no-dataset",
+        ["report", "moments.json", "--ledger", "budget.db"],
+        2,
+        "--dataset says whose",
+    ),
+    ("history-of-nothing", ["ledger", "history", "budget.db", "--dataset", "x"], 4, "has no line"),
 ]
 
 

@@ -24,7 +24,7 @@ HEADER = (
 )
 HEADS = ("promise", "claimed", "audited (95%)", "part", "runs on each", "verdict")
 _WIDTHS = (20, 11, 14, 6, 12, 12)
-_UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
+UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _cells(result: AuditResult) -> tuple[str, ...]:
         result.mechanism,
         result.neighbours,
         str(result.guarantee),
-        _UNITS[result.kind],
+        UNITS[result.kind],
         f"{result.claimed:.3g}",
         f"{result.audited:.3g}",
         f"{result.ratio:.2f}" + ("" if result.exact else " *"),
@@ -89,7 +89,7 @@ def table(results: Sequence[AuditResult]) -> Group:
             shown.append(Text(heading, style="bold"))
         before = heading
         colour = "red" if result.broken else "green" if result.ratio >= EXPECTED else ""
-        unit, cells = _UNITS[result.kind], _cells(result)
+        unit, cells = UNITS[result.kind], _cells(result)
         claimed, audited = f"{unit} = {result.claimed:.3g}", f"{unit} ≥ {result.audited:.3g}"
         shown.append(_part((f"  {cells[2]}", claimed, audited, *cells[6:]), colour))
     return Group(*shown)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from dplinear.audit.audit import AuditResult
 
 
+_PICTURES = (".png", ".svg", ".pdf")
+
+
 def _names() -> list[str]:
     from dplinear.audit.catalogue import ENTRIES  # noqa: PLC0415 - not for --help
 
@@ -43,7 +46,7 @@ def audit(  # noqa: PLR0913 - every argument of an audit is a flag
     ] = None,
     trials: Annotated[int | None, flags.option("--trials", text="runs on each table")] = None,
     plot: Annotated[
-        Path | None, flags.option("--plot", text="a PNG or SVG file of the last audit")
+        Path | None, flags.option("--plot", text="a PNG, SVG or PDF file of the last audit")
     ] = None,
     seed: Annotated[
         int | None, flags.option("--seed", text="simulated noise, the same on every run")
@@ -53,10 +56,13 @@ def audit(  # noqa: PLR0913 - every argument of an audit is a flag
 ) -> int:
     """Run a mechanism on its worst pair of tables, and say what that proves of its promise."""
     from dplinear.audit import printing  # noqa: PLC0415 - not for --help
-    from dplinear.cli.errors import Code  # noqa: PLC0415
+    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
     from dplinear.cli.settings import positional  # noqa: PLC0415
 
     name = positional(mechanism, "MECHANISM", "audit")
+    if plot is not None and plot.suffix.lower() not in _PICTURES:
+        told = f"A picture is a {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]} file."
+        raise CommandError(f"{told} Got '{plot.name}'.")
     asked = printing.Audits(name, epsilon, delta, neighbours, trials, seed, plot)
     results = list(asked.run(console(stderr=True).status))
     if json_:

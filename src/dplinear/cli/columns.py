@@ -28,7 +28,7 @@ def read_schema(said: dict[str, Any]) -> "Schema":
         hint = "begin it with [columns], then lines such as age = [0, 100]."
         raise CommandError("The setting 'columns' must be a table.", hint)
     columns = content.get("columns", {}) | table
-    columns |= dict(read_column(text) for text in said.pop("column", []))
+    columns |= _flagged(said.pop("column", []))
     if not columns:
         raise CommandError("The command does not say which columns there are.", HINT)
     for key in ("derived", "row_norm"):
@@ -37,6 +37,16 @@ def read_schema(said: dict[str, Any]) -> "Schema":
     if isinstance(content.get("derived"), list):
         content["derived"] = listed(content["derived"])
     return Schema.from_dict(content | {"columns": columns})
+
+
+def _flagged(texts: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, declared in map(read_column, texts):
+        if name in found:
+            hint = "say it once: it is not for the order of flags to decide what is public."
+            raise CommandError(f"The column '{name}' is described twice.", hint)
+        found[name] = declared
+    return found
 
 
 def read_column(text: str) -> tuple[str, Any]:

@@ -9,6 +9,10 @@ _NOTE = (
     "Squared distances in the cells' units (bounds become ±1), the noise taken out:\n"
     "estimates may be negative. All pairs share one projection, and miss together."
 )
+_NEAREST = (
+    "The nearest were picked for small estimates, which are too small where noise made\n"
+    "them so: an interval is for a pair named beforehand, and misses these more often."
+)
 
 
 def distances(  # noqa: PLR0913 - every argument of the methods is a flag
@@ -75,7 +79,8 @@ def distances(  # noqa: PLR0913 - every argument of the methods is a flag
         (str(one), str(two), f"{at:.4g}", f"{error:.2g}", f"{low:.4g} to {high:.4g}")
         for one, two, (at, error, low, high) in zip(ones, twos, values, strict=True)
     ]
-    say(table(("i", "j", "squared", "std. error", f"{share} interval"), lines, left=0), _NOTE)
+    heads = ("i", "j", "squared", "std. error", f"{share} interval")
+    say(table(heads, lines, left=0), _NOTE, *([_NEAREST] if "count" in said else []))
 
 
 def _places(name: str, value: Any) -> list[int]:  # noqa: ANN401 - a flag's text, or a file's value
@@ -83,7 +88,9 @@ def _places(name: str, value: Any) -> list[int]:  # noqa: ANN401 - a flag's text
 
     entries = value.split(",") if isinstance(value, str) else value
     try:
-        return [int(entry) for entry in (entries if isinstance(entries, list) else [entries])]
+        found = [int(entry) for entry in (entries if isinstance(entries, list) else [entries])]
     except (TypeError, ValueError):
-        told = f"The value of --{name} must be whole numbers, between commas."
-        raise CommandError(told) from None
+        found = [-1]
+    if min(found, default=-1) < 0:
+        raise CommandError(f"The value of --{name} must be whole numbers from 0, between commas.")
+    return found

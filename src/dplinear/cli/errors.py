@@ -83,6 +83,7 @@ def like(word: str, known: Any) -> str:  # noqa: ANN401 - any collection of word
 
 
 _SUBJECT = re.compile(r"The '(?P<name>[^']+)' parameter of (?P<where>.+?) must be ")
+_OF_OTHERS = re.compile(r"The 'options' parameter of .* Got '(?P<name>\w+)'\.")
 _CHOICES = re.compile(r"must be one of (?P<options>('[^']*'(, )?)+)\. Got '(?P<got>[^']*)'\.")
 _FILES = {"data", "path", "output"}
 
@@ -153,9 +154,10 @@ _ARGUMENT = re.compile(r"\b(?P<name>[a-z][a-z0-9_]*)=(\"(?P<text>[^\"]*)\"|(?P<w
 def as_flags(hint: str) -> str:
     """Return a hint about Python arguments as one about flags of the same names.
 
-    Calls of Python, between backquotes, stay as they are.
+    Calls of Python, between backquotes, stay as they are, and so do names between quotes: a level
+    is a feature such as 'smoker=yes'.
     """
-    words, *rest = re.split("(`[^`]*`)", hint, maxsplit=1)
+    words, *rest = re.split(r"(`[^`]*`|(?<!\w)'[^']*')", hint, maxsplit=1)
     said = _ARGUMENT.sub(_flag, _KIND.sub(lambda found: _GUARANTEES[found[1]], words))
     return f"{said}{rest[0]}{as_flags(rest[1])}" if rest else said
 
@@ -166,6 +168,10 @@ def _flag(found: re.Match[str]) -> str:
 
 
 def _meant(sentence: str) -> str:
+    other = _OF_OTHERS.match(sentence)
+    if other is not None:
+        flag = f"--{other['name'].replace('_', '-')}"
+        return f"{flag} is for other mechanisms or methods: --help says for which."
     found = _CHOICES.search(sentence)
     if found is None:
         return ""

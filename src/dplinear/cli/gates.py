@@ -82,7 +82,7 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     if not data and not given.get("dry_run"):
         raise CommandError("The command names no table.", "a Parquet, CSV or Arrow file, first.")
     output = said.pop("output", None)
-    if output is None and not given.get("dry_run"):
+    if not output and not given.get("dry_run"):
         hint = f"--output {gate.example}: what is not written is lost, and stays spent."
         raise CommandError("The command does not say where the release is to go.", hint)
     ledger = said.pop("ledger", None)
@@ -136,11 +136,12 @@ def _made(order: Order, data: Any) -> tuple[Any, str]:  # noqa: ANN401
 def _check_output(order: Order) -> None:
     """Raise, before anything is spent, where a release could not be written."""
     target = Path(str(order.output))
+    if target.is_dir():
+        hint = f"name a file in it, such as {order.gate.example}."
+        raise CommandError(f"The output '{target.name}' is a folder.", hint, Code.FILE)
     if os.path.lexists(target) and not order.overwrite and not order.gate.file:
         told = f"The output '{target.name}' is there already."
         raise CommandError(told, "choose another --output, or say --overwrite.", Code.FILE)
-    if target.is_dir():
-        raise CommandError(f"The output '{target.name}' is a folder.", "", Code.FILE)
     if not target.parent.is_dir():
         told = f"The folder of the output '{target.name}' is not there."
         raise CommandError(told, "make it first: nothing was spent.", Code.FILE)

@@ -86,6 +86,11 @@ def history(
 ) -> None:
     """Every line, in order."""
     lines = _opened(ledger, "history").history(dataset)
+    if dataset is not None and not lines:
+        from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415 - where it is needed
+
+        told = f"The dataset '{dataset}' has no line in this ledger."
+        raise CommandError(told, "`dplinear ledger show` lists those that have.", Code.LEDGER)
     if json_:
         tell([_line(line) for line in lines])
         return
@@ -157,10 +162,13 @@ def _show(ledger: "BudgetLedger", *, json: bool) -> None:
         )
         for each in found
     ]
+    from rich.text import Text  # noqa: PLC0415 - not for --help
+
     say(table(("dataset", "budget", "spent", "left", "spends"), rows, left=4))
     for each in found:
         if settled := _settled(ledger, each.dataset):
-            say(f"{each.dataset}, had its releases been settled beforehand: {'; '.join(settled)}")
+            told = f"{each.dataset}, had its releases been settled beforehand: {'; '.join(settled)}"
+            say(Text(told))
 
 
 def _settled(ledger: "BudgetLedger", dataset: str) -> list[str]:

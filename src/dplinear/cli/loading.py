@@ -26,8 +26,10 @@ def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:  # noqa: 
         raise CommandError(told, rule if table else "", Code.FILE) from None
     kind = kind_of(found)
     if kinds and kind not in kinds:
-        told = f"The file '{path.name}' holds {kind}, and this command is for {_list(kinds)}."
-        raise CommandError(told, "", Code.FILE)
+        held = f"a {kind}" if kind in {"model", "mean", "covariance", "sketch"} else kind
+        told = f"The file '{path.name}' holds {held}, and this command is for {_list(kinds)}."
+        hint = f"`dplinear report {path.name}` shows what is in it."
+        raise CommandError(told, hint, Code.FILE)
     return found
 
 

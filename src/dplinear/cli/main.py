@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TextIO
+from typing import Any, TextIO
 
 from dplinear.cli.errors import Code, Complaint, complaint_of, unexpected, veil
 
@@ -46,7 +46,20 @@ def _command() -> Callable[..., object]:
 
     from dplinear.cli.app import app  # noqa: PLC0415 - as above
 
-    return get_command(app)
+    made: Callable[..., object] = get_command(app)
+    _without_types(made)
+    return made
+
+
+def _without_types(command: Any) -> None:  # noqa: ANN401 - a class that releases of typer name anew
+    """Take `<bool>` off the help of flags that have no value, which some releases of typer show."""
+    from typer import Context  # noqa: PLC0415 - as above
+
+    for parameter in (*command.params, command.get_help_option(Context(command))):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    for below in getattr(command, "commands", {}).values():
+        _without_types(below)
 
 
 def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:

@@ -19,6 +19,12 @@ def place(output: str | os.PathLike[str] | None, usual: Path, *, overwrite: bool
     return target
 
 
+def check_asked(output: str | None, *, html: bool) -> None:
+    """Raise where a flag says where a page is to go, and none is asked for."""
+    if output is not None and not html:
+        raise CommandError("--output is for a page, and none is asked for.", "add --html.")
+
+
 def write(target: Path, page: str) -> None:
     """Write a page, whole or not at all."""
     from dplinear.analyst import files  # noqa: PLC0415 - not for --help

@@ -17,7 +17,7 @@ _ABOUT = "What is known of the table"
 _PAGE = "Printing"
 # Settings of a release, which a plan need not know.
 _RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
-_PLACES = {"data": "DATA", "schema": "--schema FILE", "target": "--target NAME"}
+_PLACES = {"data": "DATA", "target": "--target NAME"}
 _COMMANDS = {"suggest_bounds": "bounds"}
 _KINDS = {"PureDP": "epsilon", "ZCDP": "rho", "GDP": "mu", "MIDP": "bits"}
 
@@ -109,6 +109,7 @@ def plan(  # noqa: PLR0913 - every argument of a plan is a flag
     from dplinear.cli import pages  # noqa: PLC0415 - not for --help
     from dplinear.cli.settings import settled  # noqa: PLC0415
 
+    pages.check_asked(output, html=html)
     said = settled(given, aside=_RELEASE)
     for name in ("html", "output", "overwrite"):
         said.pop(name, None)
@@ -127,7 +128,7 @@ def plan(  # noqa: PLR0913 - every argument of a plan is a flag
         extra = {} if reached is None else {"for_error": {"error": goal} | reached}
         tell(made.facts() | extra | ({} if target is None else {"page": target}))
         return
-    _show(made, goal, reached)
+    _show(made, goal, reached, _described(config, schema))
     if target is not None:
         say("", facts([("page", shown(target))]))
 
@@ -153,6 +154,9 @@ def _planned(said: dict[str, Any]) -> "Plan":
 
 def _reached(made: "Plan", goal: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
+    from dplinear.arguments import positive  # noqa: PLC0415 - not for --help
+
+    positive(goal, "error", "plan")
     found: dict[str, Any] = {}
     for name, ask in (("budget", made.budget_for), ("rows", made.rows_for)):
         try:
@@ -162,7 +166,14 @@ def _reached(made: "Plan", goal: float) -> dict[str, Any]:
     return found
 
 
-def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None) -> None:
+def _described(config: str | None, schema: str | None) -> str:
+    """Return the flags that tell the next command of the columns: the user's own files, if any."""
+    given = (("--config", config), ("--schema", schema))
+    named = [f"{flag} {shlex.quote(shown(file))}" for flag, file in given if file is not None]
+    return " ".join(named) or "--schema FILE"
+
+
+def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, described: str) -> None:
     from dplinear.planner.plan import unit_of  # noqa: PLC0415 - not for --help
 
     given = made.given
@@ -187,7 +198,7 @@ def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None) -> N
         by = "out of reach" if budget is None else f"{unit} = {budget:.3g}"
         size = "out of reach" if rows is None else f"{rows:,} rows"
         told.append((f"for {goal:g}", f"{by} at this size, or {size} at this budget"))
-    told.append(("next", as_command(made.recommended.call)))
+    told.append(("next", as_command(made.recommended.call, described)))
     say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
 
 
@@ -209,14 +220,15 @@ def _figure(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.3g}"
 
 
-def as_command(call: str) -> str:
-    """Return the command that stands for a call of a gate."""
+def as_command(call: str, described: str = "--schema FILE") -> str:
+    """Return the command that stands for a call of a gate, for columns that are `described`."""
     node: Any = ast.parse(call, mode="eval").body
     while isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
         node = node.func.value  # what is done with the release afterwards
     function = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
     words = ["dplinear release", _COMMANDS.get(function, function.removeprefix("release_"))]
-    words += [_PLACES.get(each.id, each.id) for each in node.args if isinstance(each, ast.Name)]
+    places = _PLACES | {"schema": described}
+    words += [places.get(each.id, each.id) for each in node.args if isinstance(each, ast.Name)]
     words += [_flag(str(each.arg), each.value) for each in node.keywords]
     return " ".join([*words, "--output FILE"])
 

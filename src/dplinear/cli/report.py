@@ -56,7 +56,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
     """Tell what was released and what it promises; with --html, as a page for anybody."""
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages  # noqa: PLC0415 - not for --help
-    from dplinear.cli.errors import Code  # noqa: PLC0415
+    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
     from dplinear.cli.loading import kind_of, load  # noqa: PLC0415
     from dplinear.cli.settings import listed, settled  # noqa: PLC0415
 
@@ -65,13 +65,17 @@ def report(  # noqa: PLR0913 - everything that a page may show
     usual = Path(said["release"]).with_suffix(".html")
     replace = bool(said.get("overwrite"))
     wanted = bool(said.get("html"))
+    pages.check_asked(output, html=wanted)
+    if trials is not None and not said.get("audit"):
+        raise CommandError("--trials is for an audit, and none is asked for.", "add --audit.")
     place = pages.place(said.get("output"), usual, overwrite=replace) if wanted else None
+    named = said.get("dataset", loaded.certificate.dataset)
+    counted = said.get("ledger")
+    left = _left(counted, named)
     goals = listed(said.get("target", []))
     chosen = {"features": listed(said["features"])} if "features" in said else {}
     fits = _fits(loaded, kind_of(loaded), goals, chosen)
     found = _audited(loaded, said.get("trials")) if said.get("audit") else None
-    named = said.get("dataset", loaded.certificate.dataset)
-    counted = said.get("ledger")
     if place is not None:
         from dplinear.report import release_page  # noqa: PLC0415 - for pages only
 
@@ -85,9 +89,9 @@ def report(  # noqa: PLR0913 - everything that a page may show
         )
         pages.write(place, page)
     if json_:
-        tell(_content(loaded, place, found, _left(counted, named)))
+        tell(_content(loaded, place, found, left))
     else:
-        _show(loaded, fits, found, _left(counted, named), place)
+        _show(loaded, fits, found, left, place)
     return Code.BROKEN if found is not None and found.broken else Code.DONE
 
 
@@ -95,7 +99,8 @@ def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> l
     from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
 
     if goals and kind not in {"moments", "sketch", "rows"}:
-        raise CommandError(f"A release of {kind} is no ground for regressions.", "no --target.")
+        hint = "leave --target out: what it holds is shown anyway."
+        raise CommandError(f"A release of {kind} is no ground for regressions.", hint)
     return [loaded.regress(goal, **chosen) for goal in goals]
 
 
@@ -163,9 +168,17 @@ def _entry(loaded: Any) -> str:  # noqa: ANN401 - a release of any kind
 def _left(ledger: str | None, dataset: str | None) -> list[Any]:
     if ledger is None:
         return []
-    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import open_ledger  # noqa: PLC0415
 
-    return [status for status in open_ledger(ledger).status() if status.dataset == dataset]
+    if dataset is None:
+        raise CommandError("The release names no dataset.", "--dataset says whose budget it is.")
+    found = [status for status in open_ledger(ledger).status() if status.dataset == dataset]
+    if not found:
+        told = f"The dataset '{dataset}' has no budget in this ledger."
+        hint = "`dplinear ledger show` lists those that have; choose one by --dataset."
+        raise CommandError(told, hint, Code.LEDGER)
+    return found
 
 
 def _show(
@@ -175,13 +188,15 @@ def _show(
     left: list[Any],
     place: Path | None,
 ) -> None:
+    from dplinear.audit.printing import UNITS  # noqa: PLC0415
     from dplinear.cli.loading import words  # noqa: PLC0415 - not for --help
 
     lines = certified(loaded.certificate)
     lines += [("budget", str(status)) for status in left]
     if found is not None:
-        told = f"{found.verdict}: {found.audited:.3g} of {found.claimed:.3g}"
-        lines.append(("audit", f"{found.mechanism} {told}"))
+        unit = UNITS[found.kind]
+        told = f"{unit} ≥ {found.audited:.3g} is proved, {unit} = {found.claimed:.3g} claimed"
+        lines.append(("audit", f"{found.mechanism} {found.verdict}: {told}"))
     if place is not None:
         lines.append(("page", shown(place)))
     say(words(loaded), "", *(part for fit in fits for part in (str(fit.summary()), "")))

@@ -24,11 +24,11 @@ def show(order: Order, release: Any, warning: str, *, json: bool) -> None:  # no
     if json:
         tell(_content(order, release) | ({"warning": warning} if warning else {}))
         return
-    say(words(release), facts(_lines(order, release)))
+    say(words(release), "", facts(_lines(order, release)))
 
 
 def _lines(order: Order, release: Any) -> list[tuple[str, str]]:  # noqa: ANN401
-    lines = [] if order.gate.name == "model" else certified(release.certificate)
+    lines = certified(release.certificate)
     lines.append(("written to", shown(str(order.output))))
     lines += [("budget", str(status)) for status in _left(order)]
     following = _NEXT.get(order.gate.name)

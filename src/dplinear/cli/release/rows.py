@@ -47,11 +47,19 @@ def rows(  # noqa: PLR0913 - every argument of the gate is a flag
     ] = None,
     projection: Annotated[
         str | None,
-        flags.special("--projection", text="projection: gaussian (the default), rademacher, ..."),
+        flags.special(
+            "--projection",
+            text="projection: gaussian (the default), rademacher or orthonormal",
+            **flags.words("gaussian", "rademacher", "orthonormal"),
+        ),
     ] = None,
     noise: Annotated[
         str | None,
-        flags.special("--noise", text="projection: auto (the default), gaussian or laplace"),
+        flags.special(
+            "--noise",
+            text="projection: auto (the default), laplace, quantile, gaussian or perturbed",
+            **flags.words("auto", "laplace", "quantile", "gaussian", "perturbed"),
+        ),
     ] = None,
     change: Annotated[
         float | None,
