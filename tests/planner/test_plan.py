@@ -95,6 +95,10 @@ def test_the_recommended_line_is_the_least_error_and_says_why() -> None:
     assert plan.recommended.error > plan.floor > 0
     assert plan.worthwhile
     assert plan.recommended.call in str(plan)
+    assert f"Without privacy it would be {plan.floor:.2g}" in plan.reason
+    heavy = dpl.plan(20_000, 8, **BUDGET, condition=1.0, tails="heavy")
+    assert heavy.recommended.error < heavy.floor  # clamped cells harm least squares
+    assert heavy.reason.endswith("heavy tails harm it more.")
     hopeless = dpl.plan(100, 50, epsilon=0.1, delta=1e-6)
     assert not hopeless.worthwhile
     assert "without any data" in str(hopeless)

@@ -102,6 +102,9 @@ class Plan:
         if self.floor == 0:
             return f"{said}. Without privacy there would be none."
         price = best.error / self.floor
+        if price * _DEARER < 1:  # a robust way, where cells are clamped to their bounds
+            usual = f"The usual answer without privacy has {_figure(self.floor)}"
+            return f"{said}. {usual}: heavy tails harm it more."
         less = f", {price:.3g} times less" if price > _DEARER else ""
         return f"{said}. Without privacy it would be {_figure(self.floor)}{less}."
 

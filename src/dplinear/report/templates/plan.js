@@ -149,6 +149,13 @@
     body.replaceChildren(...rows);
   };
 
+  // As Plan.reason has it.
+  const compared = (floor, error) => {
+    if (!floor) return "Without privacy there would be none.";
+    if (1.05 * error < floor) return `The usual answer without privacy has ${figure(floor)}: heavy tails harm it more.`;
+    return `Without privacy it would be ${figure(floor)}.`;
+  };
+
   const show = () => {
     const where = place();
     const errors = errorsAt(where);
@@ -166,7 +173,7 @@
     document.getElementById("chart-title").textContent = `Error against ${words[axis]}`;
     const hopeless = grid.trivial !== null && errors[best] >= 0.9 * grid.trivial;
     said.textContent = `At ${where.map((value, each) => named(each, value)).join(", ")}: ${grid.names[best]}, with an error of about ${figure(errors[best])}. `
-      + `Without privacy ${floor ? `it would be ${figure(floor)}` : "there would be none"}.${hopeless ? " That is no better than an answer without data." : ""}`;
+      + `${compared(floor, errors[best])}${hopeless ? " That is no better than an answer without data." : ""}`;
     said.dataset.floor = floor;
     draw(axis, where, errors, best, ranks);
     rank(errors, order, best, floor);
