@@ -14,8 +14,9 @@ import dplinear as dpl
 from dplinear.audit import audit
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from dplinear.report import release_page
+from dplinear.report.curve import TOP
 
-from .samples import HOSTILE, KINDS, SCHEMA, certificate, sample, table
+from .samples import HOSTILE, KINDS, NUMBERS, SCHEMA, certificate, numbers, sample, table
 
 pytestmark = pytest.mark.heavy
 
@@ -193,3 +194,13 @@ def test_every_guarantee_is_told_in_words(holds: Any) -> None:
     page = words(release_page(release))
     assert "What an attacker who knows everyone else could learn" in page
     assert ("bits" if isinstance(holds, MIDP) else "changes the odds") in page
+
+
+def test_rows_under_a_pure_promise_are_told_of_in_words_that_fit() -> None:
+    rows = dpl.release_rows(numbers().slice(0, 50), NUMBERS, k=2, noise="perturbed", epsilon=1.0)
+    page = release_page(rows)
+    assert "with Laplace noise added beforehand." in page
+    assert "The dashed line marks what this release was made to keep." in page
+    assert 'class="ring"' not in page
+    # Above the picture, where no curve goes.
+    assert re.search(rf'<text class="mark-label" x="[\d.]+" y="{TOP - 10}"', page)

@@ -92,5 +92,5 @@ def _history(lines: list[Entry], budget: Budget, request: str) -> Table:
         "Every line of the ledger for this dataset, in order",
         ("line", "time (UTC)", "what", "mechanism", "amount", "spent in all", "request"),
         tuple(rows),
-        left=(2, 3, 6),
+        left=(1, 2, 3, 6),
     )

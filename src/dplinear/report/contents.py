@@ -26,6 +26,13 @@ WHERE = "release_page"
 _REACH = 1.96  # standard deviations: 95% of a normal law
 _LARGEST = 20
 _HEADS = ("what", "value")
+_NOISES = {
+    "laplace": "Laplace noise",
+    "quantile": "Laplace noise",
+    "gaussian": "Gaussian noise",
+    "perturbed": "Laplace noise added beforehand",
+    "perturbed gaussian": "Gaussian noise added beforehand",
+}
 
 
 @dataclass(frozen=True)
@@ -245,7 +252,7 @@ def _rows(release: RowsRelease) -> Content:
     if isinstance(law, ProjectedRows):
         how = (
             f"Each row of {law.dimension:,} numbers became {law.k:,} mixtures of them, with "
-            f"{law.noise} noise. Distances between rows can be estimated from it."
+            f"{_NOISES.get(law.noise, 'noise')}. Distances between rows can be estimated from it."
         )
     elif isinstance(law, AdditiveRows):
         how = "Noise was added to every number. Regressions take its known size into account."
