@@ -108,6 +108,8 @@ def test_no_page_is_left_out_and_none_fetches_anything() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in DOCS.rglob("*.md"):
         assert f"{page.relative_to(DOCS)}\n" in text, page
+    listed = re.findall(r"[\w/-]+\.md$", text, re.MULTILINE)
+    assert len(listed) == len(set(listed))
     assert "font: false" in text
     assert not re.search(r"https?://", text)
 
@@ -173,6 +175,16 @@ def test_commands_end_as_their_page_says(
         assert words.pop(0) == "dplinear"
         assert main(words) == (int(told[1]) if told else 0), line
     assert "Linear model of charges" in capsys.readouterr().out
+
+
+@pytest.mark.heavy
+def test_the_audits_that_a_page_speaks_of_are_run(folder: Path) -> None:
+    text = (DOCS / "audit.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("dplinear audit ")]
+    assert lines[2:] == ["dplinear audit all"]  # of which the others are a part
+    for line in lines[:2]:
+        assert main([*shlex.split(line)[1:], "--trials", "200"]) == 0, line
+    assert (folder / "audit.png").is_file()
 
 
 @pytest.mark.heavy

@@ -1,5 +1,6 @@
 """How things show themselves in notebooks: escaped, and in the reader's own colours."""
 
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -55,6 +56,10 @@ def test_every_release_shows_itself(kind: str) -> None:
     shown = sample(kind)._repr_html_()
     check(shown)
     assert "<table" in shown
+    assert "<strong>" in shown
+    told = sample(kind).certificate
+    assert told.request in shown
+    assert all(html.escape(note) in shown for note in told.notes)
 
 
 def test_fits_plans_and_budgets_show_themselves(tmp_path: Path) -> None:

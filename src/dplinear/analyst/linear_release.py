@@ -131,7 +131,7 @@ class LinearRelease:
         text = "\n".join(
             [*(f"{label}: {what}" if label else what for label, what in lines), *table]
         )
-        return Summary(text, notebook.pairs([*lines[1:], *shown], lines[0][1]))
+        return Summary(text, notebook.card(lines[0][1], notebook.pairs([*lines[1:], *shown])))
 
     def _lines(self) -> list[tuple[str, str]]:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
@@ -169,7 +169,7 @@ class LinearRelease:
         files.save(self, path, overwrite=overwrite)
 
     def _repr_html_(self) -> str:
-        return self.summary().html
+        return f"{self.summary().html}\n{self.certificate._repr_html_()}"
 
     def __repr__(self) -> str:
         return f"{self.summary()}\n{self.certificate}"

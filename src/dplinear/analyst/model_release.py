@@ -196,7 +196,7 @@ class ModelRelease:
         files.save(self, path, overwrite=overwrite)
 
     def _repr_html_(self) -> str:
-        return self.summary().html
+        return f"{self.summary().html}\n{self.certificate._repr_html_()}"
 
     def __repr__(self) -> str:
         rows = "" if self.count is None else f", about {self.count:,.0f} rows"
