@@ -219,6 +219,19 @@ LINES: list[tuple[str, list[str], int, str]] = [
         2,
         "--dataset says whose",
     ),
+    (
+        "ledger-over-a-table",
+        ["ledger", "create", "visits.parquet", "v", "--rho", "1"],
+        4,
+        "is there already, and is no ledger",
+    ),
+    ("ledger-a-folder", ["ledger", "create", ".", "v", "--rho", "1"], 4, "such as budget.db"),
+    (
+        "schema-not-toml",
+        ["release", "moments", "visits.parquet", "--schema", "notes.txt", *PRIVATE, *OUT],
+        2,
+        "--schema takes a .toml or .json file",
+    ),
     ("history-of-nothing", ["ledger", "history", "budget.db", "--dataset", "x"], 4, "has no line"),
 ]
 

@@ -1,6 +1,7 @@
 """A schema from flags: `--column "age 0 100"`, `--column "smoker no,yes"`, or a file of them."""
 
 import datetime as dt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dplinear.cli.errors import CommandError
@@ -22,6 +23,9 @@ def read_schema(said: dict[str, Any]) -> "Schema":
     from dplinear.schema import Schema  # noqa: PLC0415 - NumPy and Arrow
 
     path = said.pop("schema", None)
+    if isinstance(path, str) and Path(path).suffix not in {".toml", ".json"}:
+        told = f"--schema takes a .toml or .json file, and '{Path(path).name}' is none."
+        raise CommandError(told, HINT)
     content = {} if path is None else Schema.from_file(path).to_dict()
     table = said.pop("columns", {})
     if not isinstance(table, dict):

@@ -1,5 +1,6 @@
 """`dplinear ledger`: make a ledger, look at it, check it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from dplinear.ledger.ledger import BudgetLedger
 
 app = typer.Typer(help="Make a ledger, look at it, check it.")
+
+_SQLITE = b"SQLite format 3\0"
 
 _Ledger = Annotated[
     str | None,
@@ -64,6 +67,7 @@ def create(  # noqa: PLR0913 - every argument of a budget is a flag
     guarantee = read_guarantee("ledger create", *named)
     relation = neighbours or "add_remove"
     Budget(guarantee, relation, change)  # type: ignore[arg-type] # parsed; before a file is made
+    _check_place(path)
     opened = open_ledger(path, create=not is_there(path))
     opened.declare(name, guarantee, relation, change)
     _show(opened, json=json_)
@@ -106,6 +110,24 @@ def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
         tell({"lines": lines, "sound": True})
         return
     say(f"{lines} lines, all as they were written, all within their budgets.")
+
+
+def _check_place(path: str) -> None:
+    """Raise where a file that is no ledger stands in the way of a new one."""
+    from dplinear.arguments import is_url  # noqa: PLC0415 - not for --help
+    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
+
+    file = Path(path)
+    if is_url(path) or not file.exists() or Path(f"{path}.anchor").exists():
+        return  # what was a ledger, and may be damaged, is for the ledger to judge
+    if file.is_dir():
+        hint = "name a file in it, such as budget.db."
+        raise CommandError(f"The ledger '{file.name}' would be a folder.", hint, Code.LEDGER)
+    with file.open("rb") as stream:
+        known = stream.read(len(_SQLITE)) == _SQLITE
+    if not known:
+        told = f"The file '{file.name}' is there already, and is no ledger."
+        raise CommandError(told, "choose another name.", Code.LEDGER)
 
 
 def _opened(ledger: str | None, command: str) -> "BudgetLedger":
