@@ -247,6 +247,28 @@ def test_releases_are_written_and_read_again(
     assert dpl.load(folder / "sketch.json").certificate.request != certificate["request"]
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "following"),
+    [
+        ("moments", PRIVATE, "dplinear regress new.parquet --target age"),
+        ("rows", ["--bits", "0.5"], "dplinear regress new.parquet --target age"),
+        ("rows", ["--epsilon", "1", "--k", "1"], "dplinear distances new.parquet --i 0 --count 3"),
+    ],
+    ids=["moments", "noisy", "projected"],
+)
+@pytest.mark.usefixtures("folder")
+def test_the_command_that_follows_works(
+    name: str, words: list[str], following: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = ["--column", "charges 0 60000", "--column", "age 0 100"]
+    if name == "moments":  # a level of the last column is nobody's first question
+        columns += ["--column", "smoker no,yes"]
+    release = ["release", name, "visits.parquet", *columns, *words, "--output", "new.parquet"]
+    assert main(release) == 0
+    assert f"next        {following}" in capsys.readouterr().out
+    assert main(following.split()[1:]) == 0
+
+
 def test_a_model_tells_that_nobody_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["release", "model", "visits.parquet", *COLUMNS, *PRIVATE, "--target", "charges"]
     assert main([*words, "--output", "model.json"]) == 0

@@ -1,20 +1,26 @@
 """What is printed of a release that was made."""
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dplinear.cli.gates import Order
 from dplinear.cli.loading import words
 from dplinear.cli.output import caution, certified, facts, say, shown, tell
 
+if TYPE_CHECKING:
+    from dplinear.schema import Schema
+
+_REGRESS = "dplinear regress {file} --target {target}"
 _NEXT = {
-    "moments": "dplinear regress {file} --target {target}",
-    "sketch": "dplinear regress {file} --target {target}",
+    "moments": _REGRESS,
+    "sketch": _REGRESS,
+    "rows": _REGRESS,
     "model": "dplinear report {file} --html",
     "mean": "dplinear report {file} --html",
     "covariance": "dplinear report {file} --html",
     "bounds": "dplinear release moments DATA --schema {file} ...",
 }
+_DISTANCES = "dplinear distances {file} --i 0 --count 3"
 
 
 def show(order: Order, release: Any, warning: str, *, json: bool) -> None:  # noqa: ANN401 - any
@@ -31,12 +37,18 @@ def _lines(order: Order, release: Any) -> list[tuple[str, str]]:  # noqa: ANN401
     lines = certified(release.certificate)
     lines.append(("written to", shown(str(order.output))))
     lines += [("budget", str(status)) for status in _left(order)]
-    following = _NEXT.get(order.gate.name)
-    if following:
-        target = order.schema.names[-1] if order.schema is not None else ""
-        file = shlex.quote(shown(str(order.output)))
-        lines.append(("next", following.format(file=file, target=shlex.quote(target))))
+    projected = release.certificate.mechanism == "projection"
+    following = _DISTANCES if projected else _NEXT[order.gate.name]
+    target = "" if order.schema is None else _example(order.schema)
+    file = shlex.quote(shown(str(order.output)))
+    lines.append(("next", following.format(file=file, target=shlex.quote(target))))
     return lines
+
+
+def _example(schema: "Schema") -> str:
+    """Return the last column that is a feature itself, if there is one, and no level of one."""
+    whole = [name for name in schema.names if name in schema.columns]
+    return (whole or schema.names)[-1]
 
 
 def _left(order: Order) -> list[Any]:

@@ -17,8 +17,8 @@ def rows(  # noqa: PLR0913 - every argument of the gate is a flag
         str | None,
         flags.option(
             "--mechanism",
-            text="additive_noise, or projection (the default where --k is given)",
-            **flags.words("additive_noise", "projection"),
+            text="additive_noise, projection (the default where --k is given) or auto",
+            **flags.words("additive_noise", "projection", "auto"),
         ),
     ] = None,
     k: Annotated[int | None, flags.option("--k", text="projection: numbers for each row")] = None,
