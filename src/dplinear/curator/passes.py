@@ -65,7 +65,8 @@ def open_table(
     Requires: what `second_moments` does; moreover, a table that can be read again and then holds
     the same rows. A stream that can be read only once is refused.
     Promises: errors about columns and types here, never in a pass. Where the table is in memory and
-    its rounded rows take at most 512 MiB, the first pass keeps them for the others.
+    its rounded rows take at most 512 MiB, the first pass keeps them for the others. What a pass
+    returns is private: no ledger counts it, and only a mechanism may release anything of it.
     """
     reader = open_reader(
         data, schema, threads=threads, engine=engine, progress=progress, again=True
@@ -84,7 +85,8 @@ def exact_sums(  # noqa: PLR0913 - the table, the sums, and three ways to read
 ) -> list[Integers]:
     """Return several exact sums over a table's rows, in one pass; a stream will do.
 
-    Requires and promises what `second_moments` and `Table.sums` do.
+    Requires and promises what `second_moments` and `Table.sums` do. The sums are private, like
+    what `open_table` reads.
     """
     reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
     return Table(reader, schema).sums(statistics)
