@@ -1,6 +1,7 @@
 """Functions of one's own, told apart by values, by bits, or by a score of them all."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def test_a_function_that_keeps_its_promise_is_not_refuted() -> None:
 
 def test_a_function_with_half_its_noise_is_caught() -> None:
     assert audit_callable(Noisy(2.0, 1), [1, 1], [1], PureDP(1.0), trials=6000).broken
+
+
+def test_what_was_found_is_printed_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "pictures" / "audit.png"
+    result = audit_callable(Noisy(2.0, 1), [1, 1], [1], PureDP(1.0), trials=6000, plot=plot)
+    assert str(result) == (
+        "Noisy (ε = 1; neighbours as given): ε = 1 claimed, "
+        f"ε ≥ {result.audited:.3g} audited in 6,000 runs on each table: broken"
+    )
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("told", [math.nan, math.inf, -math.inf])

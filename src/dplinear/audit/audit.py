@@ -4,6 +4,7 @@
 any two tables. An audit can refute a promise, never prove one.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from dplinear.privacy.guarantees import Guarantee
 CONFIDENCE = 0.95
 ALARM = 1e-4  # how often a promise that is kept exactly may be called broken
 EXPECTED = 0.9  # of the claim, where the statistic is exact
+UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
 _MOST_TRIALS = 100_000_000
 
 
@@ -65,6 +67,14 @@ class AuditResult:
             return "broken"
         return "holds, tight" if self.ratio >= EXPECTED else "holds"
 
+    def __str__(self) -> str:
+        unit = UNITS[self.kind]
+        return (
+            f"{self.mechanism} ({self.guarantee}; neighbours {self.neighbours}): "
+            f"{unit} = {self.claimed:.3g} claimed, {unit} ≥ {self.audited:.3g} audited in "
+            f"{self.trials:,} runs on each table: {self.verdict}"
+        )
+
 
 def audit_subject(
     subject: Subject,
@@ -99,12 +109,14 @@ def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
     normal: bool = False,
     bits: bool = False,
     confidence: float = CONFIDENCE,
+    plot: str | os.PathLike[str] | None = None,
 ) -> AuditResult:
     """Audit a function of one's own, on two tables that its promise keeps apart.
 
     Requires: `function(table)` returns a number or an array, of one shape always, with fresh noise
     in each call. `normal` says that its noise is: then the claim is audited through μ. `bits` also
-    looks at the last bits of the floats.
+    looks at the last bits of the floats. `plot` is a PNG or SVG file for a picture of the number
+    that tells the tables apart best.
     Promises: half the runs choose an event (a threshold on one of the numbers or on a logistic
     score of them all), the other half count it, so that the bound holds whatever the function is.
     """
@@ -119,7 +131,7 @@ def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
         for given in (table, neighbour)
     ]
     name = getattr(function, "__name__", type(function).__name__)
-    return audit_runs(name, guarantee, claim, (runs[0], runs[1]), confidence=confidence)
+    return audit_runs(name, guarantee, claim, (runs[0], runs[1]), confidence=confidence, plot=plot)
 
 
 def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
@@ -131,6 +143,7 @@ def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
     neighbours: str = "as given",
     confidence: float = CONFIDENCE,
     simulated: bool = False,
+    plot: str | os.PathLike[str] | None = None,
 ) -> AuditResult:
     """Audit numbers that were released already, a line for each run on each of two tables."""
     half = len(runs[0]) // 2
@@ -140,7 +153,13 @@ def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
     event = best_event(columns[0], columns[1], partial(_bound, claim, 1 - CONFIDENCE))
     counts = (event.count(columns[2], columns[3]),)
     facts = _Facts(name, guarantee, neighbours, exact=False)
-    return _result(facts, claim, counts, len(runs[0]), confidence, simulated=simulated)
+    result = _result(facts, claim, counts, len(runs[0]), confidence, simulated=simulated)
+    if plot is not None:
+        from dplinear.audit import picture  # noqa: PLC0415 - which shows what this module returns
+
+        label = "a released number, or a score of all"
+        picture.save(picture.histograms(result, columns[2:], [event.threshold], label), plot)
+    return result
 
 
 @dataclass(frozen=True)

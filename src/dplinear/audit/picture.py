@@ -1,10 +1,13 @@
 """The picture of an audit: what is seen on either table, and where the events are counted."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dplinear.audit.audit import AuditResult
+from dplinear.audit.audit import UNITS, AuditResult
 from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Subject
 from dplinear.noise.entropy import Entropy
@@ -19,30 +22,44 @@ _COLOURS = ("#0b4fc4", "#c4400b")
 
 def draw(subject: Subject, result: AuditResult, entropy: Entropy) -> "Figure":
     """Return histograms of the number that tells the tables apart, from fresh runs on each."""
+    runs = min(_RUNS, result.trials)
+    parts = [subject.numbers(runs, entropy, other=other) for other in (False, True)]
+    events = () if subject.chosen else subject.claim.events()
+    label = "released number" if subject.chosen else "log-likelihood ratio"
+    return histograms(result, parts, [event.threshold for event in events], label)
+
+
+def histograms(
+    result: AuditResult, parts: Sequence[Floats], thresholds: Sequence[float], label: str
+) -> "Figure":
+    """Return histograms of a number on either table, with the thresholds of what was counted."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional
     except ImportError:
         raise ImportError(_MISSING) from None
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     place = figure.subplots()
-    runs = min(_RUNS, result.trials)
-    parts = [subject.numbers(runs, entropy, other=other) for other in (False, True)]
     edges = _edges(np.concatenate(parts))
     for part, colour, name in zip(parts, _COLOURS, ("one table", "its neighbour"), strict=True):
         place.hist(part, bins=list(edges), color=colour, alpha=0.5, density=True, label=name)
-    if not subject.chosen:
-        for event in subject.claim.events():
-            place.axvline(event.threshold, color="#444444", linewidth=1, linestyle="--")
-    place.set_xlabel("released number" if subject.chosen else "log-likelihood ratio")
+    for threshold in thresholds:
+        place.axvline(threshold, color="#444444", linewidth=1, linestyle="--")
+    place.set_xlabel(label)
     place.set_yticks([])
     place.legend(frameon=False, fontsize=9)
-    unit = {"epsilon": "ε", "mu": "μ", "bits": "bits"}[result.kind]
+    unit = UNITS[result.kind]
     place.set_title(
         f"{result.mechanism}, {result.neighbours}: {unit} claimed {result.claimed:.3g}, "
         f"audited {result.audited:.3g}",
         fontsize=11,
     )
     return figure
+
+
+def save(figure: "Figure", path: str | os.PathLike[str]) -> None:
+    """Write a picture to a PNG or SVG file, in a folder that is made if need be."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=100)
 
 
 def _edges(seen: Floats) -> Floats:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dplinear.arguments import choice
 from dplinear.audit import picture
-from dplinear.audit.audit import EXPECTED, AuditResult, audit_subject
+from dplinear.audit.audit import EXPECTED, UNITS, AuditResult, audit_subject
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
@@ -24,7 +24,6 @@ HEADER = (
 )
 HEADS = ("promise", "claimed", "audited (95%)", "part", "runs on each", "verdict")
 _WIDTHS = (20, 11, 14, 6, 12, 12)
-UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,7 @@ class Audits:
                         result = audit_subject(subject, trials, entropy=entropy)
                     yield result
         if self.plot is not None:
-            figure = picture.draw(subject, result, entropy)
-            self.plot.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(self.plot, dpi=100)
+            picture.save(picture.draw(subject, result, entropy), self.plot)
 
 
 def _cells(result: AuditResult) -> tuple[str, ...]:

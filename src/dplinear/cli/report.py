@@ -188,7 +188,7 @@ def _show(
     left: list[Any],
     place: Path | None,
 ) -> None:
-    from dplinear.audit.printing import UNITS  # noqa: PLC0415
+    from dplinear.audit.audit import UNITS  # noqa: PLC0415
     from dplinear.cli.loading import words  # noqa: PLC0415 - not for --help
 
     lines = certified(loaded.certificate)
