@@ -19,6 +19,7 @@ from dplinear.ledger.sqlite import SqliteLines
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
 
 SECRETS = ("?password=secret", "?sslmode=require&password=secret", "?sslpassword=secret")
+PER = 25 * 10**10
 HASH = "1d9e52d5903d8a3510322d7415842463e70a56532113484ac0b7d77334387067"
 
 
@@ -180,6 +181,9 @@ def test_history_is_that_of_a_dataset(ledger: Ledger) -> None:
         (4, {"dataset": "other", "spent": Units(25 * 10**10)}, "line 5 spends what is not there"),
         (4, {"dataset": "other", "cost": Units(1), "spent": Units(1)}, "line 5 spends what is not"),
         (4, {"dataset": "other", "cost": Units(0), "spent": Units(0)}, "line 5 spends what is not"),
+        (4, {"dataset": "other", "cost": Units(-1), "spent": Units(-1)}, "line 5 spends what is"),
+        (4, {"cost": Units(-PER), "spent": Units(0)}, "line 5 spends what is not there"),
+        (4, {"cost": Units(0, -1), "spent": Units(PER, -1)}, "line 5 spends what is not there"),
     ],
 )
 def test_a_line_that_was_forged_is_found(
@@ -216,6 +220,28 @@ def test_totals_that_disagree_are_found(ledger: Ledger) -> None:
     for use in (ledger.verify, ledger.status, lambda: ledger.spend(asked("third"))):
         with pytest.raises(LedgerError, match="the spends of 'table' do not add up"):
             use()
+
+
+def test_what_exceeds_a_budget_is_refused_without_adding_up_its_history(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[str] = []
+    total = Listed.total
+
+    def counted(lines: Listed, dataset: str) -> Units:
+        asked_for.append(dataset)
+        return total(lines, dataset)
+
+    monkeypatch.setattr(Listed, "total", counted)
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(asked("much", 0.75))
+    assert asked_for == []
+    ledger.spend(asked("rest", 0.5))
+    assert asked_for == ["table"]
+    ledger.lines.hidden = Units(1)
+    with pytest.raises(BudgetExceededError):  # whatever the sum is: what is spent never shrinks
+        ledger.spend(asked("more"))
+    assert ledger.lines.newest().request == "rest"
 
 
 def test_a_ledger_of_another_format_is_refused() -> None:

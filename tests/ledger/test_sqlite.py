@@ -1,10 +1,12 @@
 """A ledger in a file: whatever goes wrong, it fails closed, and says so in a sentence."""
 
+import errno
 import fcntl
 import os
 import resource
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -387,6 +389,48 @@ def test_a_read_only_ledger_spends_nothing(path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    ("suffix", "mode", "match"),
+    [
+        (
+            "",
+            0o444,
+            "(?s)cannot be written: it is read-only.*nothing is released; ask for the right",
+        ),
+        ("", 0o000, "(?s)'budget.db' cannot be opened.*nothing is released; ask for the right"),
+        (".anchor", 0o444, r"(?s)Permission denied.*nothing is released; ask for .*side file"),
+    ],
+    ids=["only to be read", "not even that", "the side file"],
+)
+def test_files_that_may_not_be_written_to_spend_nothing(suffix: str, mode: int, match: str) -> None:
+    """As somebody whom the system refuses: root may write to every file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "budget.db"
+        SqliteLedger.create(path).declare("table", ZCDP(1.0))
+        SqliteLedger(path).spend(asked("request 0"))
+        Path(folder).chmod(0o777)
+        for file in Path(folder).iterdir():
+            file.chmod(mode if file.name == f"budget.db{suffix}" else 0o666)
+        with _nobody(), pytest.raises(LedgerError, match=match):
+            SqliteLedger(path).spend(asked("another"))
+        for file in Path(folder).iterdir():
+            file.chmod(0o666)
+        assert spent(path) == PER
+
+
+@contextmanager
+def _nobody() -> Iterator[None]:
+    """Be a user without rights for a while, if one is root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize(
     ("name", "value"), [("synchronous", "NORMAL"), ("synchronous", "OFF"), ("journal_mode", "WAL")]
 )
 def test_unsafe_settings_are_refused(
@@ -443,6 +487,7 @@ SAID = {
     "Could not decode to UTF-8 column 'kind'": "The ledger is damaged: SQLite says",
     "database is corrupt": "The ledger is damaged: SQLite says",
     "integer overflow": "The ledger is damaged: SQLite says",
+    "unable to open database file": "'budget.db' cannot be opened",
     "something else": "'budget.db' cannot be used: SQLite says 'something else'",
 }
 
@@ -453,8 +498,15 @@ def test_what_sqlite_says_becomes_a_sentence() -> None:
             raise sqlite3.OperationalError(said)
     with pytest.raises(LedgerError, match="holds what is no text"), sqlite._told("budget.db"):
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
-    with pytest.raises(LedgerError, match="cannot be used: No space left"), sqlite._told("it"):
+    full = "(?s)cannot be used: No space left.*Hint: nothing is released; make room"
+    with pytest.raises(LedgerError, match=full), sqlite._told("it"):
         raise OSError(28, "No space left on device")
+    denied = r"(?s)cannot be used.*side file \(.anchor\)"
+    for code in (errno.EPERM, errno.EROFS):
+        with pytest.raises(LedgerError, match=denied), sqlite._told("it"):
+            raise OSError(code, os.strerror(code))
+    with pytest.raises(LedgerError, match=r"error\.$"), sqlite._told("it"):
+        raise OSError(errno.EIO, "Input/output error")
 
 
 NETWORK = (

@@ -164,7 +164,7 @@ class BudgetLedger(ABC):
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
                 return _again(lines, earlier, digest)
-            budget, spent = _state(lines, dataset)
+            budget, spent = _latest(lines, dataset)
             _check_ranges(lines, dataset, request)
             cost = budget.cost(request)
             after = spent.plus(cost)
@@ -174,6 +174,8 @@ class BudgetLedger(ABC):
                     f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
                     "Hint: ask for a weaker guarantee; a budget cannot be raised."
                 )
+            # All spends are added up only for one that would be admitted: that takes long.
+            _check_sum(lines, dataset, spent)
             line = entry(
                 lines.newest(),
                 "spend",
@@ -302,15 +304,25 @@ def _steps(budget: Budget, facts: Mapping[str, Any]) -> int:
 
 def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:
     """Return a dataset's budget and what is spent of it, found in two ways that must agree."""
+    budget, spent = _latest(lines, dataset)
+    _check_sum(lines, dataset, spent)
+    return budget, spent
+
+
+def _latest(lines: Lines, dataset: str) -> tuple[Budget, Units]:
+    """Return a dataset's budget and what is spent of it, as its last spend says."""
     declared = lines.last("budget", dataset=dataset)
     if declared is None:
         hint = "declare one first: dplinear ledger create PATH DATASET --rho 1"
         raise refusal(f"The dataset {dataset!r} has no budget in this ledger.", hint)
     latest = lines.last("spend", dataset=dataset)
     spent = Units(0) if latest is None else latest.spent
+    return Budget.from_facts(declared.content()), spent
+
+
+def _check_sum(lines: Lines, dataset: str, spent: Units) -> None:
     if lines.total(dataset) != spent:
         raise damaged(f"the spends of {dataset!r} do not add up")
-    return Budget.from_facts(declared.content()), spent
 
 
 def _check_ranges(lines: Lines, dataset: str, request: Request) -> None:
@@ -367,13 +379,12 @@ def _verified(lines: Lines) -> int:
             limits[line.dataset] = Budget.from_facts(line.content()).limit
         if line.kind == "spend":
             spent[line.dataset] = spent.get(line.dataset, Units(0)).plus(line.cost)
-            limit = limits.get(line.dataset, Units(-1))
-            if line.spent != spent[line.dataset] or not line.spent.within(limit):
+            counted = line.spent == spent[line.dataset] and Units(0).within(line.cost)
+            if not (counted and line.dataset in limits and line.spent.within(limits[line.dataset])):
                 raise damaged(f"line {line.sequence} spends what is not there")
         if line.kind == "release" and (output is None or sha256(output) != line.digest):
             raise damaged(f"the release in line {line.sequence} is not as it was kept")
         before = line
     for dataset in limits:
-        if lines.total(dataset) != spent.get(dataset, Units(0)):
-            raise damaged(f"the spends of {dataset!r} do not add up")
+        _check_sum(lines, dataset, spent.get(dataset, Units(0)))
     return 0 if before is None else before.sequence

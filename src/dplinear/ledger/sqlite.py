@@ -1,5 +1,6 @@
 """A ledger in one SQLite file, with its side file beside it: for one machine."""
 
+import errno
 import os
 import sqlite3
 import uuid
@@ -16,7 +17,7 @@ from dplinear.ledger.budget import Units
 from dplinear.ledger.chain import FORMAT, Entry, damaged, entry
 from dplinear.ledger.ledger import BudgetLedger, Lines
 from dplinear.ledger.mounts import check_disk
-from dplinear.ledger.request import LedgerError, refusal
+from dplinear.ledger.request import refusal
 
 _TABLE = """CREATE TABLE lines (
  sequence INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, dataset TEXT NOT NULL,
@@ -244,8 +245,19 @@ _FACTS = (
     ("busy", "is locked by another process", "try again when it has ended."),
     ("full", "cannot be written: the disk is full", "make room on the disk, and ask again."),
     ("readonly", "cannot be written: it is read-only", "ask for the right to write to the file."),
+    ("unable to open", "cannot be opened", "ask for the right to read it and to write to it."),
 )
 _DAMAGE = ("malformed", "not a database", "decode", "corrupt", "overflow")
+_DENIED = (
+    "nothing is released; ask for the right to write to the file, to its side file (.anchor) and "
+    "to their folder."
+)
+_HINTS = {
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: _DENIED,
+    errno.ENOSPC: "nothing is released; make room on the disk, and ask again.",
+}
 
 
 def _file(path: Any) -> Path:  # noqa: ANN401 - the caller's argument
@@ -278,4 +290,4 @@ def _told(name: str) -> Iterator[None]:
         raise damaged("it holds what is no text") from None
     except OSError as error:
         fact = f"The ledger {name!r} cannot be used: {error.strerror or error}."
-        raise LedgerError(fact) from None
+        raise refusal(fact, _HINTS.get(error.errno or 0, "")) from None
