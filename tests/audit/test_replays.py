@@ -1,5 +1,6 @@
 """Declared sensitivities against replayed neighbours, of every source."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +66,32 @@ def test_engines_keep_what_is_declared(source: str, request: pytest.FixtureReque
     assert not any(result.broken for result in replay([source], 3))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("name", [replays.MOMENTS, *CHAINS])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.floats(), min_size=3, max_size=3), st.integers(0, 1))
-def test_no_row_at_all_breaks_a_promise(row: list[float], place: int) -> None:
+def test_no_row_at_all_breaks_a_promise(name: str, row: list[float], place: int) -> None:
     relation = replays.RELATIONS[place]
     table = np.zeros((4, 3))
     longer = np.vstack((table, row))
     other = table if relation is Neighbours.ADD_REMOVE else np.vstack((table, np.ones(3)))
-    assert not _broken(relation, [(longer, other)])
+    tables = [(longer, other)]
+    if name == replays.MOMENTS:
+        assert not replays._moments(HOLDERS[0], relation, tables, Path()).broken
+    else:
+        assert not _broken(relation, tables, name, _asked(name, relation))
 
 
-def _broken(relation: Neighbours, tables: Any) -> bool:
-    name = "whitened_descent"
-    asked = replays._recorded(CHAINS[name], relation, 1)
-    holder = HOLDERS[0]
-    return replays._sums(name, asked, holder, relation, tables, Path()).broken
+@cache
+def _asked(name: str, relation: Neighbours) -> Any:
+    """What a run of a method asked for, which is long to find."""
+    return replays._recorded(CHAINS[name], relation, 1)
+
+
+def _broken(
+    relation: Neighbours, tables: Any, name: str = "whitened_descent", asked: Any = None
+) -> bool:
+    asked = asked or replays._recorded(CHAINS[name], relation, 1)
+    return replays._sums(name, asked, HOLDERS[0], relation, tables, Path()).broken
 
 
 def test_a_missing_clip_and_a_lost_factor_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
