@@ -117,7 +117,7 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
     *((kind, {"epsilon": -1}) for kind in WIDE),
     *((kind, {"guarantee": ZCDP(0.1)}) for kind in WIDE),
     *((kind, {"classes": (1, 1)}) for kind in CLASSIFIERS),
-    *((kind, {"row_norm": 0}) for kind in BOUNDED),
+    *((kind, {"row_norm": value}) for kind in BOUNDED for value in (0, 1e9, 1e-9)),
     (PrivateCompressedClassifier, {"loss": "squared"}),
     (PrivateCompressedRegressor, {"loss": "hinge"}),
     (PrivateCompressedRegressor, {"target_bounds": None}),

@@ -7,7 +7,7 @@ from typing import Any
 
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.linear_release import LinearRelease
-from dplinear.arguments import positive
+from dplinear.arguments import positive, real
 from dplinear.curator.compressed_gate import std_erm
 from dplinear.curator.examples import Rules
 from dplinear.erm.sets import ConvexSet, L1Ball, Moved
@@ -57,7 +57,10 @@ def stretched(constraint: Constraint, factor: float, dimension: int) -> ConvexSe
     return Moved(made if isinstance(made, ConvexSet) else made(dimension), factor)
 
 
-def check_norm(row_norm: float | None, where: str) -> None:
-    """Raise for a norm that is none."""
-    if row_norm is not None:
+def check_norm(row_norm: float | None, where: str, *, intercept: bool) -> None:
+    """Raise for a norm that is none, or beside which a constant 1 is too long or too short."""
+    if row_norm is not None and intercept:
+        hint = "bounds in other units make other cells; without an intercept any norm will do."
+        real(row_norm, "row_norm", where, low=1e-3, high=1e3, hint=hint)
+    elif row_norm is not None:
         positive(row_norm, "row_norm", where)

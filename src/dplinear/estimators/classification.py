@@ -102,7 +102,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         choice(self.learner, "learner", self._where, ("auto", *LEARNERS))
         if self.constraint is not None:
             check_constraint(self.constraint, self._where)
-            check_norm(self.row_norm, self._where)
+            check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
 
     def _model(
         self, features: Array, labels: Array, goal: str, asked: dict[str, Any]

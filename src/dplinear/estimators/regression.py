@@ -282,7 +282,7 @@ class PrivateLasso(_Penalised):
         positive(self.constraint, "constraint", self._where)
         if not check_flag(self.pure, "pure", self._where):
             return
-        check_norm(self.row_norm, self._where)
+        check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
         if self.guarantee is not None and not isinstance(self.guarantee, PureDP):
             rule = "a PureDP one, or None, where pure is true"
             raise rejection("guarantee", self._where, rule, self.guarantee)
