@@ -10,7 +10,8 @@ thread each.
     python benchmarks/accuracy.py --cells single    # one column, where OpenDP has a method
 
 A method that was changed is compared with what an earlier run found for the others, since seeds fix
-all that they do: `--earlier build/accuracy/risks.csv --again dplinear`.
+all that they do: `--earlier build/accuracy/risks.csv --again dplinear`. A run that was stopped goes
+on in the same way: `--earlier build/accuracy/so-far.csv`.
 
 The best of many rivals, chosen by the repetitions that it is judged by, is flattered. `--fresh 100`
 judges cells that are close, won or lost, once more: by fresh tables, against the rival of before.
@@ -83,6 +84,7 @@ GRIDS = {
     "quick": _grid(LAWS, [(1e3, 1e4), (5, 20), (1, 100)], (1.0,)),
     "core": _grid(LAWS, [(1e3, 1e4, 1e5), (5, 20, 100), (1, 100, 1e4)], (0.1, 1.0, 4.0)),
     "large": _grid(LAWS, [(1e6,), (5, 20), (1, 1e4)], (0.1, 1.0)),
+    "small": _grid(LAWS, [(1e3, 1e4), (5, 20), (1, 100, 1e4)], (0.1, 1.0, 4.0)),  # of the core
     "single": _grid(LAWS, [(1e3, 1e4, 1e5), (1,), (1,)], (0.1, 1.0, 4.0)),
     "floor": _grid(LAWS[:1], [(1e5,), (10,), (1, 100)], (1.0,)),
 }
@@ -209,6 +211,20 @@ def run_all(jobs: Sequence[Job], processes: int, console: Console) -> Iterator[R
                 console.print(f"{count} of {len(jobs)} tables, the largest first")
                 said = time.perf_counter()
             yield from done.result()
+
+
+def kept(results: Iterable[Result], known: Sequence[Result], output: Path) -> Iterator[Result]:
+    """Pass results of simulated tables on, and write them down, so that a run can go on later."""
+    output.mkdir(parents=True, exist_ok=True)
+    with (output / "so-far.csv").open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(RISKS_HEADER)
+        lines.writerows(one.fields for one in known)
+        for one in results:
+            if isinstance(one.source, Design):
+                lines.writerow(one.fields)
+                file.flush()
+            yield one
 
 
 Cell = tuple[Design | str, float]
@@ -428,7 +444,8 @@ def main(words: Sequence[str] | None = None) -> None:
     known = earlier(options.earlier, options.again)
     jobs = jobs_of(options, methods, known)
     start = time.perf_counter()
-    results = [*known, *run_all(jobs, options.processes, Console(stderr=True))]
+    found = run_all(jobs, options.processes, Console(stderr=True))
+    results = [*known, *kept(found, known, options.output)]
     report(results, methods, options.output)
     if options.fresh:
         once_more(results, options, Console(width=80 + 12 * len(methods)))

@@ -127,6 +127,8 @@ def test_a_tiny_run_writes_its_files(
     assert sum(ours) == 2 * 2
     assert ours == sorted(ours)  # tried again, after all that is known
     assert sorted(map(str, same)) == sorted(map(str, first))
+    with (tmp_path / "again" / "so-far.csv").open(encoding="utf-8") as file:
+        assert [line | {"seconds": ""} for line in csv.DictReader(file)] == same
     with (tmp_path / "real.csv").open(encoding="utf-8") as file:
         real = list(csv.DictReader(file))
     assert tuple(real[0]) == accuracy.REAL_HEADER
