@@ -80,12 +80,23 @@ def test_of_a_url_only_its_kind_is_told(value: Any) -> None:
     assert "://…" in arguments.describe(value)
 
 
-def test_a_long_text_is_looked_at_once() -> None:
+@pytest.mark.parametrize(
+    "value",
+    ["host=h password=hush", "PASSWORD = hush", "user=hush dbname=hush", ["host=h password=hush"]],
+)
+def test_of_libpqs_pairs_nothing_is_told(value: Any) -> None:
+    assert arguments.describe(value) in {"…", "'…'"}
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "postgres/" + "a:" * 100_000])
+def test_a_long_text_is_looked_at_once(text: str) -> None:
     began = time.monotonic()
-    assert len(arguments.describe("a" * 100_000)) < 200
+    assert len(arguments.describe(text)) < 200
     assert time.monotonic() - began < 10  # from each of its letters anew, it took minutes
 
 
 def test_a_path_is_no_url_because_of_a_word_in_it() -> None:
     for path in ("/data/postgres:old/budget.db", "budget.db", "C:/data/budget.db"):
         assert arguments.describe(path) == repr(path)
+    for word in ("postgresql/budget.db", "host=web", "data/host=web/user=me/rows.parquet"):
+        assert arguments.describe(word) == repr(word)

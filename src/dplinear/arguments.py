@@ -16,17 +16,28 @@ Real = int | float | Fraction
 # Mistyped ones too, and those that lost a slash on their way through a path, as text or as a repr.
 # Kinds are short: without an end, a long text would be read anew from each of its letters.
 _URL = re.compile(
-    r"(?P<kind>[a-z][a-z0-9+.-]{0,30}|)://|^[\sb'\"\[(]*(?P<server>postgres(ql)?):", re.IGNORECASE
+    r"(?P<kind>[a-z][a-z0-9+.-]{0,30}|)://"
+    r"|^[\sb'\"\[(]*(?P<server>postgres(ql)?)(:|//|/[^/\s:]*:[^/\s]*@)",
+    re.IGNORECASE,
+)
+# The other way to name a server, libpq's: host=… password=… One pair alone, without a password, may
+# be a level of a column.
+_PAIRS = re.compile(
+    r"(^|[\s'\"\[(])(ssl)?password\s*="
+    r"|^[\sb'\"\[(]*(host(addr)?|port|dbname|user|passfile|service)\s*=\s*\S+\s+\w+\s*=",
+    re.IGNORECASE,
 )
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is, or holds, what may be a URL."""
-    return _URL.search(text) is not None
+    """Return whether a text is, or holds, what may be the address of a server."""
+    return _URL.search(text) is not None or _PAIRS.search(text) is not None
 
 
 def veiled(text: str) -> str:
     """Return what may be shown of a text: of a URL, which may hold a password, only its kind."""
+    if _PAIRS.search(text) is not None:
+        return "…"
     found = _URL.search(text)
     return text if found is None else f"{found['kind'] or found['server'] or ''}://…"
 

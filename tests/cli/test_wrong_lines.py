@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "broken.toml").write_text("epsilon = \n")
     (place / "strange.toml").write_text("epsilom = 1.0\n")
     (place / "flat.toml").write_text("columns = 3\n")
+    (place / "pairs.toml").write_text('ledger = "password=secret host=h"\n')
     (place / "notes.txt").write_text("no table")
     return place
 
@@ -69,6 +70,35 @@ LINES: list[tuple[str, list[str], int, str]] = [
         4,
         "Got 'postgresql://…'",
     ),
+    ("address-without-colon", ["ledger", "show", "postgresql//me:secret@h"], 4, "user@host/data"),
+    ("pairs", ["ledger", "show", "host=h password=secret"], 4, "postgresql://user@host/database"),
+    (
+        "pairs-of-a-new-ledger",
+        ["ledger", "create", "user=me password='a secret'", "v", "--rho", "1"],
+        4,
+        "Got '…'",
+    ),
+    (
+        "pairs-for-a-release",
+        [*RELEASE, "--ledger", "host=h password=secret", "--dataset", "v"],
+        4,
+        "postgresql://user@host/database",
+    ),
+    (
+        "pairs-in-settings",
+        [*RELEASE, "--config", "pairs.toml", "--dataset", "v"],
+        4,
+        "postgresql://user@host/database",
+    ),
+    (
+        "pairs-for-a-page",
+        ["report", "moments.json", "--ledger=host=h password=secret", "--dataset", "v"],
+        4,
+        "postgresql://user@host/database",
+    ),
+    ("pairs-as-release", ["report", "host=h password=a/secret"], 5, "no file '…'"),
+    ("pairs-as-command", ["ledger", "host=h password=secret"], 2, "no command '…'"),
+    ("pairs-unquoted", ["ledger", "show", "b.db", "password=secret"], 2, "what to do with '…'"),
     ("unknown-release", ["release", "moment"], 2, "did you mean moments or mean?"),
     ("no-release", ["release"], 2, "one of bounds, covariance, mean"),
     ("no-ledger-command", ["ledger"], 2, "one of create, history, show, verify"),

@@ -175,6 +175,8 @@ URLS = (
     "postgres://me:a hush'@host/base",
     "postgresql:///base?pass%77ord=hush",
     " PostgreSQL:/me:hush@host",
+    "postgresql//me:hush@host/base",
+    "host=host password=hush",
 )
 SPELT: list[Any] = [(kind, str, URLS[0]) for kind in (*ALL, PrivateMean, PrivateProjection)]
 SPELT += [(PrivateRidge, given, url) for given in (str, Path, str.encode) for url in URLS]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from dplinear.arguments import is_url
 from dplinear.cli.errors import Code, CommandError, like
 
 # What says how a command runs, and not what it computes.
@@ -70,7 +71,7 @@ def _beside(folder: Path, value: Any) -> Any:  # noqa: ANN401 - whatever the fil
     """Return paths as they are meant: from the folder of the file that has them."""
     if isinstance(value, list):
         return [_beside(folder, entry) for entry in value]
-    if not isinstance(value, str) or "://" in value:
+    if not isinstance(value, str) or is_url(value):
         return value
     return os.path.join(folder, value)  # noqa: PTH118 - globs, which are not paths
 

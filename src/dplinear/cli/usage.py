@@ -11,7 +11,8 @@ import typer
 from dplinear.cli.errors import Code, Complaint, like
 
 # Which may hold a password, and any mark in it.
-_URL = re.compile(r"(://|(?<=['( ]postgres):|(?<=['( ]postgresql):).*", re.IGNORECASE)
+_URL = re.compile(r"(://|(?<=['( ]postgres)(:|//)|(?<=['( ]postgresql)(:|//)).*", re.IGNORECASE)
+_PAIRS = re.compile(r"(?<=['\"(])[^'\"(]*password\s*=.*", re.IGNORECASE)
 
 
 def _kinds(error: BaseException) -> set[str]:
@@ -30,7 +31,7 @@ def is_abort(error: BaseException) -> bool:
 
 def complaint_of(error: Any) -> Complaint:  # noqa: ANN401 - one of typer's
     """Return what to tell of it."""
-    words = _URL.sub("://…", " ".join(str(error.format_message()).split()))
+    words = _PAIRS.sub("…", _URL.sub("://…", " ".join(str(error.format_message()).split())))
     context = getattr(error, "ctx", None)
     path = "dplinear" if context is None else context.command_path
     more = f"`{path} --help` lists what there is."

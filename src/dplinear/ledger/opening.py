@@ -1,6 +1,7 @@
 """From a path or a URL to a ledger."""
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 AnyLedger = Ledger | str | os.PathLike[str]
 _SERVERS = ("postgresql", "postgres")
+_PAIR = re.compile(r"\s*(host(addr)?|port|dbname|user|passfile|service)\s*=", re.IGNORECASE)
+_RULE = "the path of a file, or a URL that starts with postgresql://"
+_HINT = "a ledger on a server is named postgresql://user@host/database, in this form alone."
 
 
 def open_ledger(path: str | os.PathLike[str], *, create: bool = False) -> BudgetLedger:
@@ -45,12 +49,15 @@ def _url(path: object) -> str | None:
     if not isinstance(path, str | os.PathLike):
         raise mistyped("path", "open_ledger", "the path of a ledger, or a URL", path)
     said: Any = os.fspath(path)  # bytes, from some objects that stand for a path
-    if not isinstance(said, str) or not is_url(said):
+    if not isinstance(said, str):
+        return None
+    if _PAIR.match(said):  # libpq's host=… password=…, of which nothing is shown
+        raise rejection("path", "open_ledger", _RULE, "…", _HINT)
+    if not is_url(said):
         return None
     kind, mark, _ = said.partition("://")
     if kind not in _SERVERS or not mark:
-        rule = "the path of a file, or a URL that starts with postgresql://"
-        raise rejection("path", "open_ledger", rule, said)
+        raise rejection("path", "open_ledger", _RULE, said, _HINT)
     return said[:]  # and not one that veils itself, as the driver is to see all of it
 
 
