@@ -1,13 +1,17 @@
 """Wrong command lines: one sentence, a hint where there is one, the right code, no traceback."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from typer.main import get_command
 
 import dplinear as dpl
+from dplinear.cli.app import app
 from dplinear.cli.main import main
 from dplinear.privacy import ZCDP
 
@@ -291,6 +295,32 @@ def test_a_wrong_line_is_told_in_a_sentence(
     assert "secret" not in said.err
     assert not said.out or "--dry-run" in words
     assert sorted(folder.iterdir()) == before
+
+
+def commands(of: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command with the words that call it."""
+    below = getattr(of, "commands", {})
+    if not below:
+        yield path, of
+    for name, each in below.items():
+        yield from commands(each, *path, name)
+
+
+def test_a_flag_without_its_value_hints_at_its_own_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    asked = 0
+    for path, command in commands(get_command(app)):
+        flags = [each for each in command.params if each.param_type_name == "option"]
+        for flag in (each.opts[0] for each in flags if not each.is_flag):
+            assert main([*path, flag]) == 2
+            called = f"dplinear {' '.join(path)}"
+            said = capsys.readouterr().err
+            assert f"Error: {called} needs a value after {flag}." in said
+            assert f"Hint: `{called} --help` lists what there is." in said
+            asked += 1
+    assert asked > 100
 
 
 def test_there_are_forty_of_them() -> None:

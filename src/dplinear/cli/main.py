@@ -62,13 +62,25 @@ def _without_types(command: Any) -> None:  # noqa: ANN401 - a class that release
         _without_types(below)
 
 
+def _called(given: Sequence[str]) -> str:
+    """Return the command that the words of a line call, as far as they name one."""
+    command: Any = _command()
+    path = ["dplinear"]
+    for word in given:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path.append(word)
+    return " ".join(path)
+
+
 def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     from dplinear.cli import usage  # noqa: PLC0415 - typer, which takes a while
 
     if usage.is_abort(error):
         told = Complaint(Code.INTERRUPTED, "Interrupted; what a ledger has recorded stays spent.")
     elif usage.is_usage(error):
-        told = usage.complaint_of(error)
+        told = usage.complaint_of(error, _called(given))
     else:
         told = complaint_of(error) or unexpected(error)
     told = veil(told, given)

@@ -29,11 +29,11 @@ def is_abort(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt | typer.Abort)
 
 
-def complaint_of(error: Any) -> Complaint:  # noqa: ANN401 - one of typer's
-    """Return what to tell of it."""
+def complaint_of(error: Any, called: str) -> Complaint:  # noqa: ANN401 - one of typer's
+    """Return what to tell of it; `called` is the command, which not every error knows."""
     words = _PAIRS.sub("…", _URL.sub("://…", " ".join(str(error.format_message()).split())))
     context = getattr(error, "ctx", None)
-    path = "dplinear" if context is None else context.command_path
+    path = called if context is None else context.command_path
     more = f"`{path} --help` lists what there is."
     known = sorted(getattr(getattr(context, "command", None), "commands", {}))
     sentence, hint = f"{words.rstrip('.')}.", more
@@ -49,6 +49,8 @@ def complaint_of(error: Any) -> Complaint:  # noqa: ANN401 - one of typer's
         sentence, hint = f"{path} needs a command.", f"one of {', '.join(known)}."
     elif words.startswith("Missing"):
         sentence = f"{path} needs {_named(error)}."
+    elif words.endswith("requires an argument."):
+        sentence = f"{path} needs a value after {error.option_name}."
     elif words.startswith("Got unexpected extra"):
         extra = words.rpartition("(")[2].rstrip(")")
         sentence = f"{path} does not know what to do with '{extra}'."
