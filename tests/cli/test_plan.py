@@ -1,14 +1,20 @@
 """`dplinear plan`: what Python's plan says, the command to run next, and a page."""
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import dplinear as dpl
 from dplinear.cli.main import main
-from dplinear.cli.plan import as_command
+from dplinear.planner.commands import as_command, as_commands
+from dplinear.planner.plan import QUESTIONS
+from dplinear.report import grid
 
 pytestmark = pytest.mark.heavy
 
@@ -93,3 +99,62 @@ def test_the_next_command_is_one(
     if learn == "distances":
         words[words.index("--output") + 1] = "no.parquet"
     assert main([*words, "--dry-run"]) == 0, call
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table with a label, its schema, and a grid of few points for pages."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"a": i % 10 / 10, "b": i % 7 / 7, "c": i % 2} for i in range(300)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "visits.parquet")
+    schema = {"columns": {name: [0, 1] for name in "abc"}}
+    (tmp_path / "visits.json").write_text(json.dumps(schema))
+    for name in ("AMOUNTS", "ROWS", "COLUMNS"):
+        few = (1.0, 8.0) if name == "AMOUNTS" else (100, 1_000) if name == "ROWS" else (2, 5)
+        monkeypatch.setattr(grid, name, few)
+        monkeypatch.setattr(grid, f"FEW_{name}", few[:1])
+
+
+def run(lines: list[str]) -> None:
+    """Run the commands of a page, with one's own names for its words in capitals."""
+    own = {"DATA": "visits.parquet", "SCHEMA.json": "visits.json", "NAME": "c"}
+    for line in lines:
+        words = [own.get(word, word) for word in line.split()]
+        assert words[0] == "dplinear"
+        assert main(words[1:]) == 0, line
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("learn", QUESTIONS)
+def test_a_page_has_commands_that_work(
+    learn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: Any = {"bits": 0.5} if learn == "distances" else {"epsilon": 2.0, "delta": 1e-6}
+    made = dpl.plan(300, 3, learn=learn, **asked)
+    page = dpl.report.plan_page(made)
+    section = page[page.index('id="h-call"') :]
+    call, commands = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", section, re.DOTALL)
+    assert html.unescape(call) == made.recommended.call
+    run(html.unescape(commands).splitlines())
+    assert len(list(tmp_path.glob("RELEASE.*"))) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ('release_moments(data, schema, guarantee=ZCDP(0.1), mechanism="analyze_gauss")', "report"),
+        ("release_moments(data, schema, epsilon=1.0, delta=1e-6).regress(target)", "regress"),
+        ("release_moments(data, schema, epsilon=1.0, delta=1e-6).pca(2)", "pca"),
+        ("release_moments(data, schema, epsilon=1.0, delta=1e-6).mean()", "report"),
+        ('release_mean(data, schema, guarantee=ZCDP(0.1), neighbours="replace")', "report"),
+    ],
+)
+def test_what_is_done_with_a_release_is_a_command_too(
+    call: str, after: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = list(as_commands(f"dpl.{call}"))
+    assert lines[1].split()[1] == after
+    run(lines)
+    capsys.readouterr()

@@ -1,6 +1,5 @@
 """`dplinear plan`: what a budget will buy, before it is spent."""
 
-import ast
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,9 +16,6 @@ _ABOUT = "What is known of the table"
 _PAGE = "Printing"
 # Settings of a release, which a plan need not know.
 _RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
-_PLACES = {"data": "DATA", "target": "--target NAME"}
-_COMMANDS = {"suggest_bounds": "bounds"}
-_KINDS = {"PureDP": "epsilon", "ZCDP": "rho", "GDP": "mu", "MIDP": "bits"}
 
 
 def plan(  # noqa: PLR0913 - every argument of a plan is a flag
@@ -174,7 +170,8 @@ def _described(config: str | None, schema: str | None) -> str:
 
 
 def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, described: str) -> None:
-    from dplinear.planner.plan import unit_of  # noqa: PLC0415 - not for --help
+    from dplinear.planner.commands import as_command  # noqa: PLC0415 - not for --help
+    from dplinear.planner.plan import unit_of  # noqa: PLC0415
 
     given = made.given
     lines = [
@@ -218,27 +215,6 @@ def _short(why: str) -> str:
 
 def _figure(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.3g}"
-
-
-def as_command(call: str, described: str = "--schema FILE") -> str:
-    """Return the command that stands for a call of a gate, for columns that are `described`."""
-    node: Any = ast.parse(call, mode="eval").body
-    while isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
-        node = node.func.value  # what is done with the release afterwards
-    function = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-    words = ["dplinear release", _COMMANDS.get(function, function.removeprefix("release_"))]
-    places = _PLACES | {"schema": described}
-    words += [places.get(each.id, each.id) for each in node.args if isinstance(each, ast.Name)]
-    words += [_flag(str(each.arg), each.value) for each in node.keywords]
-    return " ".join([*words, "--output FILE"])
-
-
-def _flag(name: str, value: ast.expr) -> str:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):  # guarantee=ZCDP(0.1)
-        numbers = " ".join(ast.unparse(each) for each in value.args)
-        return f"--{_KINDS[value.func.id]} {numbers}"
-    text = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
-    return f"--{name.replace('_', '-')} {shlex.quote(text)}"
 
 
 def _bits(said: dict[str, Any], *, json: bool) -> None:

@@ -1,6 +1,7 @@
 """The page of a plan: what a budget will buy, and what another one would."""
 
 from dplinear.arguments import mistyped
+from dplinear.planner.commands import as_commands
 from dplinear.planner.facts import amount_of
 from dplinear.planner.plan import Plan
 from dplinear.report.expected import expected
@@ -47,6 +48,7 @@ def plan_page(plan: Plan) -> str:
         "plan.html",
         scripts=("plan.js",),
         plan=plan,
+        commands=as_commands(plan.recommended.call),
         guarantee=guarantee_label(plan.guarantee),
         rows=f"{given.rows:,}",
         columns=f"{given.columns:,}",
