@@ -281,3 +281,10 @@ def test_rows_that_were_not_projected_have_no_such_distances() -> None:
     rows = dpl.release_rows(np.zeros((3, 1)), schema, epsilon=1.0, delta=1e-6)
     with pytest.raises(ValueError, match=r"released through a projection.*additive noise"):
         rows.distances(0, 1)
+
+
+def test_rows_that_were_projected_have_no_moments() -> None:
+    schema = dpl.Schema({"a": (-1, 1), "b": (-1, 1)})
+    rows = dpl.release_rows(np.zeros((3, 2)), schema, k=1, epsilon=1.0)
+    with pytest.raises(ValueError, match=r"'rows' parameter.*\n\nHint: .* are for distances"):
+        rows.regress("a")

@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6).save(place / "moments.json")
     plain = dpl.Schema({"age": (0, 100), "charges": (0, 60_000)})
     dpl.release_rows(table, plain, k=2, epsilon=1.0, output=place / "rows.parquet")
+    dpl.release_rows(table, plain, bits=1.0, output=place / "noisy.parquet")
     dpl.open_ledger(place / "budget.db", create=True).declare("visits", ZCDP(1e-3))
     (place / "damaged.json").write_text('{"format": "dplinear-release"}')
     (place / "broken.toml").write_text("epsilon = \n")
@@ -184,6 +185,25 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("release-damaged", ["regress", "damaged.json", "--target", "age"], 5, "parameter of load"),
     ("table-as-release", ["regress", "visits.parquet", "--target", "age"], 5, "never a table"),
     ("rows-wanted", ["distances", "moments.json", "--i", "0"], 5, "holds moments"),
+    (
+        "regression-of-projected-rows",
+        ["regress", "rows.parquet", "--target", "age"],
+        5,
+        "holds projected rows, and this command is for moments, sketch or noisy rows.",
+    ),
+    ("components-of-projected-rows", ["pca", "rows.parquet"], 5, "are for `dplinear distances`"),
+    (
+        "page-of-projected-rows-and-more",
+        ["report", "rows.parquet", "--html", "--target", "age"],
+        2,
+        "projected rows is no ground for regressions",
+    ),
+    (
+        "distances-of-noisy-rows",
+        ["distances", "noisy.parquet", "--i", "0", "--j", "1"],
+        5,
+        "holds noisy rows, and this command is for projected rows.",
+    ),
     ("regress-without-target", ["regress", "moments.json"], 2, "--target charges"),
     (
         "feature-misspelt",

@@ -111,8 +111,9 @@ class RowsRelease:
         What they are off by is the noise's own second moments, which are known and taken out.
         """
         if not isinstance(self.law, AdditiveRows):
-            rule = "additive noise, of which second moments are known"
-            raise rejection("law", "moments", rule, self.law.kind)
+            rule = "released with additive noise, for their second moments to be known"
+            hint = "projected rows are for distances, nearest rows, kernels and clusters."
+            raise rejection("rows", "RowsRelease", rule, self.law.kind, hint)
         schema = self.schema
         total = np.zeros((schema.dimension, schema.dimension))
         for batch in self.batches():

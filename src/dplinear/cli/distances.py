@@ -48,7 +48,7 @@ def distances(  # noqa: PLR0913 - every argument of the methods is a flag
     from dplinear.cli.settings import required, settled  # noqa: PLC0415
 
     said = settled(given)
-    loaded = load(said, ("rows",))
+    loaded = load(said, ("projected rows",))
     hint = "--i 0 --j 1,2, or --i 0 --count 3 for the nearest."
     first = _places("i", required(said, "i", "The command does not say which rows.", hint))
     if ("j" in said) == ("count" in said):

@@ -9,6 +9,11 @@ from dplinear.cli.settings import required
 
 _TABLES = (".parquet", ".pq", ".parq", ".csv", ".tsv", ".gz", ".feather", ".ipc", ".arrow")
 
+_PROJECTED = (
+    "rows that went through a projection have no regressions: they are for `dplinear distances` "
+    "and, in Python, for kernels and clusters."
+)
+
 
 def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - any release
     """Return the release that a command names, if it is of one of the kinds."""
@@ -24,12 +29,12 @@ def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:  # noqa: 
         table = path.name.lower().endswith(_TABLES) and path.is_file()
         rule = "this command takes what was released, never a table: see `dplinear release`."
         raise CommandError(told, rule if table else "", Code.FILE) from None
-    kind = kind_of(found)
+    kind = sort_of(found)
     if kinds and kind not in kinds:
         held = f"a {kind}" if kind in {"model", "mean", "covariance", "sketch"} else kind
         told = f"The file '{path.name}' holds {held}, and this command is for {_list(kinds)}."
         hint = f"`dplinear report {path.name}` shows what is in it."
-        raise CommandError(told, hint, Code.FILE)
+        raise CommandError(told, _PROJECTED if kind == "projected rows" else hint, Code.FILE)
     return found
 
 
@@ -37,6 +42,14 @@ def kind_of(release: object) -> str:
     """Return the kind of a release, as commands name it."""
     name = type(release).__name__
     return "bounds" if name == "SuggestedBounds" else name.removesuffix("Release").lower()
+
+
+def sort_of(release: Any) -> str:  # noqa: ANN401 - any release
+    """Return the kind of a release, rows by what they allow: regressions, or distances."""
+    kind = kind_of(release)
+    if kind != "rows":
+        return kind
+    return "projected rows" if release.law.kind == "projected rows" else "noisy rows"
 
 
 def words(release: Any) -> str:  # noqa: ANN401 - any release

@@ -27,7 +27,7 @@ def pca(  # noqa: PLR0913 - every argument of the method is a flag
     from dplinear.cli.settings import listed, settled  # noqa: PLC0415
 
     said = settled(given)
-    loaded = load(said, ("moments", "sketch", "rows"))
+    loaded = load(said, ("moments", "sketch", "noisy rows"))
     moments = loaded if kind_of(loaded) == "moments" else loaded.moments
     if "features" in said:
         said["features"] = listed(said["features"])

@@ -52,7 +52,7 @@ def regress(  # noqa: PLR0913 - every argument of the fit is a flag
     from dplinear.cli.settings import listed, required, settled  # noqa: PLC0415
 
     said = settled(given)
-    loaded = load(said, ("moments", "sketch", "rows"))
+    loaded = load(said, ("moments", "sketch", "noisy rows"))
     hint = f"--target {loaded.schema.names[-1]}, or another of its features."
     goals = listed(required(said, "target", "The command does not say what to explain.", hint))
     if "features" in said:

@@ -57,7 +57,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages  # noqa: PLC0415 - not for --help
     from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
-    from dplinear.cli.loading import kind_of, load  # noqa: PLC0415
+    from dplinear.cli.loading import kind_of, load, sort_of  # noqa: PLC0415
     from dplinear.cli.settings import listed, settled  # noqa: PLC0415
 
     said = settled(given)
@@ -74,7 +74,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
     left = _left(counted, named)
     goals = listed(said.get("target", []))
     chosen = {"features": listed(said["features"])} if "features" in said else {}
-    fits = _fits(loaded, kind_of(loaded), goals, chosen)
+    fits = _fits(loaded, sort_of(loaded), goals, chosen)
     found = _audited(loaded, said.get("trials")) if said.get("audit") else None
     if place is not None:
         from dplinear.report import release_page  # noqa: PLC0415 - for pages only
@@ -98,7 +98,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
 def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> list[Any]:  # noqa: ANN401
     from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
 
-    if goals and kind not in {"moments", "sketch", "rows"}:
+    if goals and kind not in {"moments", "sketch", "noisy rows"}:
         hint = "leave --target out: what it holds is shown anyway."
         raise CommandError(f"A release of {kind} is no ground for regressions.", hint)
     return [loaded.regress(goal, **chosen) for goal in goals]
