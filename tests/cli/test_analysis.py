@@ -74,3 +74,23 @@ def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "The nearest were picked for small estimates" in shown
     assert main(["distances", path, "--i", "7", "--j", "1"]) == 0
     assert "picked" not in capsys.readouterr().out
+
+
+def test_an_interval_that_holds_no_distance_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 1,000 rows under much noise some seem nearer than equal ones; the law says so."""
+    path = str(tmp_path / "rows.parquet")
+    schema = dpl.Schema({"age": (0, 100), "bmi": (10, 60)})
+    table = pa.table({"age": [50.0] * 1000, "bmi": [30.0] * 1000})
+    with simulation.door(1):
+        dpl.release_rows(table, schema, k=2, epsilon=1.0, output=path)
+    assert told(capsys, "distances", path, "--i", "0", "--count", "1")[0]["high"] == 0
+    assert main(["distances", path, "--i", "0", "--count", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "0 to 0" not in shown
+    assert "none: even equal rows rarely seem so near" in shown
+    assert main(["distances", path, "--i", "0", "--j", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "0 to 0" in shown  # which is known
+    assert "none" not in shown

@@ -13,6 +13,10 @@ _NEAREST = (
     "The nearest were picked for small estimates, which are too small where noise made\n"
     "them so: an interval is for a pair named beforehand, and misses these more often."
 )
+_NONE = (
+    "none: even equal rows rarely seem so near, and no distance is below 0. Noise did\n"
+    "this: it does not show that the rows are equal. The std. error is how far it goes."
+)
 
 
 def distances(  # noqa: PLR0913 - every argument of the methods is a flag
@@ -76,11 +80,18 @@ def distances(  # noqa: PLR0913 - every argument of the methods is a flag
         return
     share = f"{100 * how.get('confidence', 0.95):g}%"
     lines = [
-        (str(one), str(two), f"{at:.4g}", f"{error:.2g}", f"{low:.4g} to {high:.4g}")
+        (str(one), str(two), f"{at:.4g}", f"{error:.2g}", _ends(low, high, same=one == two))
         for one, two, (at, error, low, high) in zip(ones, twos, values, strict=True)
     ]
+    notes = [_NONE] if any(line[-1] == "none" for line in lines) else []
+    notes += [_NEAREST] if "count" in said else []
     heads = ("i", "j", "squared", "std. error", f"{share} interval")
-    say(table(heads, lines, left=0), _NOTE, *([_NEAREST] if "count" in said else []))
+    say(table(heads, lines, left=0), _NOTE, *notes)
+
+
+def _ends(low: float, high: float, *, same: bool) -> str:
+    """Return an interval in words: only a row's distance from itself is known to be 0."""
+    return f"{low:.4g} to {high:.4g}" if high > 0 or same else "none"
 
 
 def _places(name: str, value: Any) -> list[int]:  # noqa: ANN401 - a flag's text, or a file's value
