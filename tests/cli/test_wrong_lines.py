@@ -41,6 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "strange.toml").write_text("epsilom = 1.0\n")
     (place / "flat.toml").write_text("columns = 3\n")
     (place / "pairs.toml").write_text('ledger = "password=secret host=h"\n')
+    (place / "uncounted.toml").write_text('dataset = "visits"\n')
     (place / "notes.txt").write_text("no table")
     return place
 
@@ -158,6 +159,21 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("settings-flat", [*RELEASE, "--config", "flat.toml"], 2, "must be a table"),
     ("no-schema-file", [*RELEASE, "--schema", "no.json"], 5, "existing file"),
     ("ledger-without-dataset", [*RELEASE, "--ledger", "budget.db"], 2, "--dataset"),
+    ("dataset-without-ledger", [*RELEASE, "--dataset", "visits"], 2, "--dataset is for a ledger"),
+    ("request-without-ledger", [*RELEASE, "--request", "one"], 2, "--request is for a ledger"),
+    (
+        "price-without-ledger",
+        [*RELEASE, "--dataset", "visits", "--dry-run"],
+        2,
+        "add --ledger budget.db, or leave --dataset out",
+    ),
+    ("dataset-in-settings", [*RELEASE, "--config", "uncounted.toml"], 2, "nobody would count"),
+    (
+        "page-without-ledger",
+        ["report", "moments.json", "--dataset", "visits"],
+        2,
+        "--dataset is for a ledger",
+    ),
     ("no-such-ledger", [*RELEASE, "--ledger", "no.db", "--dataset", "v"], 4, "no ledger 'no.db'"),
     (
         "ledger-elsewhere",

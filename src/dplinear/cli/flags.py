@@ -102,7 +102,7 @@ Dataset = Annotated[
 ]
 RequestName = Annotated[
     str | None,
-    option("--request", text="a name: the same request gets the same release", panel=BUDGET),
+    option("--request", text="a name: with --ledger, the same gets the same release", panel=BUDGET),
 ]
 DryRun = Annotated[
     bool,

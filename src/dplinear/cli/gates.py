@@ -89,6 +89,8 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     if ledger is not None:
         hint = "--dataset visits-2026, as `dplinear ledger show` lists them."
         required(said, "dataset", "A ledger counts for a dataset, and none is named.", hint)
+    else:
+        _check_counted(said)
     if name == "model":
         hint = "--target charges, say, with --features where not all others explain it."
         required(said, "target", "The command does not say what the model explains.", hint)
@@ -97,6 +99,14 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     promise = one_guarantee(said, gate.own)
     schema = None if name == "bounds" else read_schema(said)
     return Order(gate, data, schema, output, values.read(said) | promise, ledger, overwrite)
+
+
+def _check_counted(said: Mapping[str, Any]) -> None:
+    """Raise for what only a ledger has a use for: whoever gives it believes that one counts."""
+    for name in ("dataset", "request"):
+        if name in said:
+            told = f"--{name} is for a ledger, and none is named: nobody would count."
+            raise CommandError(told, f"add --ledger budget.db, or leave --{name} out.")
 
 
 def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401

@@ -68,6 +68,8 @@ def report(  # noqa: PLR0913 - everything that a page may show
     pages.check_asked(output, html=wanted)
     if trials is not None and not said.get("audit"):
         raise CommandError("--trials is for an audit, and none is asked for.", "add --audit.")
+    if "dataset" in said and "ledger" not in said:
+        raise CommandError("--dataset is for a ledger, and none is named.", "add --ledger.")
     place = pages.place(said.get("output"), usual, overwrite=replace) if wanted else None
     named = said.get("dataset", loaded.certificate.dataset)
     counted = said.get("ledger")
