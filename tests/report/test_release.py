@@ -135,6 +135,12 @@ def test_an_audit_is_shown_and_a_broken_promise_comes_first() -> None:
     result = audit("analyze_gauss", ApproxDP(1.0, 1e-6), trials=500)
     page = words(release_page(sample("moments"), audit=result))
     assert f"The audit: {result.verdict}" in page
+    for kind, unit in (("epsilon", "ε"), ("mu", "μ"), ("bits", "bits")):
+        other = replace(result, kind=kind)
+        assert other.unit == unit
+        page = words(release_page(sample("moments"), audit=other))
+        assert f"{unit} that the runs prove" in page
+        assert f"{unit} = {result.claimed:.3g}" in page
     below = replace(result, audited=0.9 * result.claimed, proved=0.8 * result.claimed)
     page = words(release_page(sample("moments"), audit=below))
     assert "An audit refutes the promise" not in page

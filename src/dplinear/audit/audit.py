@@ -22,7 +22,7 @@ from dplinear.privacy.guarantees import Guarantee
 CONFIDENCE = 0.95
 ALARM = 1e-4  # how often a promise that is kept exactly may be called broken
 EXPECTED = 0.9  # of the claim, where the statistic is exact
-UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
+_UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
 _MOST_TRIALS = 100_000_000
 
 
@@ -51,6 +51,11 @@ class AuditResult:
     counts: tuple[Counts, ...]
 
     @property
+    def unit(self) -> str:
+        """The sign of what `claimed` and `audited` are."""
+        return _UNITS[self.kind]
+
+    @property
     def ratio(self) -> float:
         """What is proved, as a part of the claim."""
         return self.audited / self.claimed if self.claimed else 0.0
@@ -68,7 +73,7 @@ class AuditResult:
         return "holds, tight" if self.ratio >= EXPECTED else "holds"
 
     def __str__(self) -> str:
-        unit = UNITS[self.kind]
+        unit = self.unit
         return (
             f"{self.mechanism} ({self.guarantee}; neighbours {self.neighbours}): "
             f"{unit} = {self.claimed:.3g} claimed, {unit} ≥ {self.audited:.3g} audited in "

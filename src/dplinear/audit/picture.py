@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dplinear.audit.audit import UNITS, AuditResult
+from dplinear.audit.audit import AuditResult
 from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Subject
 from dplinear.noise.entropy import Entropy
@@ -47,7 +47,7 @@ def histograms(
     place.set_xlabel(label)
     place.set_yticks([])
     place.legend(frameon=False, fontsize=9)
-    unit = UNITS[result.kind]
+    unit = result.unit
     place.set_title(
         f"{result.mechanism}, {result.neighbours}: {unit} claimed {result.claimed:.3g}, "
         f"audited {result.audited:.3g}",

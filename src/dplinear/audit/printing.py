@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dplinear.arguments import choice
 from dplinear.audit import picture
-from dplinear.audit.audit import EXPECTED, UNITS, AuditResult, audit_subject
+from dplinear.audit.audit import EXPECTED, AuditResult, audit_subject
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
@@ -67,7 +67,7 @@ def _cells(result: AuditResult) -> tuple[str, ...]:
         result.mechanism,
         result.neighbours,
         str(result.guarantee),
-        UNITS[result.kind],
+        result.unit,
         f"{result.claimed:.3g}",
         f"{result.audited:.3g}",
         f"{result.ratio:.2f}" + ("" if result.exact else " *"),
@@ -86,7 +86,7 @@ def table(results: Sequence[AuditResult]) -> Group:
             shown.append(Text(heading, style="bold"))
         before = heading
         colour = "red" if result.broken else "green" if result.ratio >= EXPECTED else ""
-        unit, cells = UNITS[result.kind], _cells(result)
+        unit, cells = result.unit, _cells(result)
         claimed, audited = f"{unit} = {result.claimed:.3g}", f"{unit} ≥ {result.audited:.3g}"
         shown.append(_part((f"  {cells[2]}", claimed, audited, *cells[6:]), colour))
     return Group(*shown)

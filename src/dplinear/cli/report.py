@@ -190,13 +190,12 @@ def _show(
     left: list[Any],
     place: Path | None,
 ) -> None:
-    from dplinear.audit.audit import UNITS  # noqa: PLC0415
     from dplinear.cli.loading import words  # noqa: PLC0415 - not for --help
 
     lines = certified(loaded.certificate)
     lines += [("budget", str(status)) for status in left]
     if found is not None:
-        unit = UNITS[found.kind]
+        unit = found.unit
         told = f"{unit} ≥ {found.audited:.3g} is proved, {unit} = {found.claimed:.3g} claimed"
         lines.append(("audit", f"{found.mechanism} {found.verdict}: {told}"))
     if place is not None:

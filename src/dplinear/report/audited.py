@@ -6,8 +6,6 @@ from typing import Any
 from dplinear.report.panels import Table
 from dplinear.report.words import guarantee_label
 
-_UNITS = {"epsilon": "ε", "mu": "μ", "bits": "bits"}
-
 
 @dataclass(frozen=True)
 class Audited:
@@ -24,7 +22,7 @@ class Audited:
 
 def audited(result: Any) -> Audited:  # noqa: ANN401 - an AuditResult, whose room stands beside this
     """Return an audit's result in words and numbers."""
-    unit = _UNITS.get(result.kind, result.kind)
+    unit = result.unit
     rows = [
         ("mechanism", result.mechanism),
         ("neighbours", str(result.neighbours)),
