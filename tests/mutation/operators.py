@@ -10,6 +10,7 @@ they move is tried), and numbers below 1e-8 or that multiply a unit in the last 
 import ast
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -293,7 +294,13 @@ def _inside(place: _Place, node: ast.AST) -> _Place:
     names = (*place.names, node.name)
     if isinstance(node, ast.ClassDef):
         return replace(place, names=names)
-    return replace(place, names=names, unit=".".join(names), source=ast.dump(node))
+    return replace(place, names=names, unit=".".join(names), source=written(node))
+
+
+def written(node: ast.AST) -> str:
+    """Return a tree in the words of Python 3.11, so that keys are the same with any later one."""
+    told = ast.dump(node, show_empty=True) if sys.version_info >= (3, 13) else ast.dump(node)
+    return told.replace(", type_params=[]", "")
 
 
 def _walk(

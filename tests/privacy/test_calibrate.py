@@ -419,6 +419,7 @@ anything: Any = lambda value: value  # noqa: E731
             "raise the scal",
         ),
         (lambda: calibrate.additive_wishart(GOOD, 5, 1.0, scale=1e-30), ValueError, "Got 1e-30"),
+        (lambda: calibrate.additive_wishart(GOOD, 5, 1.0, scale=0.0145), ValueError, "Got 0.0145"),
         (lambda: calibrate.additive_wishart(GOOD, 5, 1.0, scale=1e-300), ValueError, "Got 1e-300"),
         (
             lambda: calibrate.additive_wishart(GOOD, 5, 1.0, most_degrees=6),
