@@ -14,7 +14,8 @@ all that they do: `--earlier build/accuracy/risks.csv --again dplinear`. A run t
 on in the same way: `--earlier build/accuracy/so-far.csv`.
 
 The best of many rivals, chosen by the repetitions that it is judged by, is flattered. `--fresh 100`
-judges cells that are close, won or lost, once more: by fresh tables, against the rival of before.
+judges cells whose intervals leave open who is better once more, won or lost: by fresh tables,
+against the rival of before.
 """
 
 import argparse

@@ -12,7 +12,6 @@ from dplinear.noise import simulation
 
 LEVEL = 0.95
 RESAMPLES = 400
-CLOSE = 1.25  # medians within this factor of each other are a matter of luck in 20 repetitions
 
 # The excess risks of a method in one cell, in the order of the repetitions.
 Risks = Mapping[str, Sequence[float]]
@@ -40,8 +39,8 @@ class Verdict:
 
     @property
     def close(self) -> bool:
-        """Say whether the cell counts, and the two medians are near each other."""
-        return self.counts and 1 / CLOSE <= self.advantage <= CLOSE
+        """Say whether the cell counts, and the interval leaves open who is better."""
+        return self.counts and self.low <= 1 <= self.high
 
 
 def sign_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
