@@ -84,6 +84,12 @@ def test_pure_spends_have_a_gaussian_cost() -> None:
     assert corner == pytest.approx(1 / (1 + math.e), rel=1e-9)
 
 
+def test_deltas_are_rounded_on_the_safe_side() -> None:
+    budget = Budget(ApproxDP(0.5, 2.5e-18))
+    assert budget.limit == Units(ONE // 2, 2)
+    assert budget.cost(asked(ApproxDP(0.5, 2.5e-18))) == Units(ONE // 2, 3)
+
+
 def test_deltas_are_counted_beside() -> None:
     assert Budget(ApproxDP(1.0, 1e-6)).cost(asked(ApproxDP(0.3, 2e-7))) == Units(
         3 * ONE // 10, 2 * 10**11
@@ -151,6 +157,7 @@ def test_budgets_are_checked() -> None:
     with pytest.raises(ValueError, match="at most 4611686"):
         Budget(ZCDP(4_611_687.0))
     assert Budget(ZCDP(4_611_686.0), "element", 2).change == 2.0  # type: ignore[arg-type]
+    assert isinstance(Budget(ZCDP(1.0), ELEMENT, 2).change, float)
 
 
 def test_units_add_and_compare_side_by_side() -> None:

@@ -102,6 +102,27 @@ def test_pairs_alone_add_up(ledger: BudgetLedger) -> None:
 
 
 @pytest.mark.accounting
+def test_pairs_leave_less_of_delta_to_others(
+    ledger: BudgetLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.declare("table", ApproxDP(9.0, 1e-3))
+    spend(ledger, ApproxDP(0.5, 7e-7))
+    facts = [line.content()["figures"] for line in ledger.history() if line.kind == "spend"]
+    lines = [(facts[0], 1), (figures.facts_of(GDP(0.5), None, None), 1)]
+    (found,) = figures.figures(lines, Budget(ZCDP(9.0)), (1e-6,))
+    assert found.epsilon == pytest.approx(0.5 + normal_epsilon(0.5, 3e-7), rel=1e-6)
+    left: list[float] = []
+
+    def noted(_: object, delta: float) -> float:
+        left.append(delta)
+        return 1.0
+
+    monkeypatch.setattr(figures, "_WAYS", {"noted": noted})
+    figures.figures(lines, Budget(ZCDP(9.0)), (1e-6,))
+    assert left == pytest.approx([3e-7])
+    assert Fraction(left[0]) + Fraction(7e-7) < Fraction(1e-6)
+
+
 def test_mixtures_go_through_privacy_loss_distributions(
     ledger: BudgetLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +265,7 @@ def test_gaussians_with_and_without_a_grid_are_one_vector() -> None:
     assert figures._merged([]) == ()
     # What is known besides of a single one is kept.
     assert figures._merged([Concentrated(0.25, 2.0)]) == (Concentrated(0.25, 2.0),)
+    assert figures._merged([Gaussian(0.3)]) == (Gaussian(0.3),)
 
 
 def test_what_is_merged_is_between_the_same_neighbours() -> None:
@@ -251,3 +273,20 @@ def test_what_is_merged_is_between_the_same_neighbours() -> None:
     two = [Gaussian(0.3, same), Gaussian(0.4, same), Concentrated(0.25, None, same)]
     merged = figures._merged([*two, Concentrated(0.5, None, same), Pure(0.1, same)])
     assert [each.neighbours for each in merged] == [same] * 3
+
+
+def test_mixtures_are_composed_between_the_neighbours_of_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[Neighbours] = []
+
+    def noted(parts: list[Any], **_: float) -> Any:
+        found.extend(part.neighbours for part in parts)
+        return parts[0]
+
+    monkeypatch.setattr(compose, "profiles", noted)
+    figures._composed.cache_clear()
+    facts = [(figures.facts_of(each, None, None), 1) for each in (GDP(0.5), PureDP(0.25))]
+    figures.figures(facts, Budget(ZCDP(9.0), Neighbours.REPLACE), (1e-6,))
+    figures._composed.cache_clear()
+    assert found == [Neighbours.REPLACE] * 2

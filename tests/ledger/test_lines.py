@@ -1,11 +1,16 @@
 """What a ledger makes of its lines, with the lines in a list that a test can spoil."""
 
 import dataclasses
+import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,6 +113,8 @@ def test_a_change_is_the_same_in_all_spends_of_a_dataset() -> None:
         with pytest.raises(LedgerError, match="those of age were others when 'first' was released"):
             ask(moved("narrow", age=1e-9, bmi=25.0))
     assert made.status()[0].releases == 2
+    (figure,) = made.figures("table", (1e-6,)).figures
+    assert figure.epsilon == pytest.approx(ZCDP(0.2).to(ApproxDP, delta=1e-6).epsilon)
 
 
 def test_lines_follow_each_other(ledger: Ledger) -> None:
@@ -118,6 +125,7 @@ def test_lines_follow_each_other(ledger: Ledger) -> None:
     assert lines[1].cost == Units(10**12)
     assert (lines[4].cost, lines[4].spent) == (Units(25 * 10**10), Units(50 * 10**10))
     assert lines[3].digest == sha256(b"release")
+    assert (lines[0].content()["format"], lines[2].content()["mechanism"]) == (1, "test")
     assert lines[3].content() == {"bytes": 7}
     assert lines[2].content()["guarantee"] == "ρ = 0.25"
     assert ledger.verify() == 5
@@ -183,6 +191,7 @@ def test_history_is_that_of_a_dataset(ledger: Ledger) -> None:
         (4, {"dataset": "other", "cost": Units(0), "spent": Units(0)}, "line 5 spends what is not"),
         (4, {"dataset": "other", "cost": Units(-1), "spent": Units(-1)}, "line 5 spends what is"),
         (4, {"cost": Units(-PER), "spent": Units(0)}, "line 5 spends what is not there"),
+        (4, {"cost": Units(-1), "spent": Units(PER - 1)}, "line 5 spends what is not there"),
         (4, {"cost": Units(0, -1), "spent": Units(PER, -1)}, "line 5 spends what is not there"),
     ],
 )
@@ -242,6 +251,24 @@ def test_what_exceeds_a_budget_is_refused_without_adding_up_its_history(
     with pytest.raises(BudgetExceededError):  # whatever the sum is: what is spent never shrinks
         ledger.spend(asked("more"))
     assert ledger.lines.newest().request == "rest"
+
+
+def test_a_release_that_is_gone_is_not_there(ledger: Ledger) -> None:
+    line, content = ledger.lines.kept[3]
+    assert ledger.kept("first") == content == b"release"
+    ledger.lines.kept[3] = (line, None)
+    assert ledger.kept("first") is None
+    with pytest.raises(LedgerError, match="is spent, and there is no release of it"):
+        ledger.spend(asked("first"))
+
+
+def test_what_is_no_json_is_written_as_its_text() -> None:
+    line = entry(None, "spend", {"width": Fraction(1, 3)})
+    assert line.checked().content() == {"width": "Fraction(1, 3)"}
+    # As a file may hold whatever somebody has put into it.
+    with pytest.raises(LedgerError, match="line 1 is not as it was written") as told:
+        dataclasses.replace(line, dataset=b"bytes").checked()  # type: ignore[arg-type]
+    assert str(told.value).startswith("The ledger is damaged: line 1 is not as it was written.\n\n")
 
 
 def test_a_ledger_of_another_format_is_refused() -> None:
@@ -305,6 +332,8 @@ def test_an_address_is_taken_apart_and_put_together_again() -> None:
     )
     assert (found.database, found.ledger, found.anchor) == ("data base", "visits", Path("a/b"))
     assert "pass" not in f"{found!r} {found}"
+    short = address.Address.parse("postgresql://host")
+    assert (short.url, short.database) == ("postgresql://host/", "")
     plain = address.Address.parse("postgres://host/db")
     assert (plain.url, plain.ledger, plain.anchor) == ("postgres://host/db", "dplinear", None)
 
@@ -312,18 +341,46 @@ def test_an_address_is_taken_apart_and_put_together_again() -> None:
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("postgresql://us@er:pa@host/db", "a URL such as postgresql://user@host/database"),
+        ("postgresql://us@er:pa@host/db", "a URL such as postgresql://user@host/database. Got"),
         ("postgresql://host/db?ledger", "can be read"),
         ("postgresql://host/db?=visits", "can be read"),
         ("postgresql://host/db?ledger=Visits", "at most 40 letters"),
         ("postgresql://host/db?anchor=", "with a path after"),
     ],
+    ids=["marks", "no value", "no name", "letters", "no path"],
 )
 def test_an_address_that_cannot_be_read_is_not_quoted(url: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)) as told:
         address.Address.parse(url)
     assert url not in str(told.value)
     assert "postgresql://…" in str(told.value)
+    assert str(told.value).startswith("The 'path' parameter of open_ledger must be ")
+
+
+URL = "postgresql://me:hush@host/base"
+
+
+class Odd:
+    """Something that stands for a path, in bytes."""
+
+    def __fspath__(self) -> bytes:
+        return URL.encode()
+
+
+@pytest.mark.parametrize("given", [URL, Path(URL), URL.encode(), Odd()], ids=range(4))
+def test_an_address_is_whole_and_prints_without_its_password(given: object) -> None:
+    found = address.veil(given)
+    assert (str(found), repr(found)) == ("postgresql://…", "'postgresql://…'")
+    assert f"{found:>20}" == "postgresql://…".rjust(20)
+    assert found == (str(given) if isinstance(given, Path) else URL)
+    assert address.veil(found) is found
+
+
+@pytest.mark.parametrize(
+    "given", ["budget.db", Path("budget.db"), b"budget.db", None, 3], ids=ascii
+)
+def test_what_is_no_address_is_left_as_it_is(given: object) -> None:
+    assert address.veil(given) is given
 
 
 def test_a_side_file_begins_whole_and_is_held_by_one(
@@ -362,6 +419,56 @@ def test_a_side_file_begins_whole_and_is_held_by_one(
     assert freed.is_set()
 
 
+def test_a_lock_that_comes_late_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(_: int, how: int) -> None:
+        if how & 4:
+            raise BlockingIOError
+        time.sleep(0.05)
+
+    anchor.begin(tmp_path / "side", Mark("ledger", 1, "a"))
+    locks = SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4)
+    monkeypatch.setattr(anchor, "_locks", lambda: locks)
+    with anchor.locked(tmp_path / "side", 60.0) as held:
+        assert held.latest() == Mark("ledger", 1, "a")
+
+
+def test_whoever_gave_up_waiting_keeps_no_program_from_ending(tmp_path: Path) -> None:
+    path = tmp_path / "side"
+    anchor.create(path)
+    before = set(threading.enumerate())
+    with anchor.locked(path, 5.0):
+        with pytest.raises(LedgerError, match="locked"), anchor.locked(path, 0.01):
+            pytest.fail("locked twice")
+        (waiting,) = set(threading.enumerate()) - before
+        assert waiting.daemon
+    waiting.join()
+
+
+def test_a_side_file_begins_where_files_have_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", link)
+    mark = Mark("ledger", 1, "a")
+    anchor.begin(tmp_path / "side", mark)
+    assert [each.name for each in tmp_path.iterdir()] == ["side"]
+    with anchor.locked(tmp_path / "side", 5.0) as held:
+        assert held.latest() == mark
+
+
+def test_nobody_runs_a_side_file(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        anchor.create(tmp_path / "side")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "side").stat().st_mode & 0o777 == 0o666
+
+
 def test_a_price_is_told_and_nothing_is_spent(ledger: Ledger) -> None:
     told = ledger.price(asked("third", 0.125))
     assert (told.cost, told.left) == (Units(125 * 10**9), Units(5 * 10**11))
@@ -385,7 +492,14 @@ def test_a_notebook_shows_what_is_left(ledger: Ledger) -> None:
     # A budget of less than one unit is rounded down to nothing.
     (empty,) = declared("tiny", ZCDP(1e-14)).status()
     assert empty.remaining == Units(0)
-    assert "0% spent" in empty._repr_html_()
+    assert ">0% spent<" in empty._repr_html_()
+    # Of two limits the one that is nearer is shown.
+    made = Ledger()
+    made.declare("pairs", ApproxDP(1.0, 1e-6))
+    made.spend(replace(asked("one", dataset="pairs"), guarantee=ApproxDP(0.25, 5e-7)))
+    made.spend(replace(asked("two", dataset="pairs"), guarantee=ApproxDP(0.0, 1e-7)))
+    assert ">60% spent<" in made.status()[0]._repr_html_()
+    assert made.verify() == 4  # a spend of δ alone is one
 
 
 def declared(dataset: str, guarantee: ZCDP) -> Ledger:

@@ -1,5 +1,8 @@
 """Odd paths and odd arguments: a sentence, or a fingerprint."""
 
+import hashlib
+import sys
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -12,7 +15,7 @@ from scipy import sparse
 
 from dplinear.erm.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
-from dplinear.ledger.fingerprint import fingerprint
+from dplinear.ledger.fingerprint import fingerprint, plain
 from dplinear.schema import Schema
 
 
@@ -109,6 +112,16 @@ class Stretched(L2Ball):
         object.__setattr__(self, "factor", factor)
 
 
+@dataclass(frozen=True)
+class Scaled:
+    """A function with a number, by which it is known."""
+
+    factor: float
+
+    def __call__(self, width: float) -> float:
+        return self.factor * width
+
+
 def made(width: int) -> int:
     return width
 
@@ -134,6 +147,10 @@ def pairs() -> dict[str, tuple[Any, Any]]:
         "partial": (partial(L2Ball, radius=1.0), partial(L2Ball, radius=2.0)),
         "columns": (Schema(a=(0, 1), b=(0, 1)), Schema(b=(0, 1), a=(0, 1))),
         "inherited": (Stretched(2, 1.0), Stretched(2, 2.0)),
+        "called": (Scaled(1.0), Scaled(2.0)),
+        "method": (Wrapped.__repr__, Wrapped.__array__),
+        "mixed": ({1, "a"}, {1, "b"}),
+        "mixed-names": ({1: "a", "b": None}, {1: "a", "c": None}),
     }
 
 
@@ -150,6 +167,47 @@ def test_a_sparse_matrix_is_what_it_holds_however_it_is_stored() -> None:
     once = sparse.csc_array(([2.0], ([0], [2])), (2, 3))
     assert fingerprint(twice) == fingerprint(once)
     assert twice.nnz == 3  # it was left as it is
+    rows = sparse.csr_array(([1.0, 1.0, 0.0], [2, 2, 1], [0, 2, 3]), (2, 3))
+    assert fingerprint(rows) == fingerprint(once)
+    assert rows.nnz == 3
+
+
+def test_a_fingerprint_is_the_same_in_later_versions() -> None:
+    """If not, a request that is made again would be refused, as one with other arguments."""
+
+    def digest(content: bytes) -> str:
+        return hashlib.sha256(content).hexdigest()
+
+    numbers = np.array([1, 2], "<i8")
+    told = "sha256:" + digest(b"('<i8', (2,))" + numbers.tobytes())
+    assert plain(numbers) == told
+    assert plain({"é", 1}) == ["set", ["é", 1]]
+    assert plain(b"a") == ["bytes", digest(b"a")]
+    assert plain({"1": "b", 1: "a", 0: None}) == ["mapping", [["1", "b"], [0, None], [1, "a"]]]
+    hidden = np.ma.masked_array(numbers, [False, True])
+    assert plain(hidden) == ["masked", told, plain(np.array([False, True]))]
+    assert plain(np.array([1, None], object)) == ["array", [2], [1, None]]
+    kind, shape, _, _, values = plain(sparse.csr_array(numbers.reshape(1, 2)))
+    assert (kind, shape, values) == ("sparse", [1, 2], told)
+    where = f"{made.__module__}.made"
+    assert plain(partial(made, 1)) == ["partial", where, [1], {}]
+    assert plain(partial(made, width=2)) == ["partial", where, [], {"width": 2}]
+    assert plain(L2Ball(2)) == ["L2Ball", {"dimension": 2, "radius": 1.0}]
+    assert fingerprint("é") == digest('"é"'.encode())
+
+
+def test_what_our_own_classes_remember_is_no_argument() -> None:
+    ball = L2Ball(2)
+    object.__setattr__(ball, "computed", 3.0)
+    assert fingerprint(ball) == fingerprint(L2Ball(2))
+
+
+def test_what_a_session_defines_is_like_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another session may define it otherwise, by the same name."""
+    assert fingerprint(made) == fingerprint(made)
+    monkeypatch.setattr(sys.modules["__main__"], "made", made, raising=False)
+    monkeypatch.setattr(made, "__module__", "__main__")
+    assert fingerprint(made) != fingerprint(made)
 
 
 def test_what_cannot_be_compared_is_like_nothing_else() -> None:

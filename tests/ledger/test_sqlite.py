@@ -287,6 +287,32 @@ def test_a_ledger_is_there_once_it_is_made(tmp_path: Path, monkeypatch: pytest.M
     assert not opening.is_there("postgresql://elsewhere/ledger")
 
 
+def test_an_address_is_opened_by_the_ledgers_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Server:
+        made = False
+
+        def __init__(self, url: str) -> None:
+            self.url = url
+
+        @classmethod
+        def create(cls, url: str) -> "Server":
+            found = cls(url)
+            found.made = True
+            return found
+
+    monkeypatch.setattr(opening, "_postgres", lambda: Server)
+    for kind in ("postgresql", "postgres"):
+        for create in (False, True):
+            opened: Any = open_ledger(f"{kind}://here/ledger", create=create)
+            assert (opened.url, opened.made) == (f"{kind}://here/ledger", create)
+
+
+def test_a_driver_is_loaded_when_it_is_asked_for() -> None:
+    assert not hasattr(opening, "PostgresLedger")
+    pytest.importorskip("psycopg")
+    assert opening._postgres().__name__ == "PostgresLedger"
+
+
 def test_a_release_that_was_changed_is_not_returned(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content.replace(b"release release", b"release RELEASE", 1))
@@ -475,6 +501,31 @@ def test_settings_are_in_force(path: Path) -> None:
         wanted = {"journal_mode": "delete", "synchronous": 3, "cell_size_check": 1}
         for name, value in (wanted | {"trusted_schema": 0}).items():
             assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (1000,)
+        assert connection.isolation_level is None  # transactions begin where we say so
+
+
+def test_a_ledger_waits_as_long_as_it_was_made_to(tmp_path: Path) -> None:
+    made = SqliteLedger.create(tmp_path / "budget.db", timeout=3.0)
+    assert made.timeout == 3.0
+    assert [line.kind for line in made.history()] == ["ledger"]
+
+
+def test_requests_are_found_by_their_index(path: Path) -> None:
+    with closing(sqlite._connected(path, 1.0, "rw")) as connection:
+        plans: list[str] = []
+
+        class Explained:
+            def execute(self, text: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {text}", values)
+                plans.extend(row[3] for row in rows)
+                return connection.execute(text, values)
+
+        lines = sqlite.SqliteLines(Explained())  # type: ignore[arg-type]
+        assert lines.last("spend", request="request 1") is not None
+        assert lines.output("request 0") is not None
+    assert len(plans) == 2
+    assert all("USING INDEX by_request" in plan for plan in plans)
 
 
 SAID = {
@@ -560,6 +611,7 @@ def test_network_file_systems_are_refused(path: Path, monkeypatch: pytest.Monkey
         SqliteLedger(path)
     with pytest.raises(LedgerError, match="on a network file system"):
         SqliteLedger.create(path.with_name("new.db"))
+    assert not list(path.parent.glob("new.db*"))
 
 
 def test_ledgers_are_made_once_and_opened_where_they_are(path: Path) -> None:

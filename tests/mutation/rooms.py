@@ -10,7 +10,7 @@ TRIED: dict[str, Collection[int]] = {
     "privacy": (1, 2, 9, 10),
     "gram": range(1, PARTS + 1),
     "noise": (1, 9, 10),
-    "ledger": (1, 2, 3, 4, 5, 6, 10, 11),
+    "ledger": [part for part in range(1, PARTS + 1) if part != 15],  # which is held out
 }
 # These parts were tried when the tests stood; what survived then is counted as missed for good. For
 # a score of newer tests others must be held out, and these belong to those above.
