@@ -4,6 +4,8 @@ A holder whose library is not installed is left out.
 """
 
 import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +90,7 @@ def _dask(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collec
 def _spark(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collection
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # not whatever python3 there is
     session = SparkSession.builder.master("local[2]").getOrCreate()
     lines = [tuple(map(float, row)) for row in rows]
     return session.createDataFrame(lines, ", ".join(f"{n} double" for n in names_of(rows.shape[1])))
