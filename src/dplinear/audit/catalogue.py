@@ -243,7 +243,7 @@ def usual_trials(subject: Subject) -> int:
         wide = right * (1 - right) * 4 * math.exp(claim.value**2 / 4)  # 1 where μ is small
         return max(math.ceil(wide * (clear / (0.1 * claim.value)) ** 2), least)
     if subject.slow:
-        return math.ceil(10_000 * max(claim.value**-2, 1.0))
+        return math.ceil(25_000 * max(claim.value**-2, 1.0))
     if not subject.exact:
         return 20_000
     if claim.delta == 0:

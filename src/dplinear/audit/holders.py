@@ -90,7 +90,9 @@ def _dask(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collec
 def _spark(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collection
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # not whatever python3 there is
+    # This Python, not whatever python3 there is, and no network but this machine.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     session = SparkSession.builder.master("local[2]").getOrCreate()
     lines = [tuple(map(float, row)) for row in rows]
     return session.createDataFrame(lines, ", ".join(f"{n} double" for n in names_of(rows.shape[1])))
