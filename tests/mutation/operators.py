@@ -299,8 +299,9 @@ def _inside(place: _Place, node: ast.AST) -> _Place:
 
 def written(node: ast.AST) -> str:
     """Return a tree in the words of Python 3.11, so that keys are the same with any later one."""
-    told = ast.dump(node, show_empty=True) if sys.version_info >= (3, 13) else ast.dump(node)
-    return told.replace(", type_params=[]", "")
+    if sys.version_info >= (3, 13):
+        return ast.dump(node, show_empty=True).replace(", type_params=[]", "")
+    return ast.dump(node).replace(", type_params=[]", "")
 
 
 def _walk(
