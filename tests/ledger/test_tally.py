@@ -20,6 +20,7 @@ def test_a_tally_counts_what_is_spent_within_its_block() -> None:
         with tally() as inner:
             count(spend(ApproxDP(0.5, 1e-7)))
         assert len(inner) == 1
+        assert str(inner).startswith("1 release: ε = 0.5")
         count(spend(ApproxDP(0.5, 1e-7)))
     count(spend(ApproxDP(3.0, 1e-7)))
     assert len(outer) == 3

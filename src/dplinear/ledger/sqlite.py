@@ -72,8 +72,8 @@ class SqliteLedger(BudgetLedger):
             missing = [file.name for file in (self.path, self._side) if not file.is_file()]
         if missing:
             hint = "make one with dplinear ledger create, or bring back what is missing."
-            name = self.path.name
-            raise refusal(f"There is no ledger {name!r}: {' and '.join(missing)} missing.", hint)
+            name, gone = self.path.name, " and ".join(missing)
+            raise refusal(f"There is no ledger {name!r}: {gone} missing.", hint)
         check_disk(self.path)
 
     def __repr__(self) -> str:

@@ -45,7 +45,8 @@ class Tally:
         promise = "no guarantee"
         if total is not None:
             promise = f"{total} together ({self.requests[0].neighbours} neighbours)"
-        return f"{len(self)} release{'' if len(self) == 1 else 's'}: {promise}"
+        many = "" if len(self) == 1 else "s"
+        return f"{len(self)} release{many}: {promise}"
 
 
 def _relation(one: Request) -> tuple[str, ...]:
