@@ -101,7 +101,6 @@ def test_pairs_alone_add_up(ledger: BudgetLedger) -> None:
     assert epsilons(ledger, 2.0**-23, 2.0**-24) == [0.75, None]
 
 
-@pytest.mark.accounting
 def test_pairs_leave_less_of_delta_to_others(
     ledger: BudgetLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +122,7 @@ def test_pairs_leave_less_of_delta_to_others(
     assert Fraction(left[0]) + Fraction(7e-7) < Fraction(1e-6)
 
 
+@pytest.mark.accounting
 def test_mixtures_go_through_privacy_loss_distributions(
     ledger: BudgetLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
