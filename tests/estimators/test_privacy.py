@@ -490,6 +490,7 @@ def test_labels_of_an_arrow_column_are_refused_by_its_type_alone(
     assert fits[0] == fits[1]
 
 
+@pytest.mark.engine
 def test_lazy_frames_are_refused_without_a_look() -> None:
     lazy = library("polars").LazyFrame({"a": [0.5]})
     with pytest.raises(TypeError, match="collect a lazy frame first"):
