@@ -65,7 +65,7 @@ def main() -> int:
         "MappedGram, no row clipped": MappedGram(shape, whitening, norm=8.0),
         "MappedGram, a tenth of the rows clipped": MappedGram(shape, whitening, norm=2.14),
         "MappedGram, every row clipped": MappedGram(shape, whitening, norm=0.5),
-        "Bands": Bands(shape, weights, residual=0.25, far=0.625),
+        "Bands": Bands(shape, weights, residual=0.25, edges=(0.625, 1.25)),
         "Residuals": Residuals(shape, weights, residual=0.4),
     }
     kept = open_table(rows, schema)

@@ -61,6 +61,21 @@ def normal_rows(seed: int, of: Design, count: int, noise: float = 0.5) -> Floats
     return integer_rows(of, *normal_cells(simulation.generator(seed), count, features, noise))
 
 
+def heavy_rows(seed: int, of: Design, count: int) -> Floats:
+    """Rows that are long in all directions at once, and errors with tails like theirs."""
+    random, features = simulation.generator(seed), of.dimension - of.intercept
+    x = random.normal(size=(features, count)) * np.sqrt(2 / random.chisquare(4, count))
+    y = x.sum(axis=0) / math.sqrt(features) + random.standard_t(4, count) / math.sqrt(2)
+    return integer_rows(of, x / 4, y / (4 * math.sqrt(2)))
+
+
+def rare_rows(seed: int, of: Design, count: int) -> Floats:
+    """A label that one row in seventy has: those that are farthest out in one feature."""
+    random, features = simulation.generator(seed), of.dimension - of.intercept
+    x = random.normal(size=(features, count))
+    return integer_rows(of, x / 4, np.where(x[0] > 2.2, 0.9, -0.9))
+
+
 class Rows:
     """An integer table in memory."""
 

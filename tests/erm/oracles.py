@@ -73,7 +73,8 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
         "mapped sum": MappedSum(shape, whitening, norm=leverage),
         "mapped norms": MappedNorms(shape, whitening, limit=leverage**2),
         "mapped gram": MappedGram(shape, few, norm=norm),
-        "bands": Bands(shape, weights, residual=0.3, far=0.6),
+        "tapered": Gradient(shape, whitening, weights, leverage, residual=0.3, taper=2 * leverage),
+        "bands": Bands(shape, weights, residual=0.3, edges=(0.4, 0.6, 0.9)),
         "residuals": Residuals(shape, weights, residual=0.3),
     }
 
@@ -133,7 +134,12 @@ def _bands(statistic: Bands, row: list[int]) -> list[int]:
         units = max(Fraction(clip) / worth, Fraction(1))
         return units <= 2**53 and abs(exact) > Fraction(float(units))
 
-    return [int(not beyond(statistic.residual)), int(beyond(statistic.far))]
+    counts = [0] * (1 + 2 * len(statistic.edges))
+    passed = sum(beyond(edge) for edge in statistic.edges)
+    if passed:
+        counts[passed + (len(statistic.edges) if exact < 0 else 0)] = 1
+    counts[0] = int(not beyond(statistic.residual))
+    return counts
 
 
 def _mapped_sum(statistic: MappedSum, row: list[int]) -> list[int]:
@@ -181,7 +187,11 @@ def _gradient(statistic: Gradient, row: list[int]) -> list[int]:
     products = _products(statistic, row)
     leverage, residual = statistic._clips
     whitened = [float(w) for w in products[:-1]]
-    limit = residual * (leverage / max(math.sqrt(_square(whitened)), leverage))
+    length = math.sqrt(_square(whitened))
+    limit = residual * (leverage / max(length, leverage))
+    if statistic._taper is not None:
+        part = statistic._taper / max(length, statistic._taper)
+        limit *= part * part
     factor = max(-limit, min(limit, float(products[-1]))) * statistic._step
     return _clipped([round(w * factor) for w in whitened], statistic.bound)
 

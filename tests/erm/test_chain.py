@@ -137,14 +137,14 @@ def test_what_noise_on_a_grid_cannot_promise_is_refused(guarantee: Any) -> None:
 
 def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     reader, table = opened(budget())
-    bands = Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0)
+    bands = Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
     reader.ask([Query(Count(), Fraction(1, 3)), Query(bands, Fraction(1, 4))])
     assert len(table.asked) == 1
     assert table.asked[0] == [Count(), bands]
     first = reader.spent
     assert first == table.spent[0]
     assert Fraction(7, 12) * (1 - Fraction(1, 2**30)) < first <= Fraction(7, 12)
-    assert reader.inverse == 3 / VARIANCE
+    assert reader.inverse == 4 / VARIANCE
     assert reader.left == 1 - first
     reader.ask([Query(Count(), reader.left)])
     assert table.spent[1] == reader.spent <= 1
@@ -164,7 +164,7 @@ def overspent(reader: Chain) -> None:
 def test_overspending_raises_and_reads_nothing() -> None:
     for relation in RELATIONS:
         reader, table = opened(budget(relation, coordinates=10**6))
-        bands = Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0)
+        bands = Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
         if relation is ADD_REMOVE:
             overspent(reader)
         with pytest.raises(BudgetExceededError):
@@ -218,7 +218,7 @@ def test_counts_are_free_and_exact_where_their_number_is_public() -> None:
     assert (answer.values.tolist(), answer.sigma) == ([77.0], 0.0)
     assert reader.spent == reader.inverse == 0
     assert reader.left == 1
-    (bands,) = reader.ask([Query(Bands(SHAPE, [0, 0, 1.0], 0.5, 1.0), HALF)])
+    (bands,) = reader.ask([Query(Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,)), HALF)])
     assert bands.sigma > 0
 
 
@@ -412,7 +412,7 @@ def test_neighbours_are_no_farther_apart_than_is_paid_for(
     for _ in range(2):
         found = farthest(random, relation, SMALL, share, total)
         assert max(found.values()) <= 1
-        assert len(found) == 12 - (relation is REPLACE)
+        assert len(found) == 13 - (relation is REPLACE)
         # Opposite, orthogonal and vanishing rows are among them: no factor is a loose one.
         assert min(found.values()) > (0.99 if relation is ADD_REMOVE else 0.8), found
 
@@ -612,7 +612,7 @@ def test_a_factor_of_replacement_that_is_lost_is_caught(
     assert low > of.profile.delta(EPSILON)
     found = farthest(generator(24), REPLACE, ["plain", "coarse"])
     loose = {"gram", "gram of neighbouring columns", "mapped gram"}
-    loose |= {"gradient", "mapped sum", "residuals", "bands"}
+    loose |= {"gradient", "tapered", "mapped sum", "residuals", "bands"}
     assert {kind for kind, worst in found.items() if worst > 1.5} == loose
 
 

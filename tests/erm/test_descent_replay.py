@@ -37,9 +37,11 @@ from .descents import (
     Rows,
     Transcript,
     design,
+    heavy_rows,
     loss,
     normal_rows,
     prepared,
+    rare_rows,
     recorded,
     replayed,
     spelled,
@@ -110,6 +112,24 @@ def test_no_row_moves_a_descent_by_more_than_is_paid_for(
     assert found.spent <= 1
     # A row far out is near all of the clips at once, so nothing is paid for in vain.
     assert found.spent > (0.9 if relation is ADD_REMOVE else 0.5), float(found.spent)
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(("rows", "tapered"), [(heavy_rows, True), (rare_rows, False)])
+def test_no_row_moves_a_descent_that_follows_tails(
+    rows: Any, tapered: bool, relation: Neighbours, generator: Callable[[int], Any]
+) -> None:
+    """Gradients of long rows that are tapered, and clips as wide as a rare label is far."""
+    ready = prepared(SMALL, ZCDP(100.0), relation)
+    table = rows(11, SMALL, 4000)
+    transcript = recorded(ready, table, seed=12)
+    asked = [query.statistic for query in transcript.asked]
+    gradients = [statistic for statistic in asked if isinstance(statistic, Gradient)]
+    assert any(gradient.taper is not None for gradient in gradients) is tapered
+    found = worst(ready, transcript, neighbours(generator(13), SMALL, table, relation, 6))
+    assert max(found.sums) <= 1
+    assert found.spent <= 1
+    assert leaks(ready, transcript, normal_rows(14, SMALL, 900)) == []
 
 
 def test_a_row_at_each_clip_is_no_exception(generator: Callable[[int], Any]) -> None:

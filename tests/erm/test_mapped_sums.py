@@ -56,7 +56,10 @@ def mapped(shape: Shape, matrix: Any, clip: float, limit: float | None = None) -
         MappedNorms(shape, matrix, clip if limit is None else limit),
     ]
     if np.any(matrix[0]):
-        made += [Bands(shape, matrix[0], clip, 2 * clip), Residuals(shape, matrix[0], clip)]
+        made += [
+            Bands(shape, matrix[0], clip, (2 * clip, 3 * clip)),
+            Residuals(shape, matrix[0], clip),
+        ]
     return made
 
 
@@ -76,8 +79,15 @@ def _value(statistic: Any, vector: list[Any]) -> list[Fraction]:
     if isinstance(statistic, Bands | Residuals):
         (residual,), clip = vector, Fraction(statistic.residual)
         if isinstance(statistic, Bands):
-            size = abs(residual)
-            return [Fraction(size <= clip), Fraction(size > Fraction(statistic.far))]
+            first, second = (Fraction(edge) for edge in statistic.edges)
+            places = (
+                abs(residual) <= clip,
+                first < residual <= second,
+                second < residual,
+                first < -residual <= second,
+                second < -residual,
+            )
+            return [Fraction(inside) for inside in places]
         return [max(-clip, min(clip, residual))]
     squared = sum(entry**2 for entry in vector)
     if isinstance(statistic, MappedNorms):
@@ -122,7 +132,7 @@ def test_bounds_are_the_clips(name: str, generator: Seeded) -> None:
     assert bands.bound * bands.unit == 1
     assert 2**25 - 1 <= summed.bound <= 2**26
     assert (2**19 - 1) ** 2 <= gram.bound <= 2**40
-    assert (summed.size, gram.size, norms.size, bands.size) == (3, 9, 1, 2)
+    assert (summed.size, gram.size, norms.size, bands.size) == (3, 9, 1, 5)
 
 
 CELL = st.sampled_from([0, 1, -1, 2, 3, 1_000_003, 1_185_606, -1_185_606, 2**20, 2**19 - 1])
@@ -205,18 +215,30 @@ def test_a_residual_at_an_edge_is_on_the_near_side() -> None:
     shape = Shape(2, 2**20, 21)
     rows = np.array([[2**19, -(2**19), 2**19, 2**19, -(2**19)], [0, 0, 1, -1, -1]], float)
     weights = [1.0, 2.0**-20]
-    beyond = [0, 0, 1, 0, 1]
-    near = Bands(shape, weights, residual=0.5, far=0.9)
-    assert [near.sum(rows[:, [i]]).tolist() for i in range(5)] == [[1 - b, 0] for b in beyond]
-    far = Bands(shape, weights, residual=0.4, far=0.5)
-    assert [far.sum(rows[:, [i]]).tolist() for i in range(5)] == [[0, b] for b in beyond]
+    beyond = [0, 0, 1, 0, -1]
+    near = Bands(shape, weights, residual=0.5, edges=(0.9,))
+    got = [near.sum(rows[:, [i]]).tolist() for i in range(5)]
+    assert got == [[1 - abs(b), 0, 0] for b in beyond]
+    far = Bands(shape, weights, residual=0.4, edges=(0.5,))
+    got = [far.sum(rows[:, [i]]).tolist() for i in range(5)]
+    assert got == [[0, int(b > 0), int(b < 0)] for b in beyond]
+    both = Bands(shape, weights, residual=0.4, edges=(0.45, 0.5))
+    got = [both.sum(rows[:, [i]]).tolist().index(1) for i in range(5)]
+    assert got == [1, 3, 2, 1, 4]
 
 
-def test_no_row_is_in_both_bands(generator: Seeded) -> None:
+def test_no_row_is_in_two_bands(generator: Seeded) -> None:
     """Nor where the edges are one, or next to nothing, or beyond all rows."""
     rows = integer_rows(generator(29), PLAIN, 60)
-    for edges in ((0.3, 0.3), (1e-300, 1e-300), (1e300, 1e300), (1e-300, 1e300), (0.1, 0.5)):
-        bands = Bands(PLAIN, np.linspace(-1, 1, 6), *edges)
+    for near, *edges in (
+        (0.3, 0.3),
+        (0.3, 0.3, 0.3, 0.4),
+        (1e-300, 1e-300),
+        (1e300, 1e300, 1e300),
+        (1e-300, 1e-299, 1e300),
+        (0.1, 0.2, 0.4, 0.8),
+    ):
+        bands = Bands(PLAIN, np.linspace(-1, 1, 6), near, tuple(edges))
         assert max(int(bands.sum(rows[:, [i]]).sum()) for i in range(60)) <= 1
         assert broken_promises(bands, rows) == []
 
@@ -253,7 +275,8 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
         "mapped sum": (MappedSum(PLAIN, eye, 0.5), plus, minus),
         "mapped norms": (MappedNorms(PLAIN, eye, 0.5), plus, zero),
         "mapped gram": (MappedGram(PLAIN, eye, 0.5), plus, other),
-        "bands": (Bands(PLAIN, first, 0.2, 0.5), plus, zero),
+        "tapered": (Gradient(PLAIN, eye[1:], first, 0.5, 0.5, taper=1.0), up, down),
+        "bands": (Bands(PLAIN, first, 0.2, (0.5, 2.0)), plus, minus),
         "residuals": (Residuals(PLAIN, first, 0.5), plus, minus),
     }
 
@@ -305,10 +328,17 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "norm": (lambda: MappedGram(PLAIN, ONE[None], -1.0), ValueError, "'norm'.*above 0"),
     "no number": (lambda: MappedSum(PLAIN, ONE[None], np.nan), ValueError, "'norm'.*finite"),
     "weights": (lambda: Residuals(PLAIN, ONE[:5], 1.0), ValueError, "'weights' .* of Residuals"),
-    "no weights": (lambda: Bands(PLAIN, np.zeros(6), 1.0, 2.0), ValueError, "not all zero"),
-    "residual": (lambda: Bands(PLAIN, ONE, 0.0, 1.0), ValueError, "'residual' .* of Bands"),
-    "far": (lambda: Bands(PLAIN, ONE, 1.0, 0.0), ValueError, "'far' .* of Bands.*above 0"),
-    "nearer": (lambda: Bands(PLAIN, ONE, 0.5, 0.4), ValueError, "'far'.*not below `residual`"),
+    "no weights": (lambda: Bands(PLAIN, np.zeros(6), 1.0, (2.0,)), ValueError, "not all zero"),
+    "residual": (lambda: Bands(PLAIN, ONE, 0.0, (1.0,)), ValueError, "'residual' .* of Bands"),
+    "edge": (lambda: Bands(PLAIN, ONE, 1.0, (0.0,)), ValueError, "'edges' .* of Bands.*above 0"),
+    "nearer": (lambda: Bands(PLAIN, ONE, 0.5, (0.4,)), ValueError, "'edges'.*none below"),
+    "descending": (lambda: Bands(PLAIN, ONE, 0.5, (0.9, 0.7)), ValueError, "'edges'.*ascending"),
+    "no edges": (lambda: Bands(PLAIN, ONE, 0.5, ()), ValueError, "'edges'.*ascending"),
+    "taper": (
+        lambda: Gradient(PLAIN, ONE[None], ONE, 1.0, 1.0, taper=0.0),
+        ValueError,
+        "'taper'.*above 0",
+    ),
 }
 
 

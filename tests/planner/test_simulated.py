@@ -53,7 +53,7 @@ def test_sums_are_those_of_an_exact_pass_to_the_bit() -> None:
         ClippedGram(rows.shape, [0, 1, 3], norm=0.8),
         MappedGram(rows.shape, matrix, 3.0),
         Energy(rows.shape, weights, residual=0.5),
-        Bands(rows.shape, weights, 0.2, far=0.5),
+        Bands(rows.shape, weights, 0.2, edges=(0.3, 0.5)),
         Gradient(rows.shape, matrix, weights, leverage=3.0, residual=0.5),
     ]
     for ours, theirs in zip(rows.sums(sums), table.sums(sums), strict=True):

@@ -1,9 +1,7 @@
 """Where to clip a row's residual and its gradient: what clipping loses, against the noise it saves.
 
-Errors are taken to follow a law between the normal one and Student's t with 4 degrees of freedom,
-and rows' lengths likewise; a released count of far residuals says where between them. Residuals are
-measured in scales, a scale being what 68% of them are within; gradients in scales times the
-mean length of a whitened row.
+Errors follow a law between two (`tails.py`), and rows' lengths likewise. Residuals are measured in
+scales, gradients in scales times the mean length of a whitened row.
 """
 
 import math
@@ -11,64 +9,48 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from scipy.stats import chi2, f, t
+from scipy.stats import chi2, f
 
 from dplinear.analyst.laws import Matrix
+from dplinear.erm.tails import DEGREES, NORMAL, STUDENT, Law, Tails
 
-FAR = 2.5  # scales: residuals beyond are counted, to tell heavy tails from light ones
-_WITHIN = float(2 * ndtr(1.0) - 1)
-_DEGREES = 4
-_AT = np.linspace(0.0, 12.0, 2401)
-_RESIDUALS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0)
-_PRODUCTS = np.geomspace(0.25, 20.0, 46)
+TAPER = 2.0  # mean lengths, beyond which rows are trusted less and less where tails are heavy
+_RESIDUALS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0, 80.0)
+_PRODUCTS = np.geomspace(0.25, 100.0, 62)
 _LENGTHS = 100  # quantiles of a row's length
-_GUESS, _DOUBT = 0.3, 0.5  # how heavy tails are before anything is seen, and its standard deviation
-_MODEL_ERROR = 0.003  # of a share of far residuals, as no error follows either law
 # With heavy tails long rows lie beyond their bounds, and are wrong about the line, which more rows
-# do not mend: what that costs in units of the noise's variance, times √n, from simulation.
-_BIAS = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class _Law:
-    """P(|z| < x) and E min(z², x²) at `_AT`, for an error z in scales."""
-
-    inside: Matrix
-    square: Matrix
-
-    @classmethod
-    def of(cls, inside: Matrix) -> "_Law":
-        slope = 2 * _AT * (1 - inside)  # of E min(z², x²)
-        areas = (slope[1:] + slope[:-1]) / 2 * _AT[1]
-        return cls(inside, np.concatenate([[0.0], np.cumsum(areas)]))
-
-
-_LIGHT = _Law.of(np.asarray(2 * ndtr(_AT) - 1))
-_HEAVY = _Law.of(2 * t.cdf(_AT * t.ppf((1 + _WITHIN) / 2, _DEGREES), _DEGREES) - 1)
-_TAILS = tuple(1 - float(np.interp(FAR, _AT, law.inside)) for law in (_LIGHT, _HEAVY))
+# do not mend: what that costs in units of the noise's variance, times √n/d, from simulation with
+# 5 ≤ d ≤ 100; less where they are tapered.
+_BIAS = (2e-2, 2e-3)
+_TOLD = 0.5  # of what clips take off an uneven tail, that the features are expected to explain
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A pair of clips: of a residual, in scales, and of a gradient, in scales and mean lengths."""
+    """A pair of clips: of a residual, in scales, and of a gradient, in scales and mean lengths.
+
+    Where it is `tapered`, residuals of rows longer than `TAPER` are clipped sooner still.
+    """
 
     residual: float
     product: float
+    tapered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
     """For each pair of clips: what is left of the curvature, and the mean square of a gradient."""
 
-    residuals: tuple[float, ...]
     response: Matrix
     square: Matrix
 
-    def at(self, values: Matrix, clip: Clip) -> float:
-        """Return a value between those at the products of the table."""
-        row = self.residuals.index(clip.residual)
-        return float(np.interp(clip.product, _PRODUCTS, values[row]))
+
+@dataclass(frozen=True, eq=False)
+class _Uneven:
+    """For residuals of one size and each pair of clips: mean squares of what is held and lost."""
+
+    held: Matrix
+    lost: Matrix
 
 
 class Clips:
@@ -76,77 +58,122 @@ class Clips:
 
     `noise` is the variance of the noise of a gradient clipped at 1, all steps' shares together,
     over the variance of the sum of unclipped gradients; `rows`, about how many there are. With
-    `residual` the clip of residuals is that one, and only the gradients' is chosen.
+    `residual` the clip of residuals is that one, whatever tails are, and only the gradients' is
+    chosen.
     """
 
     def __init__(
         self, dimension: int, noise: float, rows: float, residual: float | None = None
     ) -> None:
+        self._fixed = residual is not None
         self._residuals = _RESIDUALS if residual is None else (residual,)
-        self._light, self._heavy = _tables(dimension, self._residuals)
-        squares, bias = _PRODUCTS**2, _BIAS * math.sqrt(rows)
-        self._errors = (
-            np.log((self._light.square + noise * squares) / self._light.response**2),
-            np.log((self._heavy.square + (noise + bias) * squares) / self._heavy.response**2),
-        )
+        self._dimension, self._noise, self._rows = dimension, noise, rows
 
-    def best(self, heavy: float) -> Clip:
-        """Return the pair with the least expected logarithm of the error; `heavy` from 0 to 1."""
-        light_errors, heavy_errors = self._errors
-        errors = (1 - heavy) * light_errors + heavy * heavy_errors
+    def best(self, tails: Tails) -> Clip:
+        """Return the clips with the least expected logarithm of the error."""
+        found = [self._least(tails, tapered) for tapered in (False, True)[: 1 + tails.robust]]
+        return min(found, key=lambda one: one[0])[1]
+
+    def _least(self, tails: Tails, tapered: bool) -> tuple[float, Clip]:  # noqa: FBT001 - private
+        """Return the least error and its pair; what clips lose of uneven tails is added to it."""
+        light, heavy = self._tables(tapered)
+        squares = _PRODUCTS**2
+        bias = (
+            0.0
+            if tails.skewed
+            else _BIAS[tapered] * math.sqrt(self._rows) / max(self._dimension, 5)
+        )
+        errors = (1 - tails.heavy) * np.log(
+            (light.square + self._noise * squares) / light.response**2
+        ) + tails.heavy * np.log(
+            (heavy.square + (self._noise + bias) * squares) / heavy.response**2
+        )
+        if tails.skewed and not self._fixed:
+            worth = _TOLD * self._rows / self._dimension
+            lost = sum(share * one.lost for share, one in self._uneven(tails))
+            errors = np.log(np.exp(errors) + worth * lost / light.response**2)
         row, column = np.unravel_index(int(np.argmin(errors)), errors.shape)
-        return Clip(self._residuals[row], float(_PRODUCTS[column]))
+        clip = Clip(self._residuals[row], float(_PRODUCTS[column]), tapered)
+        return float(errors[row, column]), clip
 
-    def response(self, clip: Clip, heavy: float) -> float:
+    def response(self, clip: Clip, tails: Tails) -> float:
         """Return what the clips leave of the curvature."""
-        light, other = self._light, self._heavy
-        mixed = (1 - heavy) * light.at(light.response, clip) + heavy * other.at(
-            other.response, clip
-        )
-        return float(mixed)
+        light, heavy = (table.response for table in self._tables(clip.tapered))
+        return self._at((1 - tails.heavy) * light + tails.heavy * heavy, clip)
 
-    def square(self, clip: Clip, heavy: float) -> float:
+    def square(self, clip: Clip, tails: Tails) -> float:
         """Return the mean square of a clipped gradient, over that of an unclipped one."""
-        light, other = self._light, self._heavy
-        mixed = (1 - heavy) * light.at(light.square, clip) + heavy * other.at(other.square, clip)
-        return float(mixed)
+        light, heavy = (table.square for table in self._tables(clip.tapered))
+        found = (1 - tails.heavy) * light + tails.heavy * heavy
+        if tails.skewed:
+            found = found + sum(share * one.held for share, one in self._uneven(tails))
+        return self._at(found, clip)
+
+    def _tables(self, tapered: bool) -> tuple[_Table, _Table]:  # noqa: FBT001 - private
+        return _tables(self._dimension, self._residuals, tapered)
+
+    def _uneven(self, tails: Tails) -> list[tuple[float, _Uneven]]:
+        """Return the shares of rows in uneven bands, and what clips do to their residuals."""
+        return [
+            (float(share), _uneven(self._dimension, self._residuals, round(4 * math.log2(middle))))
+            for share, middle in zip(tails.uneven, tails.middles, strict=True)
+            if share > 0
+        ]
+
+    def _at(self, values: Matrix, clip: Clip) -> float:
+        """Return a value between those at the products of the table."""
+        row = self._residuals.index(clip.residual)
+        return float(np.interp(clip.product, _PRODUCTS, values[row]))
 
 
 @lru_cache(maxsize=16)
-def _tables(dimension: int, residuals: tuple[float, ...]) -> tuple[_Table, _Table]:
+def _tables(
+    dimension: int,
+    residuals: tuple[float, ...],
+    tapered: bool,  # noqa: FBT001 - private
+) -> tuple[_Table, _Table]:
     """Return the tables of the two laws.
 
     The Gram matrix counts a row's square up to the mean, so squares are in units of what that is.
     """
-    at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS
-    light = chi2.ppf(at, dimension) / dimension
-    heavy = f.ppf(at, dimension, _DEGREES) / (_DEGREES / (_DEGREES - 2))
-    return _table(_LIGHT, light, residuals), _table(_HEAVY, heavy, residuals)
+    heavy = f.ppf(_quantiles(), dimension, DEGREES) / (DEGREES / (DEGREES - 2))
+    light = _light(dimension)
+    return (
+        _table(NORMAL, light, residuals, tapered=tapered),
+        _table(STUDENT, _counted(heavy), residuals, tapered=tapered),
+    )
 
 
-def _table(law: _Law, squares: Matrix, residuals: tuple[float, ...]) -> _Table:
-    squares = squares / np.minimum(squares, 1.0).mean()
+def _table(law: Law, squares: Matrix, residuals: tuple[float, ...], *, tapered: bool) -> _Table:
+    limits = _limits(squares, residuals)
+    if tapered:
+        limits = limits * np.minimum(TAPER**2 / squares, 1.0)
+    response = (squares * law.inside(limits)).mean(2)
+    return _Table(response, (squares * law.square(limits)).mean(2))
+
+
+@lru_cache(maxsize=128)
+def _uneven(dimension: int, residuals: tuple[float, ...], place: int) -> _Uneven:
+    """Return what clips hold and lose of residuals of 2^(place/4) scales."""
+    squares, size = _light(dimension), 2.0 ** (place / 4)
+    limits = _limits(squares, residuals)
+    held = (squares * np.minimum(size, limits) ** 2).mean(2)
+    return _Uneven(held, (squares * np.maximum(size - limits, 0.0) ** 2).mean(2))
+
+
+def _limits(squares: Matrix, residuals: tuple[float, ...]) -> Matrix:
+    """Return where a residual is clipped, for each pair of clips and each length of a row."""
     products = _PRODUCTS[None, :, None] / np.sqrt(squares)
-    limits = np.minimum(np.array(residuals)[:, None, None], products)
-    response = (squares * np.interp(limits, _AT, law.inside)).mean(2)
-    return _Table(residuals, response, (squares * np.interp(limits, _AT, law.square)).mean(2))
+    return np.asarray(np.minimum(np.array(residuals)[:, None, None], products))
 
 
-def heaviness(far: float, error: float) -> float:
-    """Return how heavy tails are, from a mean share of far residuals and its error."""
-    light, heavy = _TAILS
-    gap = heavy - light
-    precision = gap**2 / (error**2 + _MODEL_ERROR**2)
-    guess = 1 / _DOUBT**2
-    found = ((far - light) / gap * precision + _GUESS * guess) / (precision + guess)
-    return min(max(found, 0.0), 1.0)
+def _quantiles() -> Matrix:
+    return (np.arange(_LENGTHS) + 0.5) / _LENGTHS
 
 
-def before() -> float:
-    """Return how heavy tails are taken to be before anything is seen."""
-    return _GUESS
+def _light(dimension: int) -> Matrix:
+    return _counted(np.asarray(chi2.ppf(_quantiles(), dimension) / dimension))
 
 
-def scales_within(share: float) -> float:
-    """Return how many scales a share of normal errors is within."""
-    return float(ndtri((1 + share) / 2))
+def _counted(squares: Matrix) -> Matrix:
+    return np.asarray(squares / np.minimum(squares, 1.0).mean())

@@ -7,6 +7,7 @@ from typing import ClassVar
 from dplinear import arguments
 from dplinear.erm.chain import Budget, Chain
 from dplinear.erm.settings import Settings
+from dplinear.erm.tails import BANDS
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
@@ -65,13 +66,13 @@ class Descent(Solver):
         check_guarantee(self.guarantee, where)
 
     def prepare(self, design: Design) -> PreparedDescent:
-        """Calibrate the whole chain: a survey, and steps of a gradient and two numbers each.
+        """Calibrate the whole chain: a survey, and steps of a gradient and counts of residuals.
 
         The survey may ask for the count and for the Gram matrix twice.
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = 2 * p * p + (steps + 1) * (p + 2) + 7
+        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 7
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
         account = checks.kept(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

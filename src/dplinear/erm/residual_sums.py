@@ -103,33 +103,40 @@ class Residuals(_OfResiduals):
 
 @dataclass(frozen=True, eq=False)
 class Bands(_OfResiduals):
-    """Two numbers of rows: with |r| ≤ residual, and with |r| > far; r = weights · cells of a row.
+    """Numbers of rows: with |r| ≤ residual, and with r in each band far above or below.
 
-    Requires: `weights` and `residual` as for `Energy`; `far`, not below `residual`.
+    Bands lie between successive `edges`, the last of them open. First those above are counted, from
+    near to far, then those below; r = weights · cells of a row.
+
+    Requires: `weights` and `residual` as for `Energy`; `edges`, ascending, none below `residual`.
     Promises: weights are rounded as for `Energy`; with these, the comparisons are exact. A row
-    counts in one band at the most, so `bound` is 1.
+    counts in one place at the most, so `bound` is 1.
     """
 
-    far: float
-    size: int = field(default=2, init=False)
+    edges: tuple[float, ...]
+    size: int = field(init=False)
     replaced: ClassVar[int] = 2
-    _far: float = field(init=False, repr=False)
+    _edges: Floats = field(init=False, repr=False)
     _power: ClassVar[int] = 0  # each row counts 1 at most
     _bits: ClassVar[int] = EXACT  # nothing is rounded off
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         super().__post_init__(weights)
         worth = power(-self.scale) / self.shape.cells
-        far = float(in_units(self.far, "far", "Bands", worth=worth))
-        if far < self._clip:
-            raise rejection("far", "Bands", "not below `residual`", self.far)
-        freeze(self, _far=far)
+        edges = [float(in_units(edge, "edges", "Bands", worth=worth)) for edge in self.edges]
+        if not edges or [self._clip, *edges] != sorted([self._clip, *edges]):
+            raise rejection("edges", "Bands", "ascending, none below `residual`", self.edges)
+        freeze(self, _edges=np.array(edges), size=1 + 2 * len(edges))
 
     def sum(self, rows: Floats) -> Integers:
-        """Return how many rows have a small residual, and how many a large one."""
-        sizes = np.abs(self._residuals(rows))
-        near, far = np.count_nonzero(sizes <= self._clip), np.count_nonzero(sizes > self._far)
-        return np.array([near, far], np.int64)
+        """Return how many rows have a small residual, and how many are in each band."""
+        residuals = self._residuals(rows)
+        sizes, bands = np.abs(residuals), len(self._edges)
+        near = np.count_nonzero(sizes <= self._clip)
+        far = residuals[sizes > self._edges[0]]
+        places = np.searchsorted(self._edges, np.abs(far)) - 1  # of those equal to an edge: below
+        counts = np.bincount(places + bands * (far < 0), minlength=2 * bands)
+        return np.array([near, *counts], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +144,11 @@ class Gradient(RowSum):
     """Σ W x·clip(r): a whitened vector times a residual that is clipped the more, the longer it is.
 
     A residual is clipped at `residual`, and at `residual`·`leverage`/‖W x‖ where W x is longer than
-    `leverage`.
+    `leverage`. With a `taper`, that clip is (taper/‖W x‖)² times as wide where W x is longer still.
 
     Requires: `whitening`, a matrix with a column for each cell (0 for those that take no part);
     `weights` and `residual` as for `Energy`; `leverage`, above 0 (the clips count as at least one
-    unit, and at most what a row can reach).
+    unit, and at most what a row can reach); `taper` likewise, or None.
     Promises: W is rounded to `integers[:-1]`·2^−`scales[0]`, the weights to
     `integers[-1]`·2^−`scales[1]`; each row's gradient to integers of norm at most `bound` ≤ 2^26,
     which is leverage·residual in units, rounded down.
@@ -152,6 +159,7 @@ class Gradient(RowSum):
     weights: InitVar[npt.ArrayLike]
     leverage: float
     residual: float
+    taper: float | None = None
     size: int = field(init=False)
     bound: int = field(init=False)
     unit: Fraction = field(init=False)
@@ -159,6 +167,7 @@ class Gradient(RowSum):
     integers: Floats = field(init=False, repr=False)
     scales: tuple[int, int] = field(init=False)
     _clips: tuple[float, float] = field(init=False, repr=False)
+    _taper: float | None = field(init=False, repr=False)
     _step: float = field(init=False, repr=False)
 
     def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
@@ -169,6 +178,9 @@ class Gradient(RowSum):
         reach = longest(len(matrix))
         lever = in_units(self.leverage, "leverage", where, worth=worth[0], reach=reach)
         residual = in_units(self.residual, "residual", where, worth=worth[1])
+        taper = self.taper
+        if taper is not None:
+            taper = float(in_units(taper, "taper", where, worth=worth[0], reach=reach))
         product = lever * residual
         shift = bits(product) - _GRADIENT_BITS
         integers = np.concatenate((matrix, row))
@@ -176,7 +188,7 @@ class Gradient(RowSum):
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
         freeze(self, bound=int(product / power(shift)))
         freeze(self, unit=worth[0] * worth[1] * power(shift))
-        freeze(self, _clips=(float(lever), float(residual)), _step=2.0**-shift)
+        freeze(self, _clips=(float(lever), float(residual)), _taper=taper, _step=2.0**-shift)
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
@@ -185,6 +197,8 @@ class Gradient(RowSum):
         whitened = products[:-1]
         lengths = np.sqrt(squared_lengths(whitened))
         limits = residual * (leverage / np.maximum(lengths, leverage))
+        if self._taper is not None:
+            limits *= np.square(self._taper / np.maximum(lengths, self._taper))
         factor = np.clip(products[-1], -limits, limits) * self._step
         terms = np.multiply(whitened, factor, out=whitened)
         bounded(np.rint(terms, out=terms), self.bound**2)

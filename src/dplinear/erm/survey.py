@@ -24,7 +24,10 @@ _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviatio
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
 SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
+_STANDS_OUT = 16.0  # variances of the noise: the square of a mean that is no noise
 _COUNT_ERROR = 0.02  # of the count, up to which a first look at it is enough
+_STEEP = 12.0  # times the mean curvature: twice what steps without a matrix allow for
+_SHOWN = 24.0  # n·μ/√p from which a first look shows a third of all curvature in one direction
 _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at a matrix is enough
 
 
@@ -64,10 +67,9 @@ def survey(design: Design, chain: Chain, settings: Settings, *, target: bool = T
     census, frame = _centred(design, chain, settings, target=target)
     square, second = _squares(frame, chain, settings, census, target=target)
     frame = replace(frame, constant=math.sqrt(square))
-    if census.rows * chain.budget.mu < settings.gram_from * design.dimension:
+    white, steps = _whitened(frame, chain, settings, census, square), settings.steps
+    if white is None:
         white, steps = plain(design.dimension, census.rows * square), settings.plain_steps
-    else:
-        white, steps = _whitened(frame, chain, settings, census, square), settings.steps
     return Survey(census, frame, math.sqrt(second), white, steps)
 
 
@@ -112,16 +114,25 @@ def _squares(
 
 def _whitened(
     frame: Frame, chain: Chain, settings: Settings, census: Census, square: float
-) -> Whitening:
+) -> Whitening | None:
     """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold.
 
     A part of its share is spent first. The rest goes to the steps where that shows no direction
     from another, or all of them well; but any level that may have no rows is worth the rest.
+    None where the matrix would be mostly noise; but if a steep direction would show even so, which
+    steps without a matrix would overshoot, a first look makes sure that there is none.
     """
     design, n = frame.design, census.rows
-    clip = design.dimension * square
+    size, clip = design.dimension, design.dimension * square
+    worth = n * chain.budget.mu / size
+    if worth < settings.gram_from and (size <= _STEEP or worth * math.sqrt(size) < _SHOWN):
+        return None
     gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
     (answer,) = chain.ask([Query(gram, settings.gram_first)])
+    if worth < settings.gram_from:
+        noise = answer.sigma * math.sqrt(2 * size)
+        if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
+            return None
 
     def cleaned(answer: Answer) -> Whitening:
         kept = _held(answer, design)
@@ -157,12 +168,16 @@ def again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fra
 
 
 def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Matrix:
-    """Return a mean, shrunk to 0 by how much of it can be noise; 0 where the noise is large."""
-    values, sigma = total.values, total.sigma
-    length, noise = float(values @ values), doubt * len(values) * sigma**2
-    if sigma >= worst * rows or length <= noise:
+    """Return a mean, shrunk to 0 by how much of it can be noise.
+
+    0 where the noise is large, unless the mean stands out from it.
+    """
+    values, variance = total.values, len(total.values) * total.sigma**2
+    length = float(values @ values)
+    least = doubt if total.sigma < worst * rows else max(doubt, _STANDS_OUT)
+    if length <= least * variance:
         return np.zeros(len(values))
-    return np.asarray(np.clip(values / rows * (1 - noise / length), -1.0, 1.0))
+    return np.asarray(np.clip(values / rows * (1 - doubt * variance / length), -1.0, 1.0))
 
 
 def _mean_square(total: Answer, rows: float) -> float:

@@ -16,19 +16,22 @@ import numpy as np
 
 from dplinear.analyst.laws import Matrix
 from dplinear.erm.chain import Answer, Chain, Query
-from dplinear.erm.clips import FAR, Clip, Clips, before, heaviness, scales_within
+from dplinear.erm.clips import TAPER, Clip, Clips
 from dplinear.erm.descent import Descent, PreparedDescent
 from dplinear.erm.frame import Frame
 from dplinear.erm.residual_sums import Bands, Gradient, Residuals
 from dplinear.erm.secants import Secants
 from dplinear.erm.settings import Settings
 from dplinear.erm.survey import Census, Survey, survey
+from dplinear.erm.tails import Watch, edges, scales_within
 from dplinear.erm.whitening import Whitening
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Design, Solution
 
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
+_LEAST_PART = 0.25  # of the root mean square of uneven tails: what a scale is at least
+_WIDENED = 1.5  # times as wide as residuals were: a line that makes them so is worse than none
 _MISJUDGED = 0.1  # of a step: how far off it may be because curvatures are expected, not known
 _COUNTED = 0.5  # of the sampling errors, in what is taken off a line because of them
 _UNKNOWN = (
@@ -94,6 +97,8 @@ class _Run:
         shares = steps_shares(known.steps, self.chain.left - kept_back)
         path = _Walk(self, known, shares).descend()
         kept = _kept(path, white.expected, census.released * self.mu)
+        if path.scale > _WIDENED * known.scale:
+            kept = 0.0 * kept
         if not white.clear:  # so that with little noise the line is that of least squares
             kept = kept * _calmed(path, white.expected)
         coefficients = white.matrix @ (path.place * kept)
@@ -176,19 +181,23 @@ class _Walk:
         """Take the steps."""
         n, expected, scale = self.census.rows, self.white.expected, self.scale
         place, reached, noise = (np.zeros(len(expected)) for _ in range(3))
-        prior = np.full(
-            len(expected), self.run.settings.prior * n * scale**2 / self.white.dimension
-        )
-        unknown, doubt, far, heavy = prior, 0.3**2, 0.0, before()
+        prior = self._prior(scale)
+        unknown, doubt, watch, skewed = prior, 0.3**2, Watch(), False
         secants = Secants(expected)
-        for step, share in enumerate(self.shares, 1):
-            clip = self.clips.best(heavy)
+        for share in self.shares:
+            if watch.tails.skewed and not skewed and self.run.settings.residual_clip is None:
+                # Clips open, so there is another way to go than the one that was gone.
+                skewed = True
+                prior = self._prior(scale * math.sqrt(1 + watch.tails.energy))
+                unknown, reached = prior, np.zeros(len(expected))
+            clip = self.clips.best(watch.tails)
             gradient, bands = self._ask(place, scale, clip, share)
-            far += float(bands.values[1]) / n
-            heavy = heaviness(far / step, bands.sigma / n / math.sqrt(step))
+            watch.see(bands, n, scale)
             new = self._rescaled(scale, bands, doubt)
+            if self.run.settings.residual_clip is None:
+                new = max(new, _LEAST_PART * scale * math.sqrt(watch.tails.energy))
             clip, scale, doubt = replace(clip, product=clip.product * scale / new), new, 0.1**2
-            response = self.clips.response(clip, heavy)
+            response = self.clips.response(clip, watch.tails)
             pull, error = gradient.values / response, gradient.sigma / response
             secants.see(pull, error)
             curved = expected * secants.factors
@@ -203,27 +212,30 @@ class _Walk:
             fall = float(expected @ (moved**2 - place**2)) / n / scale**2
             scale = max(scale * math.sqrt(min(max(1 - fall, 0.5), 1.0)), _LEAST_SCALE)
             place = moved
-        sampling = self.clips.square(clip, heavy) * scale**2 / (response**2 * curved)
+        sampling = self.clips.square(clip, watch.tails) * scale**2 / (response**2 * curved)
         # What the last gradient shows of the way left, beyond two deviations of its noise: rows
         # that are all clipped pull on, which the filter does not know.
         shown = np.maximum(gradient.values**2 - 4 * gradient.sigma**2, 0.0) / curve**2
         left = np.maximum(prior * (1 - reached) ** 2, shown)
         return _Path(place, reached, noise, reached**2 * sampling, left, prior, scale, clip)
 
+    def _prior(self, scale: float) -> Matrix:
+        """Return what the line is expected to be, by the targets' scale: a variance."""
+        variance = self.run.settings.prior * self.census.rows * scale**2
+        return np.full(len(self.white.expected), variance / self.white.dimension)
+
     def _ask(
         self, place: Matrix, scale: float, clip: Clip, share: Fraction
     ) -> tuple[Answer, Answer]:
-        """Release the gradient at a place, and how many residuals are small and large there."""
+        """Release the gradient at a place, and how many residuals are small and far there."""
         shape, weights = self.run.shape, self.frame.residual(self.white.matrix @ place)
         leverage = clip.product / clip.residual * self.length
+        taper = TAPER * self.length if clip.tapered else None
+        gradient = Gradient(shape, self.map, weights, leverage, clip.residual * scale, taper)
+        bands = Bands(shape, weights, scale, edges(scale, _MOST_RESIDUAL))
         counted = self.run.settings.bands / len(self.shares)
-        gradient, bands = self.run.chain.ask(
-            [
-                Query(Gradient(shape, self.map, weights, leverage, clip.residual * scale), share),
-                Query(Bands(shape, weights, scale, FAR * scale), counted),
-            ]
-        )
-        return gradient, bands
+        answers = self.run.chain.ask([Query(gradient, share), Query(bands, counted)])
+        return answers[0], answers[1]
 
     def _rescaled(self, scale: float, bands: Answer, doubt: float) -> float:
         """Move the residuals' scale towards the one that 68% of them are within."""
