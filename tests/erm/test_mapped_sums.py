@@ -266,6 +266,7 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
     plus, minus = [1e6, 0, 0, 0, 0, 0], [-1e6, 0, 0, 0, 0, 0]
     up, down = [1e6, 1e6, 0, 0, 0, 0], [1e6, -1e6, 0, 0, 0, 0]
     other, zero = [0, 1e6, 0, 0, 0, 0], [0.0] * 6
+    at = 1e6 / PLAIN.cells  # as long as these rows are
     return {
         "count": (Count(), plus, zero),
         "norms": (SquaredNorms(PLAIN, [0, 1], 0.5), plus, zero),
@@ -276,6 +277,7 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
         "mapped norms": (MappedNorms(PLAIN, eye, 0.5), plus, zero),
         "mapped gram": (MappedGram(PLAIN, eye, 0.5), plus, other),
         "tapered": (Gradient(PLAIN, eye[1:], first, 0.5, 0.5, taper=1.0), up, down),
+        "tapered at once": (Gradient(PLAIN, eye[1:], first, 2.0, 0.5, taper=at), up, down),
         "bands": (Bands(PLAIN, first, 0.2, (0.5, 2.0)), plus, minus),
         "residuals": (Residuals(PLAIN, first, 0.5), plus, minus),
     }
@@ -333,6 +335,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "edge": (lambda: Bands(PLAIN, ONE, 1.0, (0.0,)), ValueError, "'edges' .* of Bands.*above 0"),
     "nearer": (lambda: Bands(PLAIN, ONE, 0.5, (0.4,)), ValueError, "'edges'.*none below"),
     "descending": (lambda: Bands(PLAIN, ONE, 0.5, (0.9, 0.7)), ValueError, "'edges'.*ascending"),
+    "an edge": (lambda: Bands(PLAIN, ONE, 0.5, 0.9), TypeError, "'edges'.*a tuple"),  # type: ignore[arg-type]
     "no edges": (lambda: Bands(PLAIN, ONE, 0.5, ()), ValueError, "'edges'.*ascending"),
     "taper": (
         lambda: Gradient(PLAIN, ONE[None], ONE, 1.0, 1.0, taper=0.0),

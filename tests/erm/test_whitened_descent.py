@@ -122,7 +122,7 @@ def mean_excess(of: Design, change: Any, count: int, tables: int = 8) -> float:
 
 
 def test_noise_does_not_see_the_units_of_columns() -> None:
-    """At ε = 1 turned columns cost what others do; ones 27 times as narrow, at most ten times it.
+    """At ε = 1 turned columns cost what others do; ones 27 times as narrow, some seven times it.
 
     Steps that are the same for all columns would not get anywhere along the narrow ones.
     """
@@ -130,7 +130,7 @@ def test_noise_does_not_see_the_units_of_columns() -> None:
     usual = mean_excess(of, plain, 20_000)
     assert usual < 0.3
     assert mean_excess(of, turned, 20_000) < 2 * usual
-    assert mean_excess(of, scaled, 20_000) < 10 * usual
+    assert mean_excess(of, scaled, 20_000) < 15 * usual
 
 
 def test_more_rows_and_more_budget_bring_the_line_nearer() -> None:
@@ -262,6 +262,18 @@ def test_a_rare_label_is_not_taken_for_outliers(guarantee: Any) -> None:
     rows = rare_rows(31, of, 30_000)
     best = explained(of, rows, least_squares(of, rows)[0])
     assert explained(of, rows, fitted(of, rows, 32, guarantee).coefficients) > 0.8 * best
+
+
+@pytest.mark.parametrize("rarity", [0.0, 0.5, 1.0])
+def test_labels_at_the_bounds_have_a_line(rarity: float) -> None:
+    """Common or not: no residual is near the middle, and none is far."""
+    of, random = design(3), simulation.generator(36)
+    x = random.normal(size=(3, 8000))
+    label = np.where(x[0] + random.normal(size=8000) > rarity, 1.0, -1.0)
+    rows = integer_rows(of, x / 4, label)
+    best = explained(of, rows, least_squares(of, rows)[0])
+    assert best > 0.2
+    assert explained(of, rows, fitted(of, rows, 37).coefficients) > 0.9 * best
 
 
 def test_skewed_errors_do_not_move_the_line() -> None:

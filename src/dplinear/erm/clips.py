@@ -19,9 +19,9 @@ _RESIDUALS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0, 80.0)
 _PRODUCTS = np.geomspace(0.25, 100.0, 62)
 _LENGTHS = 100  # quantiles of a row's length
 # With heavy tails long rows lie beyond their bounds, and are wrong about the line, which more rows
-# do not mend: what that costs in units of the noise's variance, times √n/d, from simulation with
+# do not mend: what that costs in units of the noise's variance, times n/d, from simulation with
 # 5 ≤ d ≤ 100; less where they are tapered.
-_BIAS = (2e-2, 2e-3)
+_BIAS = (3e-5, 3e-6)
 _TOLD = 0.5  # of what clips take off an uneven tail, that the features are expected to explain
 
 
@@ -77,12 +77,8 @@ class Clips:
     def _least(self, tails: Tails, tapered: bool) -> tuple[float, Clip]:  # noqa: FBT001 - private
         """Return the least error and its pair; what clips lose of uneven tails is added to it."""
         light, heavy = self._tables(tapered)
-        squares = _PRODUCTS**2
-        bias = (
-            0.0
-            if tails.skewed
-            else _BIAS[tapered] * math.sqrt(self._rows) / max(self._dimension, 5)
-        )
+        squares = self._longest(tapered) ** 2
+        bias = 0.0 if tails.skewed else _BIAS[tapered] * self._rows / max(self._dimension, 5)
         errors = (1 - tails.heavy) * np.log(
             (light.square + self._noise * squares) / light.response**2
         ) + tails.heavy * np.log(
@@ -108,6 +104,11 @@ class Clips:
         if tails.skewed:
             found = found + sum(share * one.held for share, one in self._uneven(tails))
         return self._at(found, clip)
+
+    def _longest(self, tapered: bool) -> Matrix:  # noqa: FBT001 - private
+        """Return how long a gradient may be, for each pair of clips."""
+        residuals = np.array(self._residuals)[:, None]
+        return np.minimum(_PRODUCTS, TAPER * residuals if tapered else np.inf)
 
     def _tables(self, tapered: bool) -> tuple[_Table, _Table]:  # noqa: FBT001 - private
         return _tables(self._dimension, self._residuals, tapered)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import rejection
+from dplinear.arguments import mistyped, rejection
 from dplinear.erm.integers import EXACT, bounded, product, squared_lengths
 from dplinear.erm.public_maps import (
     bits,
@@ -123,10 +123,14 @@ class Bands(_OfResiduals):
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         super().__post_init__(weights)
         worth = power(-self.scale) / self.shape.cells
+        if not isinstance(self.edges, tuple):
+            raise mistyped("edges", "Bands", "a tuple of numbers", self.edges)
         edges = [float(in_units(edge, "edges", "Bands", worth=worth)) for edge in self.edges]
         if not edges or [self._clip, *edges] != sorted([self._clip, *edges]):
             raise rejection("edges", "Bands", "ascending, none below `residual`", self.edges)
-        freeze(self, _edges=np.array(edges), size=1 + 2 * len(edges))
+        limits = np.array(edges)
+        limits.flags.writeable = False
+        freeze(self, _edges=limits, size=1 + 2 * len(edges))
 
     def sum(self, rows: Floats) -> Integers:
         """Return how many rows have a small residual, and how many are in each band."""
@@ -151,7 +155,8 @@ class Gradient(RowSum):
     unit, and at most what a row can reach); `taper` likewise, or None.
     Promises: W is rounded to `integers[:-1]`·2^−`scales[0]`, the weights to
     `integers[-1]`·2^−`scales[1]`; each row's gradient to integers of norm at most `bound` ≤ 2^26,
-    which is leverage·residual in units, rounded down.
+    which is leverage·residual in units, rounded down, or taper·residual if that is less, as rows
+    beyond the taper have shorter gradients than those at it.
     """
 
     shape: Shape
@@ -178,10 +183,10 @@ class Gradient(RowSum):
         reach = longest(len(matrix))
         lever = in_units(self.leverage, "leverage", where, worth=worth[0], reach=reach)
         residual = in_units(self.residual, "residual", where, worth=worth[1])
-        taper = self.taper
-        if taper is not None:
-            taper = float(in_units(taper, "taper", where, worth=worth[0], reach=reach))
-        product = lever * residual
+        product, taper = lever * residual, None
+        if self.taper is not None:
+            least = in_units(self.taper, "taper", where, worth=worth[0], reach=reach)
+            product, taper = min(lever, least) * residual, float(least)
         shift = bits(product) - _GRADIENT_BITS
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False

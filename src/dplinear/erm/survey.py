@@ -27,7 +27,7 @@ _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken 
 _STANDS_OUT = 16.0  # variances of the noise: the square of a mean that is no noise
 _COUNT_ERROR = 0.02  # of the count, up to which a first look at it is enough
 _STEEP = 12.0  # times the mean curvature: twice what steps without a matrix allow for
-_SHOWN = 24.0  # n·μ/√p from which a first look shows a third of all curvature in one direction
+_SHOWN = 24.0  # n·μ/√p from which a first look may show a direction that holds most curvature
 _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at a matrix is enough
 
 
@@ -125,27 +125,34 @@ def _whitened(
     design, n = frame.design, census.rows
     size, clip = design.dimension, design.dimension * square
     worth = n * chain.budget.mu / size
-    if worth < settings.gram_from and (size <= _STEEP or worth * math.sqrt(size) < _SHOWN):
+    hidden = worth < settings.gram_from
+    if hidden and not _worth_a_look(worth, size, settings):
         return None
     gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
     (answer,) = chain.ask([Query(gram, settings.gram_first)])
-    if worth < settings.gram_from:
+    if hidden:
         noise = answer.sigma * math.sqrt(2 * size)
         if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
             return None
 
     def cleaned(answer: Answer) -> Whitening:
         kept = _held(answer, design)
-        kept = kept if len(kept) else np.arange(design.dimension)
+        kept = kept if len(kept) and not hidden else np.arange(design.dimension)
         matrix = answer.values[np.ix_(kept, kept)]
         white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
         return white.among(kept, design.dimension)
 
     white = cleaned(answer)
-    plenty = white.seen == 0 or white.least > _PLENTY
+    plenty = (white.seen == 0 and not hidden) or white.least > _PLENTY
     if plenty and len(_held(answer, design)) == design.dimension:
         return white
     return cleaned(again(chain, gram, answer, settings.gram_first, settings.gram))
+
+
+def _worth_a_look(worth: float, size: int, settings: Settings) -> bool:
+    """Return whether a small part of a matrix that is mostly noise may show a steep direction."""
+    small = settings.gram_first < settings.gram
+    return small and size > 2 * _STEEP and worth * math.sqrt(size) >= _SHOWN
 
 
 def _held(answer: Answer, design: Design) -> Places:

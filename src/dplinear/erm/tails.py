@@ -8,7 +8,7 @@ scale being what 68% of them are within. All of this is post-processing of relea
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -136,6 +136,10 @@ class Watch:
         uneven = np.maximum(np.abs(above - below) - _CHANCE * chance, 0.0) / rows
         middles = np.asarray(1.4 * 2.0 ** (second - 1.0 + np.arange(len(uneven))) / scale, float)
         self.tails = Tails(heaviness(float(np.mean(self._found)), error), uneven, middles)
+
+    def rescale(self, factor: float) -> None:
+        """Measure the bands in scales of another size: this many of them are one of before."""
+        self.tails = replace(self.tails, middles=self.tails.middles * factor)
 
 
 def in_nearest_band(law: Law, end: float) -> float:

@@ -31,7 +31,7 @@ from dplinear.mechanisms.solver import Design, Solution
 _MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in cells
 _LEAST_PART = 0.25  # of the root mean square of uneven tails: what a scale is at least
-_WIDENED = 1.5  # times as wide as residuals were: a line that makes them so is worse than none
+_CLIPPED = 0.28  # root mean square of clipped targets: what is above may be any width
 _MISJUDGED = 0.1  # of a step: how far off it may be because curvatures are expected, not known
 _COUNTED = 0.5  # of the sampling errors, in what is taken off a line because of them
 _UNKNOWN = (
@@ -97,7 +97,7 @@ class _Run:
         shares = steps_shares(known.steps, self.chain.left - kept_back)
         path = _Walk(self, known, shares).descend()
         kept = _kept(path, white.expected, census.released * self.mu)
-        if path.scale > _WIDENED * known.scale:
+        if path.scale > _widest(known.scale):
             kept = 0.0 * kept
         if not white.clear:  # so that with little noise the line is that of least squares
             kept = kept * _calmed(path, white.expected)
@@ -196,6 +196,7 @@ class _Walk:
             new = self._rescaled(scale, bands, doubt)
             if self.run.settings.residual_clip is None:
                 new = max(new, _LEAST_PART * scale * math.sqrt(watch.tails.energy))
+            watch.rescale(scale / new)
             clip, scale, doubt = replace(clip, product=clip.product * scale / new), new, 0.1**2
             response = self.clips.response(clip, watch.tails)
             pull, error = gradient.values / response, gradient.sigma / response
@@ -250,6 +251,15 @@ def steps_shares(steps: int, total: Fraction) -> list[Fraction]:
     """Return what each step may spend: later ones more, as residuals are wide at first."""
     weights = [Fraction(math.sqrt(step)) for step in range(1, steps + 1)]
     return [total * weight / sum(weights) for weight in weights]
+
+
+def _widest(scale: float) -> float:
+    """Return how wide the residuals of no line may be; a line that has wider ones is worse.
+
+    68% of them are within no more than their root mean square over √.32. That of the targets is
+    clipped at ½, so where it is large enough for as many to be clipped it says nothing.
+    """
+    return scale / math.sqrt(0.32) if scale < _CLIPPED else _MOST_RESIDUAL
 
 
 def _silence(path: _Path, kept: Matrix, white: Whitening) -> str | None:
