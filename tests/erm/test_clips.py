@@ -96,7 +96,8 @@ def error(found: Clips, clip: Clip, dimension: int, noise: float, heavy: float) 
     """The expected logarithm of a step's variance, whose curvature is what clipping leaves."""
     light = found.square(clip, even(0)) + noise * longest(clip) ** 2
     bias = clips._BIAS[clip.tapered] * ROWS / max(dimension, 5)
-    other = found.square(clip, even(1)) + (noise + bias) * longest(clip) ** 2
+    noise = noise * longest(clip) ** 2 + bias * clip.product**2
+    other = found.square(clip, even(1)) + noise
     logarithms = (
         math.log(light / found.response(clip, even(0)) ** 2),
         math.log(other / found.response(clip, even(1)) ** 2),

@@ -77,13 +77,11 @@ class Clips:
     def _least(self, tails: Tails, tapered: bool) -> tuple[float, Clip]:  # noqa: FBT001 - private
         """Return the least error and its pair; what clips lose of uneven tails is added to it."""
         light, heavy = self._tables(tapered)
-        squares = self._longest(tapered) ** 2
-        bias = 0.0 if tails.skewed else _BIAS[tapered] * self._rows / max(self._dimension, 5)
-        errors = (1 - tails.heavy) * np.log(
-            (light.square + self._noise * squares) / light.response**2
-        ) + tails.heavy * np.log(
-            (heavy.square + (self._noise + bias) * squares) / heavy.response**2
-        )
+        noise = self._noise * self._longest(tapered) ** 2
+        bias = _BIAS[tapered] * self._rows / max(self._dimension, 5) * _PRODUCTS**2
+        errors = (1 - tails.heavy) * np.log((light.square + noise) / light.response**2)
+        noise = noise if tails.skewed else noise + bias
+        errors += tails.heavy * np.log((heavy.square + noise) / heavy.response**2)
         if tails.skewed and not self._fixed:
             worth = _TOLD * self._rows / self._dimension
             lost = sum(share * one.lost for share, one in self._uneven(tails))
