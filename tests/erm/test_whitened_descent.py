@@ -377,6 +377,21 @@ def test_intervals_hold_what_they_should_to_a_few_percent() -> None:
     assert 0.92 <= covered(300, 1000) <= 0.985
 
 
+def test_standard_errors_are_those_of_least_squares_where_noise_is_small() -> None:
+    """For normal rows and errors: no shorter than 97% of them for any coefficient, on the whole."""
+    of = design(8)
+    ratios = []
+    for seed in range(6):
+        rows = table(of, 50 + seed, 20_000)
+        _, gram, variance = least_squares(of, rows)
+        found = fitted(of, rows, seed, ApproxDP(8.0, 1e-6))
+        stated = np.sqrt(np.diag(np.asarray(found.spread)))
+        ratios.append(stated / np.sqrt(np.diag(np.linalg.inv(gram)) * variance))
+    usual = np.median(ratios, axis=0)[1:]  # the intercept's is levelled by a sum of its own
+    assert (usual > 0.97).all()
+    assert (usual < 1.15).all()
+
+
 def test_the_stated_noise_is_that_of_runs_on_one_table() -> None:
     """80 runs: the sum of squares within a quarter of χ²'s limits, as clips adapt to answers."""
     of = design(3)
@@ -498,7 +513,7 @@ def test_half_of_what_sampling_errors_add_is_taken_off(errors: float, kept: floa
     place, sampling = np.sqrt([1.0, 3.0]), errors * np.array([0.25, 0.5])
     clip = Clip(1.0, 1.0)
     path = whitened_descent._Path(
-        place, nothing, nothing, sampling, nothing, nothing, scale=1.0, clip=clip
+        place, nothing, nothing, sampling, sampling, nothing, nothing, scale=1.0, clip=clip
     )
     found = whitened_descent._calmed(path, np.array([2.0, 1.0]))
     assert found == pytest.approx(kept, rel=1e-12)

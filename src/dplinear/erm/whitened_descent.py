@@ -66,13 +66,15 @@ class _Path:
     """Where a descent ended, in whitened coordinates.
 
     `place` is expected to be `reached` times the best place, plus noise of variance `noise` and
-    sampling errors of variance `sampling`; `scale` is that of the residuals.
+    sampling errors of variance `sampling`, or `stated`, which trusts what successive gradients show
+    of a curvature only where it is far from the expected one; `scale` is that of the residuals.
     """
 
     place: Matrix
     reached: Matrix
     noise: Matrix
     sampling: Matrix
+    stated: Matrix
     unknown: Matrix
     prior: Matrix
     scale: float
@@ -106,7 +108,7 @@ class _Run:
         if levels:
             frame, extra = self._levelled(frame, coefficients, census, path.scale)
         wide = white.matrix * (kept * np.sqrt(path.noise))
-        wider = white.matrix * np.sqrt(path.noise + path.sampling + path.unknown)
+        wider = white.matrix * np.sqrt(path.noise + path.stated + path.unknown)
         silence = _silence(path, kept, white)
         return Solution(
             frame.readout(coefficients),
@@ -218,7 +220,9 @@ class _Walk:
         # that are all clipped pull on, which the filter does not know.
         shown = np.maximum(gradient.values**2 - 4 * gradient.sigma**2, 0.0) / curve**2
         left = np.maximum(prior * (1 - reached) ** 2, shown)
-        return _Path(place, reached, noise, reached**2 * sampling, left, prior, scale, clip)
+        trusted = np.where(np.abs(np.log(secants.factors)) > math.log(1.5), 1.0, secants.factors)
+        sampling = reached**2 * sampling
+        return _Path(place, reached, noise, sampling, trusted * sampling, left, prior, scale, clip)
 
     def _prior(self, scale: float) -> Matrix:
         """Return what the line is expected to be, by the targets' scale: a variance."""
