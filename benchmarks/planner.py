@@ -7,6 +7,7 @@ condition numbers from 1 to 10,000, ε from 0.1 to 4, δ = 1e-6. Tables are thos
 
     python benchmarks/planner.py            # some 25 minutes on one core; goes on if stopped
     python benchmarks/planner.py --only-compare
+    python benchmarks/planner.py --risks build/accuracy/risks.csv  # the descent, by that benchmark
 """
 
 import argparse
@@ -26,9 +27,11 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dplinear as dpl
-from benchmarks.accuracy import DELTA, GRIDS
+from benchmarks.accuracy import DELTA, GRIDS, earlier
 from benchmarks.designs import Design, Simulated, draw, seeded
+from benchmarks.rivals import METHODS, OURS
 from benchmarks.rivals.common import Line
+from dplinear.erm.whitened_descent import WhitenedDescent
 from dplinear.planner.contest import NAMES, Contest
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy import ApproxDP
@@ -88,6 +91,16 @@ def read(file: Path) -> list[Fitted]:
             )
             for row in csv.DictReader(stream)
         ]
+
+
+def descents(file: Path) -> list[Fitted]:
+    """Return what the accuracy benchmark has found for the library's own estimator."""
+    found = earlier(file, [name for name in METHODS if name != OURS])
+    return [
+        (one.source, one.epsilon, one.repetition, WhitenedDescent.name, one.score)
+        for one in found
+        if isinstance(one.source, Design)
+    ]
 
 
 def realise(cells: str, file: Path, minutes: float) -> None:
@@ -192,7 +205,8 @@ def compare(results: Sequence[Fitted], console: Console) -> None:
         table = Table(title=f"Predictions beside {len(cells)} cells; {title}")
         for head in ("method", "within a factor 2", "tables in the 90% interval", "recommended"):
             table.add_column(head, justify="left" if head == "method" else "right")
-        for name in NAMES:
+        tried = {name for one in cells.values() for name in one.risks}
+        for name in (name for name in NAMES if name in tried):
             table.add_row(
                 name,
                 share(one.within(name) for one in cells.values()),
@@ -200,6 +214,8 @@ def compare(results: Sequence[Fitted], console: Console) -> None:
                 str(sum(one.recommended == name for one in cells.values())),
             )
         console.print(table)
+        if tried != set(NAMES):
+            continue
         close = share(one.within(one.recommended) for one in cells.values())
         console.print(f"The recommended method's median is within a factor 2 in {close} cells.")
         best = share(one.near_best for one in cells.values())
@@ -226,9 +242,13 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--cells", choices=list(GRIDS), default="core")
     parser.add_argument("--only-compare", action="store_true", help="fit nothing more")
     parser.add_argument("--misses", action="store_true", help="print the cells that missed")
+    parser.add_argument("--risks", type=Path, help="risks.csv of accuracy.py; fits nothing")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--output", type=Path, default=Path("build/planner"))
     options = parser.parse_args(words)
+    if options.risks is not None:
+        compare(descents(options.risks), Console(width=120))
+        return
     file = options.output / "realised.csv"
     if not options.only_compare:
         with threadpool_limits(1):

@@ -12,7 +12,8 @@ from scipy import stats
 from dplinear.erm import clips
 from dplinear.erm.clips import TAPER, Clip, Clips
 from dplinear.erm.tails import Tails
-from erm.error_laws import inside, square
+
+from .error_laws import inside, square
 
 pytestmark = pytest.mark.heavy
 

@@ -11,7 +11,8 @@ import pytest
 from dplinear.erm import tails
 from dplinear.erm.chain import Answer
 from dplinear.erm.tails import BANDS, FAR, Tails, Watch, edges, heaviness, scales_within
-from erm.error_laws import WITHIN, inside, square
+
+from .error_laws import WITHIN, inside, square
 
 Seeded = Callable[[int], Any]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.erm import whitened_descent
+from dplinear.erm import survey, whitened_descent
 from dplinear.erm.clips import Clip
 from dplinear.erm.settings import Settings
 from dplinear.erm.whitened_descent import WhitenedDescent
@@ -122,15 +122,15 @@ def mean_excess(of: Design, change: Any, count: int, tables: int = 8) -> float:
 
 
 def test_noise_does_not_see_the_units_of_columns() -> None:
-    """At ε = 1 turned columns cost what others do; ones 27 times as narrow, some seven times it.
+    """At ε = 1 turned columns cost what others do; ones 27 times as narrow, at most ten times it.
 
     Steps that are the same for all columns would not get anywhere along the narrow ones.
     """
     of = design(4)
-    usual = mean_excess(of, plain, 20_000)
+    usual, other, narrow = (mean_excess(of, kind, 20_000, 32) for kind in (plain, turned, scaled))
     assert usual < 0.3
-    assert mean_excess(of, turned, 20_000) < 2 * usual
-    assert mean_excess(of, scaled, 20_000) < 15 * usual
+    assert other < 2 * usual
+    assert narrow < 10 * usual
 
 
 def test_more_rows_and_more_budget_bring_the_line_nearer() -> None:
@@ -286,31 +286,40 @@ def test_skewed_errors_do_not_move_the_line() -> None:
     assert explained(of, rows, fitted(of, rows, 34, ZCDP(1.0)).coefficients) > 0.99 * best
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.3])
-def test_steep_tables_are_not_overshot(epsilon: float) -> None:
-    """Thirty features that are nearly one, a budget too small for their Gram matrix.
-
-    Where a first look can show how steep that is, there is a line; where it cannot, none is better.
-    """
-    of, found = design(30), []
-    for seed in range(8):
+def steep(features: int, count: int, epsilon: float) -> list[float]:
+    """R² on four tables of features that are nearly one."""
+    of, found = design(features), []
+    for seed in range(4):
         random = simulation.generator(seed)
-        common = random.normal(size=3000)
-        x = 0.95 * common + 0.3 * random.normal(size=(30, 3000))
-        rows = integer_rows(of, x / 4, (common + random.normal(size=3000)) / 6)
+        common = random.normal(size=count)
+        x = 0.95 * common + 0.3 * random.normal(size=(features, count))
+        rows = integer_rows(of, x / 4, (common + random.normal(size=count)) / 6)
         line = fitted(of, rows, 40 + seed, ApproxDP(epsilon, 1e-6))
         found.append(explained(of, rows, line.coefficients))
-    assert min(found) > -0.3
-    assert float(np.median(found)) > (0.3 if epsilon > 0.1 else -0.05)
+    return found
+
+
+def test_steep_tables_are_not_overshot() -> None:
+    """With a budget too small for their Gram matrix a first look shows how steep they are."""
+    assert min(steep(100, 8000, 0.3)) > 0.4
+    assert min(steep(30, 3000, 0.05)) > -0.3  # too little even for that, and hardly worth a line
+
+
+def test_a_line_that_overshot_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "_worth_a_look", lambda *_: False)
+    assert steep(100, 8000, 0.3) == pytest.approx([0.0] * 4, abs=0.02)
 
 
 def test_a_mean_that_stands_out_of_much_noise_is_kept() -> None:
-    """Its deviation is a twentieth of the bounds, the mean is 17 of them off the middle."""
-    of, random = design(1), simulation.generator(35)
+    """Its deviation is a twentieth of the bounds, the mean is 17 of them off the middle.
+
+    There are too many features for a line that would find it.
+    """
+    of, random = design(100), simulation.generator(35)
     target = np.where(random.random(1000) < 0.05, 0.9, -0.9)
-    rows = integer_rows(of, random.normal(size=(1, 1000)) / 4, target)
+    rows = integer_rows(of, random.normal(size=(100, 1000)) / 4, target)
     for seed in range(5):
-        assert fitted(of, rows, seed).coefficients[0] == pytest.approx(target.mean(), abs=0.3)
+        assert fitted(of, rows, seed).coefficients[0] == pytest.approx(target.mean(), abs=0.15)
 
 
 def test_where_there_is_nothing_to_see_the_line_is_flat() -> None:
