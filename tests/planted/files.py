@@ -1,0 +1,5 @@
+"""Bugs of files, outputs and messages."""
+
+from planted.bug import Bug
+
+BUGS: tuple[Bug, ...] = ()

@@ -1,0 +1,5 @@
+"""Bugs of ledgers on a server."""
+
+from planted.bug import Bug
+
+BUGS: tuple[Bug, ...] = ()

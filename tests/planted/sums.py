@@ -1,0 +1,5 @@
+"""Bugs of sensitivities that are derived and not verified."""
+
+from planted.bug import Bug
+
+BUGS: tuple[Bug, ...] = ()
