@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.certificate import IDEAL, Certificate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 
@@ -159,7 +159,7 @@ def test_what_is_no_certificate_is_not_read(content: Any) -> None:
 
 
 def test_text_says_what_matters() -> None:
-    text = str(certificate(simulated=True))
+    text = str(certificate(simulated=True, numerics="exact"))
     assert text.startswith("additive Wishart: μ = 0.2 (add_remove neighbours)\nSIMULATED")
     for words in ("asked for: ε = 1, δ = 1e-06", "δ(0.5) ≤ 0.001", "degrees = 883", "visits-2026"):
         assert words in text
@@ -167,6 +167,20 @@ def test_text_says_what_matters() -> None:
     assert "SIMULATED" not in str(certificate())
     assert "asked for" not in str(certificate(holds=ApproxDP(1.0, 1e-6)))
     assert "no formal guarantee" in str(certificate(holds=None))
+
+
+def test_noise_in_floating_point_makes_the_guarantee_one_of_the_ideal_mechanism() -> None:
+    floating, exact = certificate(), certificate(numerics="exact")
+    assert floating.of_ideal
+    assert IDEAL in floating.guarantee
+    assert IDEAL in str(floating).splitlines()[0]  # not a footnote
+    assert "CAUTION" in dict(floating.lines())
+    assert not exact.of_ideal
+    assert IDEAL not in str(exact)
+    assert "CAUTION" not in dict(exact.lines())
+    nothing = certificate(holds=None)  # of which there is nothing to take back
+    assert not nothing.of_ideal
+    assert nothing.guarantee.startswith("no formal guarantee")
 
 
 def test_html_escapes_every_text() -> None:

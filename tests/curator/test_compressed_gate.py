@@ -291,6 +291,23 @@ def test_every_learner_releases_or_refuses_before_the_spend(learner: str, loss: 
         assert release.certificate.parameters["knee"] == 0.5
 
 
+def test_auto_never_stands_for_noise_in_floating_point() -> None:
+    """In a ball no exact learner keeps pure ε: whoever wants the other kind says so by its name."""
+    X, y = table()
+    book = Book()
+    asked = {k: v for k, v in PUBLIC.items() if k != "constraint"} | BETWEEN
+    with pytest.raises(ValueError, match=r"(?s)'learner' parameter of std_erm .*delta"):
+        dpl.std_erm(X, y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, ledger=book)
+    assert not book.requests
+    with simulation.door(5):
+        release = dpl.std_erm(
+            X, y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, learner="output_perturbation"
+        )
+        listed = dpl.std_erm(X, y, **asked, constraint=L1Ball(12, 1.0), epsilon=1.0)
+    assert release.certificate.of_ideal
+    assert not listed.certificate.of_ideal
+
+
 def test_sparse_rows_for_a_learner_of_dense_ones_cost_nothing() -> None:
     X, y = table()
     book = Book()

@@ -4,6 +4,7 @@ import builtins
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,15 @@ import dplinear as dpl
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.contract import Statistic
 from dplinear.noise import simulation
+from dplinear.planner.auto import Asked, choose
 from dplinear.planner.contest import plain_schema
+from dplinear.planner.facts import Facts
 from dplinear.planner.matrix_errors import correlation_error
 from dplinear.planner.plan import QUESTIONS, plan_table
+from dplinear.planner.questions import Prediction, is_exact
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 LEARN = tuple(QUESTIONS)
@@ -90,7 +95,7 @@ def test_the_error_of_a_correlation_is_that_of_the_real_mechanism(
 
 def test_the_recommended_line_is_the_least_error_and_says_why() -> None:
     plan = dpl.plan(20_000, 8, **BUDGET, condition=1.0, tails="normal")
-    assert plan.recommended.error <= 1.05 * min(line.error for line in plan.lines)
+    assert plan.recommended.error <= 1.05 * min(line.error for line in plan.lines if line.exact)
     assert plan.recommended.mechanism in plan.reason
     assert plan.recommended.error > plan.floor > 0
     assert plan.worthwhile
@@ -102,6 +107,31 @@ def test_the_recommended_line_is_the_least_error_and_says_why() -> None:
     hopeless = dpl.plan(100, 50, epsilon=0.1, delta=1e-6)
     assert not hopeless.worthwhile
     assert "without any data" in str(hopeless)
+
+
+@pytest.mark.parametrize("learn", ["regression", "moments", "pca"])
+def test_noise_in_floating_point_is_shown_and_never_recommended(
+    learn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = QUESTIONS[learn]
+    true = question.predict
+
+    def flattering(way: str, facts: Facts) -> Prediction:
+        found = true(way, facts)
+        return found if is_exact(way) else replace(found, error=found.error / 1e6)
+
+    monkeypatch.setattr(question, "predict", flattering)
+    plan = dpl.plan(20_000, 8, **BUDGET, learn=learn)
+    floating = {name for name in MECHANISMS if name != "analyze_gauss"}
+    assert {line.mechanism for line in plan.lines if not line.exact} == floating
+    assert [line.exact for line in plan.lines] == sorted([a.exact for a in plan.lines])[::-1]
+    assert plan.recommended.exact
+    assert not floating & set(re.findall(r"\w+", plan.reason))
+    assert f"Not recommended: {plan.lines[-len(floating)].mechanism}" in str(plan)
+    ways = tuple(MECHANISMS)
+    asked = Asked(ApproxDP(1.0, 1e-6), Neighbours.ADD_REMOVE, 8, 9, 9.0)
+    for rows in (None, 100, 10**6):
+        assert is_exact(choose(learn, ways, asked, rows).name)
 
 
 def test_a_schema_counts_its_target_and_its_categories() -> None:

@@ -306,4 +306,22 @@ BUGS = (
         "matrix=rows.facts(),",
         "tests/mechanisms/test_projected_rows.py::test_the_matrix_is_released_only_where_asked",
     ),
+    # Noise in floating point
+    Bug(
+        "ideal_forgotten",
+        "a certificate takes the guarantee of the ideal mechanism for that of the program",
+        "analyst/certificate.py",
+        'return self.holds is not None and self.numerics == "idealised"',
+        "return False",
+        "tests/analyst/test_certificate.py::"
+        "test_noise_in_floating_point_makes_the_guarantee_one_of_the_ideal_mechanism",
+    ),
+    Bug(
+        "floats_recommended",
+        "a plan recommends noise in floating point where its predicted error is least",
+        "planner/questions.py",
+        'return way not in MECHANISMS or MECHANISMS[way].numerics == "exact"',
+        "return True",
+        "tests/planner/test_plan.py::test_noise_in_floating_point_is_shown_and_never_recommended",
+    ),
 )

@@ -162,7 +162,7 @@ def test_an_audit_is_shown_and_a_broken_promise_comes_first() -> None:
         ({"holds": None}, "No guarantee is proved"),
         ({"holds": ApproxDP(2.0, 1e-6)}, "Not what was asked for"),
         ({"calibration": "paper"}, "Calibrated as in a paper"),
-        ({"numerics": "idealised"}, "Idealised numerics"),
+        ({"numerics": "idealised"}, "not one of this program"),
         ({}, "Nobody counts"),
         ({"neighbours": "element"}, "Less than a whole row is protected"),
         ({"neighbours": "row_l2", "parameters": {"change": 0.5}}, "Less than a whole row"),
@@ -178,6 +178,17 @@ def test_every_warning_has_its_reason(changes: dict[str, Any], title: str) -> No
     assert title in warned
     calm = replace(sample("moments"), certificate=certificate(notes=()))
     assert "Before you rely on it" not in words(release_page(calm))
+
+
+def test_a_page_does_not_promise_what_only_the_ideal_mechanism_keeps() -> None:
+    """It says first whose guarantee it is, gravely, and never that it holds against anybody."""
+    release = replace(sample("moments"), certificate=certificate(numerics="idealised", notes=()))
+    page = words(release_page(release))
+    calm = words(release_page(replace(release, certificate=certificate(notes=()))))
+    assert "Of the ideal mechanism, not of this program" in page
+    assert "against any computing power" not in page
+    assert "against any computing power" in calm
+    assert "ideal mechanism" not in calm
 
 
 def test_noise_that_swamps_a_fit_is_a_warning() -> None:

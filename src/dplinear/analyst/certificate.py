@@ -17,11 +17,16 @@ GUARANTEES: dict[str, type[Guarantee]] = {
     kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GDP, MIDP)
 }
 NUMERICS = ("exact", "idealised")
+IDEAL = "of the ideal mechanism, not of this program"
 CALIBRATIONS = ("exact", "paper")
 
 Scalar = str | int | float | bool | None
 
 _WHERE = "Certificate"
+_FLOATS = (
+    "the noise was drawn in floating point; which numbers can arise at all depends on the data, "
+    "and that is known to tell neighbours apart"
+)
 _LONGEST = 2_000  # characters of a text
 _MOST = 1_000  # parameters, notes, or points of the curve
 
@@ -31,7 +36,9 @@ class Certificate:
     """What a release guarantees. Everything on it is public, and nothing on it can be changed.
 
     `asked` is the guarantee that was requested, `holds` the one that is proved (None: no formal
-    guarantee); `curve` has points (ε, δ) of the proved profile, δ rounded up. `simulated` marks
+    guarantee); `curve` has points (ε, δ) of the proved profile, δ rounded up. Where `numerics` are
+    "idealised", the proof is about noise of real numbers and the program drew floating-point ones:
+    the certificate is `of_ideal`, and `guarantee` says so. `simulated` marks
     seeded noise, which protects nobody. `parameters` are the mechanism's public numbers: each
     text, a finite number, true, false or None.
     """
@@ -69,6 +76,19 @@ class Certificate:
         for name, check in checks.items():
             object.__setattr__(self, name, check(getattr(self, name)))
 
+    @property
+    def of_ideal(self) -> bool:
+        """Whether what is proved is about real numbers that the program only approximates."""
+        return self.holds is not None and self.numerics == "idealised"
+
+    @property
+    def guarantee(self) -> str:
+        """What holds, in words, with its neighbours; and whether that is true of the program."""
+        held_by = f"{self.neighbours} neighbours"
+        if self.holds is None:
+            return f"no formal guarantee ({held_by})"
+        return f"{self.holds} ({held_by}{', ' + IDEAL if self.of_ideal else ''})"
+
     def __reduce__(self) -> tuple[Callable[[Any], "Certificate"], tuple[dict[str, Any]]]:
         return Certificate.from_dict, (self.to_dict(),)  # a read-only mapping cannot be pickled
 
@@ -82,12 +102,12 @@ class Certificate:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what it says, line by line, each with its label; the notes are beside it."""
-        promise = "no formal guarantee" if self.holds is None else str(self.holds)
-        title = f"{self.mechanism}: {promise} ({self.neighbours} neighbours)"
-        lines = [("certificate", title)]
+        lines = [("certificate", f"{self.mechanism}: {self.guarantee}")]
         if self.simulated:
             lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))
         lines.append(("numerics", f"{self.numerics}; calibration: {self.calibration}"))
+        if self.of_ideal:
+            lines.append(("CAUTION", _FLOATS))
         if self.holds != self.asked:
             lines.append(("asked for", str(self.asked)))
         if self.curve:

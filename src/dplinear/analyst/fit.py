@@ -164,12 +164,10 @@ class Fit:
         found = self.intervals(level, method=method, **options)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)
-        held_by = f"{self.certificate.neighbours} neighbours"
-        promise = self.certificate.holds
         facts = SummaryFacts(
             target=self.target,
             intervals=found,
-            guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
+            guarantee=self.certificate.guarantee,
             rows=self.count,
             rows_public=self.rows_public,
             r_squared=self.r_squared,

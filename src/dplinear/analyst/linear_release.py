@@ -136,11 +136,9 @@ class LinearRelease:
     def _lines(self) -> list[tuple[str, str]]:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         what = f"{self.loss.capitalize()} model of {self.features:,} features{rows}"
-        promise = self.certificate.holds
-        told = "none that is proved" if promise is None else str(promise)
         lines = [
             ("", what),
-            ("guarantee", f"{told} ({self.certificate.neighbours} neighbours)"),
+            ("guarantee", self.certificate.guarantee),
             ("learner", self.certificate.mechanism),
             ("set", _told(self.constraint)),
             ("projection", "none" if self.projection is None else _told(self.projection)),

@@ -155,12 +155,10 @@ class ModelRelease:
 
     def summary(self, level: float = 0.95) -> Summary:
         """Return the table of coefficients, for a terminal or a notebook."""
-        promise = self.certificate.holds
-        held_by = f"{self.certificate.neighbours} neighbours"
         facts = SummaryFacts(
             target=self.target,
             intervals=self.intervals(level),
-            guarantee="none that is proved" if promise is None else f"{promise} ({held_by})",
+            guarantee=self.certificate.guarantee,
             rows=self.count,
             rows_public=self.rows is not None,
             kind=self._adjective,

@@ -117,7 +117,7 @@ def std_erm(  # noqa: PLR0913 - the arguments of a release are many, and all hav
             sparse=bool(sparse.issparse(X)),
             clip=clip,
         )
-    plan = choose(situation, learner=terms.learner, projection=kind, dimension=dimension)
+    plan = _chosen(terms, situation, kind, dimension)
     drawn = _drawn(plan, base.dimension, seed)
     rules = Rules(
         features=features,
@@ -185,7 +185,7 @@ def proj_erm(  # noqa: PLR0913 - as above
         raise rejection("Z", where, rule, f"{Z.shape[1]} columns")
     base = terms.base(given.source)
     situation = terms.situation(base, asked, Z, relation)
-    plan = choose(situation, learner=terms.learner, projection="given", dimension=given.target)
+    plan = _chosen(terms, situation, "given", given.target)
     rules = Rules(
         features=given.target,
         row_norm=row_norm,
@@ -282,6 +282,21 @@ class Ready:
             return learned.place, {}
         found = released(image, learned.place, learned.source, how)
         return found.source, _told(found.method, found.residual, found.gauge)
+
+
+def _chosen(
+    terms: Terms, situation: Situation, projection: str | None, dimension: int | None
+) -> Choice:
+    """Return what to do; "auto" never stands for a learner whose noise is floating point."""
+    plan = choose(situation, learner=terms.learner, projection=projection, dimension=dimension)
+    if terms.learner == "auto" and LEARNERS[plan.learner].numerics != "exact":
+        rule = "named where no exact learner keeps pure ε in the set"
+        hint = (
+            "give a delta, or a set whose extreme points can be listed (an L1 ball, a simplex); "
+            f'or write learner="{plan.learner}", whose guarantee is of the ideal mechanism only.'
+        )
+        raise rejection("learner", terms.where, rule, terms.learner, hint)
+    return plan
 
 
 def _told(method: str, residual: float, gauge: float) -> dict[str, Any]:

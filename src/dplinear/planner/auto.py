@@ -13,6 +13,7 @@ from dplinear.arguments import integer
 from dplinear.planner.facts import EXPLAINED, MOST_ROWS, Facts
 from dplinear.planner.plan import QUESTIONS, ranked
 from dplinear.planner.populations import WIDTH
+from dplinear.planner.questions import is_exact
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
@@ -47,9 +48,9 @@ def read_expected(value: Any, where: str) -> int | None:  # noqa: ANN401 - the c
 
 
 def choose(learn: str, ways: Sequence[str], asked: Asked, rows: int | None) -> Choice:
-    """Return the way with the least predicted error of those that can keep the guarantee.
+    """Return the way with the least predicted error of the exact ones that can keep the guarantee.
 
-    Requires: `ways` of one of the planner's questions, the usual one first.
+    Requires: `ways` of one of the planner's questions, the usual one, which is exact, first.
     Promises: a function of its arguments. Without `rows` it is the usual way, or the first that can
     keep the guarantee; where none can, the usual way, which will say why.
     """
@@ -64,7 +65,8 @@ def choose(learn: str, ways: Sequence[str], asked: Asked, rows: int | None) -> C
         explained=EXPLAINED,
         width=WIDTH,
     )
-    able = [way for way in ways if question.refusal(way, facts) is None] or [ways[0]]
+    exact = [way for way in ways if is_exact(way)]
+    able = [way for way in exact if question.refusal(way, facts) is None] or [ways[0]]
     if rows is None or len(able) == 1:
         return Choice(able[0], f"'auto' is {able[0]} here, whatever the number of rows.")
     best = ranked(question, facts, able)[0]

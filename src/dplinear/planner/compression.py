@@ -91,7 +91,8 @@ def choose_learner(situation: Situation) -> str:
 
     Noisy gradients; where rows·μ is too small for those, mirror descent, whose noise grows with the
     logarithm of the number of extreme points. For pure guarantees Frank-Wolfe, whose noise does so
-    too, or output perturbation where extreme points cannot be listed.
+    too, or output perturbation where extreme points cannot be listed; its noise is drawn in
+    floating point, so a gate takes it only from whoever names it.
     """
     if not situation.pure:
         enough = _ENOUGH_FOR_HINGE if situation.loss == "hinge" else _ENOUGH

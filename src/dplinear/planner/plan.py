@@ -18,7 +18,7 @@ from dplinear.planner.locations import Covariance, Mean
 from dplinear.planner.logistic_errors import LogisticRegression
 from dplinear.planner.matrix_errors import Moments
 from dplinear.planner.principal_components import PrincipalComponents
-from dplinear.planner.questions import Question
+from dplinear.planner.questions import Question, is_exact
 from dplinear.planner.regressions import Regression
 from dplinear.planner.row_distances import Distances
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, Guarantee
@@ -41,6 +41,7 @@ _AMOUNTS = (1e-3, 1e3)
 PAGE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 PAGE_ROWS = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
 PAGE_COLUMNS = (2, 5, 20, 100)
+FLOATING = "Noise is drawn in floating point, so the guarantee is of the ideal mechanism only."
 _STEPS = 100
 _CLOSE = 1e-7
 
@@ -50,7 +51,8 @@ class Line:
     """What to expect of one mechanism.
 
     `error` is the median over tables, and 90% of them are between `low` and `high`; `call` makes
-    the release; `note` says what was assumed or extrapolated.
+    the release; `note` says what was assumed or extrapolated. What is not `exact` has a guarantee
+    of the ideal mechanism only, and is never recommended.
     """
 
     mechanism: str
@@ -59,12 +61,14 @@ class Line:
     low: float
     high: float
     note: str = ""
+    exact: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
     """What each mechanism is expected to do, the best first; prints as a table.
 
+    Mechanisms whose noise is drawn in floating point come behind all others, whatever their error.
     `measure` says in words what an error is, `floor` is the error without privacy. `refused` has,
     for each mechanism that cannot keep such a guarantee, the reason.
     """
@@ -83,16 +87,16 @@ class Plan:
 
     @property
     def recommended(self) -> Line:
-        """The line to follow: the first."""
+        """The line to follow: the first, which is exact."""
         return self.lines[0]
 
     @property
     def reason(self) -> str:
         """Why, in a sentence."""
-        best = self.recommended
+        best, *others = [line for line in self.lines if line.exact]
         said = f"{best.mechanism} is expected to have the least error, {_figure(best.error)}"
-        if len(self.lines) > 1:
-            other = self.lines[1]
+        if others:
+            other = others[0]
             said += f"; {other.mechanism}, the next, has {_figure(other.error)}"
             if other.error < QUESTIONS[self.learn].alike * best.error:
                 said = (
@@ -217,6 +221,9 @@ class Plan:
             said.append("No mechanism can be expected to do much better than without any data.")
         notes = {line.note: line.mechanism for line in reversed(self.lines) if line.note}
         said += [f"{name}: {note}." for note, name in notes.items()]
+        floating = [line.mechanism for line in self.lines if not line.exact]
+        if floating:
+            said.append(f"Not recommended: {', '.join(floating)}. {FLOATING}")
         said += [f"Left out: {name}. {why}" for name, why in self.refused]
         return said
 
@@ -267,7 +274,7 @@ def plan(  # noqa: PLR0913 - what is public of a table, each with its own name
     refusals = {way: question.refusal(way, facts) for way in question.ways}
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]
-    if not able:
+    if not any(map(is_exact, able)):
         own = refused[0][1].partition("Hint: ")[2] or "write epsilon=1.0, delta=1e-6."
         hint = question.elsewhere(facts) or own
         rule = "one that a mechanism for this can keep"
@@ -285,14 +292,18 @@ def plan(  # noqa: PLR0913 - what is public of a table, each with its own name
 def _line(question: Question, way: str, facts: Facts) -> Line:
     found = question.predict(way, facts)
     call = question.call(way, facts)
-    return Line(way, call, found.error, found.low, found.high, found.note)
+    return Line(way, call, found.error, found.low, found.high, found.note, is_exact(way))
 
 
 def ranked(question: Question, facts: Facts, ways: Sequence[str]) -> list[Line]:
-    """Return the lines, the least error first; where some are alike, the usual one first."""
+    """Return the lines, the least error first; where some are alike, the usual one first.
+
+    Requires: a way that is exact. Those that are not come last.
+    """
     lines = [_line(question, way, facts) for way in ways]
-    ordered = sorted(lines, key=lambda line: line.error)
-    alike = next(line for line in lines if line.error <= question.alike * ordered[0].error)
+    ordered = sorted(lines, key=lambda line: (not line.exact, line.error))
+    limit = question.alike * ordered[0].error
+    alike = next(line for line in lines if line.exact and line.error <= limit)
     return [alike, *(line for line in ordered if line is not alike)]
 
 

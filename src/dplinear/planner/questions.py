@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.mechanisms.contract import Method
 from dplinear.planner.facts import Facts, written
@@ -66,6 +67,14 @@ class Question(ABC):
     def elsewhere(self, facts: Facts) -> str:  # noqa: ARG002 - of those that have another answer
         """Return what keeps a guarantee that none of the ways can; empty if nothing does."""
         return ""
+
+
+def is_exact(way: str) -> bool:
+    """Return whether the guarantee of a way is one of the program, and not of an ideal only.
+
+    Noise drawn in floating point lets neighbours be told apart, so nothing recommends such a way.
+    """
+    return way not in MECHANISMS or MECHANISMS[way].numerics == "exact"
 
 
 def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:

@@ -99,9 +99,11 @@ def _of_noise(certificate: Certificate) -> Iterable[Caution]:
         )
     if certificate.numerics == "idealised":
         yield Caution(
-            "Idealised numerics",
-            "The promise is proved for noise drawn as real numbers. A computer draws rounded ones, "
-            "and what rounding may tell is not covered by the proof.",
+            "The guarantee is not one of this program",
+            "It is proved for noise that is real numbers. This program drew floating-point ones: "
+            "which of them can arise at all depends on the data, and an attacker who knows all "
+            "other rows can use that to tell neighbouring tables apart.",
+            grave=True,
         )
 
 

@@ -36,7 +36,8 @@ class ErrorGrid:
     """Errors at the nodes of three axes, of each mechanism; `floor` is that without privacy.
 
     Without a floor the error would be 0. Errors whose ratio is below `alike` are as good as equal;
-    `trivial` is the error of an answer that needs no data, if there is one.
+    `trivial` is the error of an answer that needs no data, if there is one; mechanisms that are not
+    `exact` are shown and never recommended.
     """
 
     unit: str
@@ -47,6 +48,7 @@ class ErrorGrid:
     floor: Floats | None
     trivial: float | None
     alike: float
+    exact: frozenset[str]
 
     @property
     def axes(self) -> tuple[tuple[float, ...], ...]:
@@ -63,7 +65,8 @@ class ErrorGrid:
 
     def best(self, amount: float, rows: float, columns: float) -> str:
         """Return the one to recommend: the least error, or the usual one where some are alike."""
-        found = {name: self.error(name, amount, rows, columns) for name in self.errors}
+        names = [name for name in self.errors if name in self.exact]
+        found = {name: self.error(name, amount, rows, columns) for name in names}
         limit = self.alike * min(found.values())
         return next(name for name, error in found.items() if error <= limit)
 
@@ -111,7 +114,8 @@ def error_grid(plan: Plan) -> ErrorGrid:
     unit = unit_of(given.guarantee)
     floor = least if least.min() > 0 else None
     trivial, alike = question.trivial, question.alike
-    return ErrorGrid(unit, amounts, rows, columns, errors, floor, trivial, alike)
+    exact = frozenset(line.mechanism for line in plan.lines if line.exact)
+    return ErrorGrid(unit, amounts, rows, columns, errors, floor, trivial, alike, exact)
 
 
 def _with(usual: Sequence[float], own: float) -> tuple[float, ...]:
@@ -170,4 +174,5 @@ def plain(grid: ErrorGrid, plan: Plan) -> dict[str, Any]:
         "floor": None if grid.floor is None else grid.floor.ravel().tolist(),
         "trivial": grid.trivial,
         "alike": grid.alike,
+        "exact": [name in grid.exact for name in grid.errors],
     }

@@ -56,10 +56,12 @@ def promise(certificate: Certificate) -> Promise:
     points = proved_points(certificate)
     right = accuracy(certificate.holds, points)
     caught = power(certificate.holds, points)
-    sentences = (*_of_guarantee(certificate, words), *_of_attacks(right, caught, words))
-    return Promise(
-        _headline(certificate.holds, words), sentences, protected, unprotected, right, caught, words
-    )
+    sentences = [*_of_guarantee(certificate, words), *_of_attacks(right, caught, words)]
+    sentences.append(_IDEAL if certificate.of_ideal else _ANY)
+    headline = _headline(certificate.holds, words)
+    if certificate.of_ideal:
+        headline = f"{_OF_IDEAL}{headline[0].lower()}{headline[1:]}"
+    return Promise(headline, tuple(sentences), protected, unprotected, right, caught, words)
 
 
 def proved_points(certificate: Certificate) -> Points:
@@ -172,7 +174,6 @@ def _of_attacks(right: float | None, caught: float | None, words: "Subject") -> 
         yield _GUESS.format(pair=words.pair, chance=percent(right))
     if caught is not None:
         yield _ALARMS.format(chance=percent(caught))
-    yield _ANY
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,11 @@ _ALARMS = (
 _ANY = (
     "This holds against any computing power and any outside knowledge, now and later, and whatever "
     "is computed from the release."
+)
+_OF_IDEAL = "Of the ideal mechanism, not of this program: "
+_IDEAL = (
+    "All of this is proved for an ideal mechanism whose noise is real numbers. The program drew "
+    "floating-point ones, and an attacker who asks which of them can arise at all may learn more."
 )
 _ANY_ROW = (
     "Whether any one row is in the table at all, and everything in it. Even the exact number of "

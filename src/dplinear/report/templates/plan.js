@@ -36,8 +36,8 @@
   const place = () => inputs.map((input, axis) => grid.stops[axis][Number(input.value)]);
   const errorsAt = (where) => grid.errors.map((values) => between(values, where));
   const bestOf = (errors) => {
-    const limit = grid.alike * Math.min(...errors);
-    return errors.findIndex((error) => error <= limit);
+    const limit = grid.alike * Math.min(...errors.filter((_, each) => grid.exact[each]));
+    return errors.findIndex((error, each) => grid.exact[each] && error <= limit);
   };
 
   const figure = (value) => {
