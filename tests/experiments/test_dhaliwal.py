@@ -107,6 +107,7 @@ def test_normal_noise_before_a_projection_is_that_of_the_cells() -> None:
         noise="perturbed",
         neighbours="row_l2",
         change=1 / REACH,
+        missing_public=True,
     )
     law: Any = release.law
     if law.noise == "perturbed gaussian":  # whichever is less
