@@ -160,7 +160,7 @@ class ProjectedRows(RowMechanism):
 
     @property
     def _bounded(self) -> Bounded:
-        return Bounded(self.change, self.missing_public)
+        return Bounded.read(self.change, self.missing_public, _WHERE)
 
     def _maps(self, features: int, entropy: Entropy) -> tuple[RowMap, RowMap | None]:
         """Return the matrix, and one more of its law that decides on "quantile" noise.
