@@ -200,7 +200,7 @@ def test_adassp_pays_for_every_feature_of_a_lookalike(
         integers = np.concatenate(list(blocks), axis=1)[:, 0]
     added, goal = [Fraction(int(integers[i])) for i in features], Fraction(int(integers[target]))
     step = Fraction(1 << prepared.distance.step)
-    gram = sum((a * a / step) ** 2 for a in added)
+    gram = sum(((a * a / step) ** 2 for a in added), Fraction(0))
     gram += sum(
         prepared.distance.halved * (a * b / step) ** 2
         for i, a in enumerate(added)

@@ -133,7 +133,7 @@ def test_a_release_that_lets_missing_cells_show_is_for_budgets_that_do() -> None
     assert "missing_public" not in wide.facts()
     for bad in ({"missing_public": True}, {"change": 0.5, "missing_public": 1}):
         with pytest.raises((TypeError, ValueError), match="'missing_public' parameter of Budget"):
-            Budget(PureDP(1.0), ELEMENT, **bad)  # type: ignore[arg-type]
+            Budget(PureDP(1.0), ELEMENT, **bad)
 
 
 @pytest.mark.parametrize(

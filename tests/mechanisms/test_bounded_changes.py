@@ -217,10 +217,10 @@ def test_no_row_moves_further_than_its_noise_allows(order: int, missing_public: 
         ]
         count += 2
     table = dict(zip(names, cells, strict=True)) | {"c": ["b"] * 2 * count}
-    options = {"change": change, "missing_public": missing_public, "noise": "laplace"}
+    options: dict[str, Any] = {"change": change, "missing_public": missing_public}
     for noise in ("laplace", "perturbed"):
         made = prepared(
-            ROW, guarantee=PURE, k=2, neighbours=f"row_l{order}", **(options | {"noise": noise})
+            ROW, guarantee=PURE, k=2, neighbours=f"row_l{order}", noise=noise, **options
         )
         rows = read(ROW, table)[kept_places(ROW)].astype(object)
         moves = (rows[:, :count] - rows[:, count:]).T

@@ -73,7 +73,7 @@ BUGS: tuple[Bug, ...] = (
         "derived_rows_unverified",
         "rows of derived features are taken to be as short as was derived, without a look",
         "mechanisms/projected_rows.py",
-        "return rows * (squares <= self._row_square)",
+        "return np.asarray(rows * (squares <= self._row_square))",
         "return rows",
         "tests/mechanisms/test_bounded_changes.py::"
         "test_rows_of_derived_features_are_held_to_their_bound_on_the_integers",

@@ -1,6 +1,5 @@
 """What features belong to, for columns that are named like derived terms and like features."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.strategies as st
@@ -35,10 +34,9 @@ PERMISSIVE = "dplinear.schema.schema.check_labels"
 
 
 @pytest.fixture(params=[True, False], ids=["names checked", "names unchecked"])
-def _names(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _names(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if not request.param:
         monkeypatch.setattr(PERMISSIVE, lambda *_: None, raising=False)
-    return
 
 
 def declared(data: st.DataObject) -> Schema:

@@ -362,7 +362,7 @@ class PreparedProjection(PreparedRows):
         if self._row_square is None:
             return rows
         squares = np.einsum("ij,ij->j", rows, rows)
-        return rows * (squares <= self._row_square)
+        return np.asarray(rows * (squares <= self._row_square))
 
     def _keep(self) -> None:
         """Write the matrix to its file, once, when the first rows are released."""
