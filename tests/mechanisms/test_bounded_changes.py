@@ -314,3 +314,15 @@ def test_rows_of_derived_features_are_held_to_their_bound_on_the_integers() -> N
     assert (made._verified(honest[places]) == honest[places]).all()
     broken = np.full((len(places), 1), float(shape.cells))
     assert not made._verified(broken).any()
+
+
+def test_a_product_that_overflows_makes_no_row_longer_than_its_noise_allows() -> None:
+    """x¹⁶ is beyond float64 although x¹⁶·y³ is not: levels that the row does not hold are no 0."""
+    columns = {"x": (0, 1e20), "y": (0, 1e-100), "c": list("abcdefgh")}
+    schema = Schema(columns, derived=["x^16*y^3*c"])
+    made = prepared(schema, guarantee=PURE, k=2, neighbours="row_l2", noise="laplace")
+    cells = {"x": [0.0, 1e20, 1e20, 1e20], "y": [0.0, 1e-100, 0.0, 1e-100]}
+    rows = read(schema, cells | {"c": ["a", "b", "c", None]})[kept_places(schema)]
+    images = made._verified(rows).T @ made.projection.integers
+    furthest = max(np.abs(a - b).sum() for a, b in itertools.combinations(images, 2))
+    assert furthest <= reach(made)

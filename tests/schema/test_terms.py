@@ -12,10 +12,14 @@ from dplinear.analyst.model import read_model
 from dplinear.analyst.names import places
 from dplinear.analyst.prediction import narrowed
 from dplinear.curator.model_gate import most_squared
+from dplinear.curator.passes import shape_of
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.curator.windows import check_plain
+from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.mechanisms.cells import cells_of
+from dplinear.mechanisms.row_changes import changes_of
 from dplinear.noise import simulation
+from dplinear.privacy import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
 
@@ -115,6 +119,23 @@ def test_one_cell_moves_its_own_features_alone_or_the_schema_is_refused(
         rows = read(schema, table)
         moving = set(np.flatnonzero(np.ptp(rows, axis=1)).tolist())
         assert moving <= set(found[name].places)
+
+
+@pytest.mark.usefixtures("_names")
+@PROPERTY
+@given(data=st.data())
+def test_any_row_for_any_other_is_within_what_is_declared(data: st.DataObject) -> None:
+    schema = declared(data)
+    rows = read(schema, cells(schema, 40, 2))
+    indices = tuple(i for i, feature in enumerate(schema.features) if feature.factors)
+    shape = shape_of(schema)
+    found = changes_of(schema, shape, Neighbours.ROW_L2, Bounded(), indices, "tests")
+    own = rows[list(indices)]
+    moves = own[:, :, None] - own[:, None, :]
+    assert int((moves**2).sum(axis=0).max()) <= found.l2**2
+    assert int(np.abs(moves).sum(axis=0).max()) <= found.l1
+    if found.row_square is not None:
+        assert int((own**2).sum(axis=0).max()) <= found.row_square
 
 
 @pytest.mark.usefixtures("_names")
