@@ -17,8 +17,9 @@ import pytest
 from dplinear import ReleaseError, load, release_rows
 from dplinear.analyst import container
 from dplinear.analyst.laws import NoisyRows
-from dplinear.analyst.row_files import Head, HeldRows, read_head
+from dplinear.analyst.row_head import Head, read_head
 from dplinear.analyst.row_laws import AdditiveRows, RowLaw
+from dplinear.analyst.row_reading import HeldRows
 from dplinear.analyst.rows import RowsRelease
 from dplinear.noise import simulation
 from dplinear.schema import Schema
