@@ -724,7 +724,7 @@ def test_a_crash_leaves_the_old_file_and_nothing_beside_it(
 
     monkeypatch.setattr(os, "fsync", full)
     for overwrite in (True, False):
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(ReleaseError, match="No space left"):
             moments(schema=small().schema, seed=2).save(
                 path if overwrite else tmp_path / "new", overwrite=overwrite
             )
@@ -741,7 +741,9 @@ def test_saved_files_get_the_usual_rights(tmp_path: Path) -> None:
 def test_unwritable_places_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()
-    for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "release", tmp_path / "file" / "x"):
+    long = tmp_path / ("x" * 300)
+    places = (tmp_path / "pipe", tmp_path / "no" / "release", tmp_path / "file" / "x", long)
+    for path in (tmp_path, *places):
         with pytest.raises(ReleaseError, match="The 'path' parameter of save"):
             small().save(path, overwrite=True)
     assert names(tmp_path) == ["file", "pipe"]

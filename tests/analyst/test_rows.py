@@ -4,6 +4,7 @@ Averages are allowed 6.5 standard errors: 1e-10 by chance each, and there are fe
 them (false-alarm rate 1e-6).
 """
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from dplinear import ReleaseError, load, release_rows
 from dplinear.analyst import container
 from dplinear.analyst.laws import NoisyRows
-from dplinear.analyst.row_files import Head, HeldRows, read_head
+from dplinear.analyst.row_head import Head, read_head
 from dplinear.analyst.row_laws import AdditiveRows, RowLaw
+from dplinear.analyst.row_reading import HeldRows
 from dplinear.analyst.rows import RowsRelease
 from dplinear.noise import simulation
 from dplinear.schema import Schema
@@ -404,3 +407,42 @@ def test_regressions_undo_the_noise_and_know_their_error() -> None:
     assert np.abs(scores.mean(0)).max() <= ALLOWED / 40**0.5 * 1.1
     assert np.abs((scores**2).mean(0) - 1).max() <= 0.1 + ALLOWED * (2 / 40) ** 0.5
     assert np.abs(scores).max() > 1
+
+
+# Spreadsheets
+
+FORMULAS = ("=1+1", "+1", "-1", "@x", "'=1", "''", "＝1", '=HYPERLINK("x")', "plain", "a=b")
+
+
+def test_no_text_in_csv_is_run_by_a_spreadsheet(tmp_path: Path) -> None:
+    """Cells and names are quoted or not, and never start as a formula does; they read back."""
+    schema = Schema({"x": (0, 1), "=who": {"type": "category", "levels": list(FORMULAS)}})
+    cells = [*FORMULAS] * 30
+    table = pa.table({"x": np.zeros(len(cells)), "=who": cells})
+    file = tmp_path / "rows.csv"
+    options: dict[str, Any] = {"mechanism": "projection", "k": 1, "label": "=who"}
+    made = release_rows(table, schema, epsilon=50.0, output=file, **options)
+    with file.open(encoding="utf-8", newline="") as opened:
+        written = list(csv.reader(opened))
+    assert written[0] == ["z1", "'=who"]
+    assert not [text for _, text in written if text[:1] in {*"=+-@＝", "\t", "\r"}]
+    assert "'=1+1" in {text for _, text in written}
+    found = load(file).to_arrow()
+    assert found.column_names == ["z1", "=who"]
+    assert set(found.column("=who").to_pylist()) == {*FORMULAS}
+    for suffix in (".parquet", ".arrow", ".csv"):
+        made.save(tmp_path / f"again{suffix}")
+        assert load(tmp_path / f"again{suffix}").to_arrow().equals(found)
+
+
+def test_csv_files_of_before_read_as_they_are(tmp_path: Path) -> None:
+    schema = Schema({"x": (0, 1), "who": ["'a", "b"]})
+    table = pa.table({"x": [0.0, 1.0], "who": ["'a", "b"]})
+    file = tmp_path / "rows.csv"
+    made = release_rows(
+        table, schema, epsilon=50.0, mechanism="projection", k=1, label="who", output=file
+    )
+    pyarrow.csv.write_csv(made.to_arrow(), file)
+    beside = file.with_name("rows.csv.certificate.json")
+    beside.write_bytes(made.head.to_bytes(2))
+    assert load(file).to_arrow().column("who").to_pylist() == ["'a", "b"]

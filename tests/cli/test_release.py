@@ -13,7 +13,6 @@ import pytest
 from pyarrow import parquet
 
 import dplinear as dpl
-from dplinear.analyst.moments import MomentsRelease
 from dplinear.cli import gates, quote
 from dplinear.cli.columns import read_column
 from dplinear.cli.errors import Code
@@ -21,7 +20,8 @@ from dplinear.cli.main import main
 from dplinear.cli.output import shown
 from dplinear.curator.model_gate import LOSSES
 from dplinear.erm.coinpress.methods import CoinPressCovariance, CoinPressMean
-from dplinear.ledger import LedgerError
+from dplinear.ledger import LedgerError, Request
+from dplinear.ledger.sqlite import SqliteLedger
 from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, MIProjection
 from dplinear.privacy import ZCDP, ApproxDP
 
@@ -147,7 +147,7 @@ def test_a_full_disk_below_both_is_told_as_it_is(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(MomentsRelease, "save", full)
+    monkeypatch.setattr("dplinear.analyst.outputs.Output.complete", full)
     words = ["release", "moments", "--config", "release.toml", "--epsilon", "0.1", "--json"]
     assert main(words) == Code.FILE
     assert "give the same release again" in told(capsys)["error"]["hint"]
@@ -155,6 +155,36 @@ def test_a_full_disk_below_both_is_told_as_it_is(
     assert main(words) == Code.FILE
     assert "no ledger has kept it" in told(capsys)["error"]["hint"]
     assert not (folder / "moments.json").exists()
+
+
+def test_a_release_whose_name_is_taken_meanwhile_stays(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend = SqliteLedger.spend
+
+    def slow(self: SqliteLedger, request: Request) -> bytes | None:
+        (folder / "moments.json").write_bytes(b"someone else's")
+        return spend(self, request)
+
+    monkeypatch.setattr(SqliteLedger, "spend", slow)
+    words = ["release", "moments", "--config", "release.toml", "--json"]
+    assert main(words) == Code.FILE
+    assert (folder / "moments.json").read_bytes() == b"someone else's"
+    (left,) = [file for file in folder.iterdir() if file.name.endswith(".tmp")]
+    assert left.name in told(capsys)["error"]["sentence"]
+    assert dpl.load(left).certificate.dataset == "visits"
+
+
+def test_a_name_that_is_too_long_is_found_before_the_spend(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = len(dpl.open_ledger(folder / "budget.db").history())
+    for name in ("x" * 216 + ".json", "x" * 300 + ".json"):
+        words = ["release", "moments", "--config", "release.toml", "--json", "--output", name]
+        assert main(words) == Code.FILE
+        assert "nothing was spent" in told(capsys)["error"]["hint"]
+    assert len(dpl.open_ledger(folder / "budget.db").history()) == before
+    assert not [file for file in folder.iterdir() if file.name.endswith(".tmp")]
 
 
 def test_a_ledger_that_is_gone_by_then_does_not_hide_a_release(
@@ -285,7 +315,7 @@ def test_a_release_that_cannot_be_written_is_not_lost(
 
     monkeypatch.setenv("COLUMNS", "200")
     with monkeypatch.context() as patched:
-        patched.setattr("dplinear.analyst.files.place", full)
+        patched.setattr("dplinear.analyst.outputs.Output.complete", full)
         assert main(["release", "moments", "--config", "release.toml"]) == 5
     said = capsys.readouterr().err
     assert "paid for and could not be written (No space left on device)" in said

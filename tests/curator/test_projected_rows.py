@@ -10,6 +10,7 @@ import pytest
 
 import dplinear
 from dplinear.analyst.row_laws import ProjectedRows
+from dplinear.ledger import LedgerError, NotKeptWarning, Request, tally
 from dplinear.mechanisms import EncryptedFile
 from dplinear.mechanisms.kept_projection import new_key
 from dplinear.noise import simulation
@@ -74,6 +75,78 @@ def test_the_same_request_returns_the_same_rows_and_leaves_the_matrix(tmp_path: 
         assert hashlib.sha256(kept.key).hexdigest().encode() not in file.read_bytes()
     # Nor is it told where the curator keeps it.
     assert b"kept.bin" not in (tmp_path / "rows.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_secret_matrix_that_is_used_again_shows_in_no_file(tmp_path: Path, suffix: str) -> None:
+    """With two features and one number, ±1 leaves four matrices to guess."""
+    kept, ledger = EncryptedFile(tmp_path / "kept.bin", new_key()), tmp_path / "budget.db"
+    dplinear.open_ledger(ledger, create=True).declare("t", PureDP(9.0), neighbours="element")
+    schema, rows = Schema(x=(0, 10), y=(-1, 1)), np.array([[1.0, 0.5], [2.0, -0.5]])
+
+    def again(**options: Any) -> Any:
+        return dplinear.release_rows(
+            rows, schema, k=1, epsilon=1.0, projection="rademacher", ledger=ledger, dataset="t",
+            **options,
+        )  # fmt: skip
+
+    first = again(keep_projection=kept)
+    output = tmp_path / f"rows{suffix}"
+    second = again(drawn=kept.read(), output=output, request="two")
+    matrix = kept.read().integers
+    digests = [
+        hashlib.sha256(start + matrix.astype(kind).tobytes()).hexdigest().encode()
+        for kind in ("<f8", "<i8", "<i4", "i1")
+        for start in (b"", repr((np.dtype(kind).str, matrix.shape)).encode())
+    ]
+    for file in tmp_path.iterdir():
+        assert not any(digest in file.read_bytes() for digest in digests), file.name
+    assert second.head.options["drawn"][1].keys() == {"digits", "kind", "name"}
+    assert "drawn" not in first.head.options
+    replayed = again(drawn=kept.read(), request="two", output=output)
+    assert replayed.to_arrow().equals(second.to_arrow())
+
+
+@pytest.mark.parametrize("place", ["long", "nowhere"])
+def test_a_matrix_that_could_not_be_kept_is_found_before_the_spend(
+    tmp_path: Path, place: str
+) -> None:
+    path = tmp_path / ("k" * 240) if place == "long" else Path("/proc/kept.bin")
+    with tally() as spent, pytest.raises(ValueError, match="keep_projection"):
+        release(keep_projection=EncryptedFile(path, new_key()))
+    assert not spent
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_are_not_lost_with_a_matrix_that_gets_no_name(tmp_path: Path) -> None:
+    file = tmp_path / "kept.bin"
+
+    class Taken:
+        def spend(self, _: Request) -> None:
+            file.mkdir()
+
+    kept = EncryptedFile(file, new_key())
+    with pytest.warns(NotKeptWarning, match="kept.bin") as caught:
+        released = release(keep_projection=kept, ledger=Taken(), output=tmp_path / "rows.parquet")
+    assert len(released.to_arrow()) == 300
+    (name,) = [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
+    assert name in str(caught[0].message)
+    assert EncryptedFile(tmp_path / name, kept.key).read().k == 2
+
+
+def test_a_release_that_fails_leaves_the_matrix_that_was_kept(tmp_path: Path) -> None:
+    kept = EncryptedFile(tmp_path / "kept.bin", new_key())
+    release(keep_projection=kept)
+    before = Path(kept.path).read_bytes()
+
+    class Closed:
+        def spend(self, _: Request) -> None:
+            raise LedgerError("No.")
+
+    with pytest.raises(LedgerError, match="No"):
+        release(keep_projection=kept, ledger=Closed())
+    assert Path(kept.path).read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.bin"]
 
 
 def test_neither_matrix_nor_noise_is_drawn_twice() -> None:

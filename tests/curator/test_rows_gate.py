@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse
 
 from dplinear import ReleaseError, load, release_rows
+from dplinear.analyst.outputs import UnplacedError
 from dplinear.analyst.rows import RowsRelease
 from dplinear.curator import SourceError
 from dplinear.ledger import Request, tally
@@ -277,19 +278,18 @@ def test_a_source_that_breaks_off_leaves_no_file(suffix: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("stage", ["RowsFile.write", "os.fsync", "files.claim"])
 def test_a_writer_that_fails_leaves_no_file(
-    suffix: str, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
 
     def fail(*_: object) -> None:
         nonlocal calls
         calls += 1
-        if calls > (3 if stage == "RowsFile.write" else 0):
+        if calls > 3:
             raise OSError("the disk is full")
 
-    monkeypatch.setattr(f"dplinear.analyst.row_files.{stage}", fail)
+    monkeypatch.setattr("dplinear.analyst.row_files.RowsFile.write", fail)
     with pytest.raises(OSError, match="disk is full"):
         release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / f"x.{suffix}", threads=3)
     assert names_in(tmp_path) == []
@@ -298,23 +298,56 @@ def test_a_writer_that_fails_leaves_no_file(
     assert len(release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / f"x.{suffix}")) == ROWS
 
 
-def test_a_certificate_whose_rows_cannot_be_placed_is_removed(
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("stage", ["os.fsync", "os.link"])
+def test_complete_rows_that_get_no_name_stay(
+    suffix: str, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are paid for, and nothing else holds them; the error says where they are."""
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(stage, fail)
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(UnplacedError, match="Input/output error") as caught:
+        release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / f"x.{suffix}")
+    monkeypatch.undo()
+    assert caught.value.path.name in str(caught.value)
+    assert f"x.{suffix}" not in names_in(tmp_path)
+    assert len(load(caught.value.path).to_arrow()) == ROWS
+    assert len(release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / f"x.{suffix}")) == ROWS
+
+
+def test_a_certificate_whose_rows_cannot_be_placed_gives_its_name_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dplinear.analyst import files  # noqa: PLC0415 - to let the first of two names be given
+    from dplinear.analyst import outputs  # noqa: PLC0415 - to let the first of two names be given
 
-    given, claim = [], files.claim
+    given, claim = [], outputs.claim
 
     def second_fails(beside: Path, target: Path) -> None:
         given.append(target.name)
         if len(given) > 1:
-            raise OSError("the disk is full")
+            raise OSError(28, "No space left on device")
         claim(beside, target)
 
-    monkeypatch.setattr(files, "claim", second_fails)
-    with pytest.raises(OSError, match="disk is full"):
+    monkeypatch.setattr(outputs, "claim", second_fails)
+    with pytest.raises(UnplacedError, match="No space left") as caught:
         release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / "x.csv")
     assert given == ["x.csv.certificate.json", "x.csv"]
+    left = caught.value.path.name
+    assert names_in(tmp_path) == [left, f"{left}.certificate.json"]
+    assert len(load(caught.value.path).to_arrow()) == ROWS
+
+
+@pytest.mark.parametrize("name", ["x" * 215 + ".parquet", "x" * 250 + ".arrow", "x" * 200 + ".csv"])
+def test_a_name_that_is_too_long_is_found_before_the_spend(name: str, tmp_path: Path) -> None:
+    """The certificate of a CSV file has the longest name of all."""
+    books = Books()
+    with pytest.raises(ValueError, match="The 'output' parameter of release_rows"):
+        release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / name, ledger=books)
+    assert not books.spent
     assert names_in(tmp_path) == []
 
 
@@ -351,10 +384,11 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
             super().spend(request)
             path.write_bytes(b"someone else's")
 
-    with pytest.raises(ValueError, match="not there yet"):
+    with pytest.raises(UnplacedError, match="another file has it") as caught:
         release_rows(people(), SCHEMA, bits=0.5, output=path, ledger=Slow())
     assert path.read_bytes() == b"someone else's"
-    assert names_in(tmp_path) == ["x.parquet"]
+    assert names_in(tmp_path) == [caught.value.path.name, "x.parquet"]
+    assert len(load(caught.value.path).to_arrow()) == ROWS
 
 
 # The order of things

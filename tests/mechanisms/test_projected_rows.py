@@ -1,17 +1,22 @@
 """Projected rows: exact products, the right noise in the right units, and what is said of it."""
 
 import dataclasses
+import hashlib
 import itertools
+import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from scipy.stats import beta, binom
 
 from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
 from dplinear.analyst.row_laws import RowLaw
+from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms import row_maps
 from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.mechanisms.kept_projection import EncryptedFile, new_key
@@ -407,9 +412,12 @@ def test_a_kept_matrix_can_be_read_with_its_key_alone(tmp_path: Path) -> None:
     key = new_key()
     file = EncryptedFile(tmp_path / "kept.bin", key)
     made = prepared(numbers(3), guarantee=PURE, k=2, keep_projection=file)
-    assert not Path(file.path).exists()
     made.release(some_rows(numbers(3), 5), simulation.entropy(1))
-    made.release(some_rows(numbers(3), 5), simulation.entropy(2))
+    assert not list(tmp_path.iterdir())
+    for output in made.outputs():
+        assert not Path(file.path).exists()
+        output.complete()
+        output.place()
     assert (file.read().integers == made.projection.integers).all()
     assert [entry.name for entry in tmp_path.iterdir()] == ["kept.bin"]
     assert Path(file.path).stat().st_mode & 0o077 == 0
@@ -422,6 +430,62 @@ def test_a_kept_matrix_can_be_read_with_its_key_alone(tmp_path: Path) -> None:
     Path(file.path).write_bytes(content)
     with pytest.raises(ValueError, match="kept under this key"):
         file.read()
+
+
+def _entries(dimension: int, k: int) -> Iterator[np.ndarray]:
+    """Yield all matrices of signs."""
+    for signs in itertools.product((-1.0, 1.0), repeat=dimension * k):
+        yield np.array(signs).reshape(dimension, k)
+
+
+def test_nothing_public_tells_who_guesses_a_secret_matrix() -> None:
+    """No digest, in any spelling, of any of the 64 matrices there are."""
+    first = prepared(numbers(3), guarantee=PURE, k=2, projection="rademacher")
+    drawn = first.projection
+    told = json.dumps(plain(drawn)) + json.dumps(plain({"drawn": drawn}))
+    guesses = [row_maps.RowMap(drawn.kind, drawn.digits, each) for each in _entries(3, 2)]
+    assert any((guess.integers == drawn.integers).all() for guess in guesses)
+    for guess in guesses:
+        for content in (guess.integers, guess.integers.T, guess.integers.astype(np.int64)):
+            spelt = [content.tobytes(), str(content.tolist()).encode(), repr(content).encode()]
+            spelt.append(repr((content.dtype.str, content.shape)).encode() + content.tobytes())
+            assert not any(hashlib.sha256(each).hexdigest() in told for each in spelt)
+    same = row_maps.RowMap(drawn.kind, drawn.digits, drawn.integers)
+    assert plain(same) != plain(drawn)  # no function of its entries
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_errors_of_attacks_are_of_another_matrix_unless_it_is_public(
+    public: bool, again: bool
+) -> None:
+    made = prepared(numbers(3), guarantee=PURE, k=2, noise="laplace", public_projection=public)
+    if again:
+        made = prepared(
+            numbers(3), 2, guarantee=PURE, k=2, noise="laplace", public_projection=public,
+            drawn=made.projection,
+        )  # fmt: skip
+    own = attack(made.projection.matrix(), made.parameters["noise_variance"], before=False)
+    assert (made.parameters["attack_error_best_linear"] == own.best_linear) is public
+
+
+def test_a_kept_matrix_keeps_its_name_and_old_files_get_one_from_the_key(tmp_path: Path) -> None:
+    file = EncryptedFile(tmp_path / "kept.bin", new_key())
+    made = prepared(numbers(3), guarantee=PURE, k=2, keep_projection=file)
+    (output,) = made.outputs()
+    output.complete()
+    output.place()
+    assert file.read().name == made.projection.name
+    assert plain(file.read()) == plain(made.projection)
+    nonce = bytes(12)
+    old = json.dumps(made.projection.facts()).encode()
+    sealed = AESGCM(file.key).encrypt(nonce, old, b"dplinear projection 1\n")
+    Path(file.path).write_bytes(b"dplinear projection 1\n" + nonce + sealed)
+    first, second = file.read(), file.read()
+    assert (first.integers == made.projection.integers).all()
+    assert first.name == second.name != ""
+    assert hashlib.sha256(old).hexdigest()[:32] != first.name
+    assert plain(EncryptedFile(file.path, new_key())) == plain(file)  # nor of its key
 
 
 def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ kind is one object with a name, `to_parts` and `from_parts`, registered by the m
 
 import os
 import stat
-import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +17,7 @@ from dplinear.analyst import container
 from dplinear.analyst.certificate import Certificate
 from dplinear.analyst.container import Parts, ReleaseError, unsound
 from dplinear.analyst.laws import LAWS, Law
+from dplinear.analyst.outputs import Output, UnplacedError, claim, sync_folder
 from dplinear.arguments import choice, integer, mistyped, rejection
 from dplinear.schema import Schema
 
@@ -27,10 +26,12 @@ __all__ = [
     "MatrixKind",
     "Parts",
     "ReleaseError",
+    "claim",
     "load",
     "packed",
     "register",
     "save",
+    "sync_folder",
     "unpacked",
 ]
 
@@ -136,29 +137,31 @@ class MatrixKind:
 
 
 def load(  # the class of what it returns is the file's to say
-    path: str | os.PathLike[str], *, kind: str | None = None, largest: int = LARGEST
+    path: str | os.PathLike[str], *, kind: str | None = None, largest: int | None = None
 ) -> Any:  # noqa: ANN401
     """Read a release that was saved, on any machine.
 
-    Requires: the path of a regular file of at most `largest` bytes; `kind`, if given, is the kind
-    of release it must hold. The file itself need not be trusted. Released rows (Parquet, Arrow, or
-    CSV with its certificate beside it) may be of any size: they are read when they are asked for.
+    Requires: the path of a regular file of at most `largest` bytes (256 MiB, unless it is given);
+    `kind`, if given, is the kind of release it must hold. The file itself need not be trusted.
+    Released rows (Parquet, Arrow, or CSV with its certificate beside it) may be of any size, and
+    are read when they are asked for; decoded, they may take 64 MiB or 32 times the size of their
+    file, whichever is more, unless `largest` says how many bytes they may take.
     Promises: the release that was saved, equal to the bit, or ReleaseError. A file with any bit
     changed is refused; nothing in a file is executed, and memory stays below a small multiple of
     its size. The checksum shows damage; it does not show who wrote the file.
     """
     if not isinstance(path, str | os.PathLike):
         raise mistyped("path", "load", "the path of a saved release", path)
-    limit = integer(largest, "largest", "load", low=1)
+    limit = None if largest is None else integer(largest, "largest", "load", low=1)
     if kind is not None:
         choice(kind, "kind", "load", _known())
     file = Path(path)
     if kind in {None, "rows"}:
-        from dplinear.analyst import row_files, rows  # noqa: PLC0415 - they need this module
+        from dplinear.analyst import row_reading, rows  # noqa: PLC0415 - they need this module
 
-        if row_files.recognised(file):
-            return rows.RowsRelease(*row_files.opened(file))
-    return _parsed(_content(file, limit), file.name, kind)
+        if row_reading.recognised(file):
+            return rows.RowsRelease(*row_reading.opened(file, limit))
+    return _parsed(_content(file, LARGEST if limit is None else limit), file.name, kind)
 
 
 def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:  # noqa: ANN401
@@ -174,13 +177,7 @@ def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False)
     content = packed(release, target.name)
     if content is None:
         raise mistyped("release", "save", "a release of a known kind", type(release).__name__)
-    try:
-        place(content, target, overwrite=overwrite)
-    except FileExistsError:
-        hint = "pass overwrite=True to replace the file."
-        raise _unwritable("the path of a file that is not there yet", target, hint) from None
-    except (NotADirectoryError, FileNotFoundError):
-        raise _unwritable("in a folder that is there", target) from None
+    place(content, target, overwrite=overwrite)
 
 
 def packed(release: object, name: str = "a release") -> bytes | None:
@@ -262,40 +259,33 @@ def _size(found: os.stat_result, name: str, largest: int) -> int:
 
 def place(content: bytes, target: Path, *, overwrite: bool) -> None:
     """Write a file, whole or not at all, through one beside it that nobody else can name."""
-    if target.exists() and not target.is_file():
-        raise _unwritable("the path of a file", target)
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    output = prepare(target, overwrite=overwrite)
     try:
-        with beside.open("xb") as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(opened.fileno())
-        if overwrite:
-            beside.replace(target)
-        else:
-            claim(beside, target)
+        output.file.write(content)
+        output.complete()
+        output.place()
+    except (UnplacedError, OSError) as error:  # the content is in memory: no file has to stay
+        reason = error.reason if isinstance(error, UnplacedError) else error.strerror
+        rule = f"the path of a file that can be written ({reason})"
+        raise _unwritable(rule, target) from None
     finally:
-        beside.unlink(missing_ok=True)
-    with suppress(OSError):  # where folders cannot be synced, the system does it in its own time
-        sync_folder(target.parent)
+        output.discard()
 
 
-def claim(beside: Path, target: Path) -> None:
-    """Give the finished file its name, unless another has it by now."""
+def prepare(target: Path, *, overwrite: bool) -> Output:
+    """Open a file that is to be written, before anything is spent on what it will hold.
+
+    Promises: `ReleaseError`, naming the rule, for whatever is known by now to stand in its way.
+    """
     try:
-        os.link(beside, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links cannot do both at once
-        if os.path.lexists(target):
-            raise FileExistsError from None
-        beside.replace(target)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        if target.exists() and not target.is_file():
+            raise _unwritable("the path of a file", target)
+        if os.path.lexists(target) and not overwrite:
+            hint = "pass overwrite=True to replace the file."
+            raise _unwritable("the path of a file that is not there yet", target, hint)
+        return Output(target, overwrite=overwrite)
+    except (NotADirectoryError, FileNotFoundError):
+        raise _unwritable("in a folder that is there", target) from None
+    except OSError as error:
+        rule = f"the path of a file that can be written ({error.strerror})"
+        raise _unwritable(rule, target) from None

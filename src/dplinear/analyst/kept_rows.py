@@ -8,13 +8,14 @@ its name and its folder are not kept, so that it may be moved.
 import hashlib
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dplinear.analyst import row_files
+from dplinear.analyst import row_files, row_reading
 from dplinear.analyst.container import unsound
 from dplinear.analyst.row_head import Head, read_head
 from dplinear.analyst.rows import RowsRelease
@@ -47,14 +48,22 @@ class KeptRows:
         if self.stream is None:
             raise unsound("released rows that are kept whole", _NAME)
         try:
-            with pa.ipc.open_stream(pa.py_buffer(self.stream)) as reader:
-                batches = [row_files.checked(batch, self.head.columns, _NAME) for batch in reader]
-        except (pa.ArrowException, OSError):
+            batches = list(self._batches(self.stream))
+        except (pa.ArrowException, OSError, ValueError):
             raise unsound("released rows that can be read", _NAME) from None
         table = pa.Table.from_batches(batches, self.head.columns)
         if table.num_rows != self.rows:
             raise unsound(f"{self.rows} released rows, as it says", _NAME)
-        return RowsRelease(self.head, row_files.HeldRows(table))
+        return RowsRelease(self.head, row_reading.HeldRows(table))
+
+    def _batches(self, stream: bytes) -> Iterator[pa.RecordBatch]:
+        columns = self.head.columns
+        meter = row_reading.Meter(row_reading.allowed_for(len(stream)), _NAME)
+        row_reading.check_columns(pa.ipc.open_stream(stream).schema, columns, _NAME)
+        for message in pa.ipc.MessageReader.open_stream(stream):
+            if message.type != "schema":
+                batch = row_reading.unpacked(message, columns, meter)
+                yield row_reading.checked(batch, columns, _NAME)
 
 
 def pack(release: RowsRelease, *, whole: bool) -> bytes:

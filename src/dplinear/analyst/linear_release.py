@@ -95,7 +95,18 @@ class LinearRelease:
     @property
     def intercept(self) -> float:
         """The prediction where all features are 0, in the target's own units."""
-        return self.reading.offset(self.theta)
+        return self.reading.offset(self.source.last)
+
+    def largest(self, count: int) -> list[tuple[int, float]]:
+        """Return the features with the largest coefficients, and these: at most so many, none 0.
+
+        Promises: no room for features whose coefficients are 0, however many a file says there are.
+        """
+        own = self.source.places < self.features
+        places, steepness = self.source.places[own], self.reading.scale * self.reading.target_scale
+        numbers = self.source.values[own] * steepness
+        order = np.argsort(-np.abs(numbers), kind="stable")[:count].tolist()
+        return [(int(places[n]), float(numbers[n])) for n in order if numbers[n]]
 
     def decision(self, X: Any) -> Matrix:  # noqa: ANN401 - an array or a sparse matrix
         """Return the linear predictor, row by row: of labels, above 0 means the second.
@@ -154,10 +165,7 @@ class LinearRelease:
 
     def _largest(self) -> list[tuple[str, str]]:
         """Return the intercept, if there is one, and the largest coefficients, by place."""
-        numbers = self.coefficients
-        order = np.argsort(-np.abs(numbers), kind="stable")[:_MOST_SHOWN]
-        shown = [(f"x{place}", number(float(numbers[place]), 0.0)) for place in order.tolist()]
-        shown = [pair for pair, place in zip(shown, order, strict=True) if numbers[place]]
+        shown = [(f"x{place}", number(value, 0.0)) for place, value in self.largest(_MOST_SHOWN)]
         if self.reading.constant is None:
             return shown
         return [("intercept", number(self.intercept, 0.0)), *shown]

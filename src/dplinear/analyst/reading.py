@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, positive, real, rejection
 
 _KEYS = ["row_norm", "scale", "constant", "target_bounds", "classes"]
@@ -59,9 +58,9 @@ class Reading:
         """Return how many of so many coordinates are features: all but the intercept's."""
         return size if self.constant is None else size - 1
 
-    def offset(self, theta: Matrix) -> float:
-        """Return the prediction of a row without anything in it."""
-        own = 0.0 if self.constant is None else self.constant * float(theta[-1])
+    def offset(self, last: float) -> float:
+        """Return the prediction of a row without anything in it, from the last coordinate of θ."""
+        own = 0.0 if self.constant is None else self.constant * last
         return self.target_middle + self.target_scale * own
 
     def to_dict(self) -> dict[str, Any]:

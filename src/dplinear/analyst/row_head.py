@@ -22,6 +22,7 @@ TYPES = {
     "text": pa.string(),
 }
 _MOST_COLUMNS = 2**14
+_SHIELDED = "shielded"
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,11 @@ class Head:
     options: Mapping[str, Any]
     columns: pa.Schema
 
-    def to_bytes(self, rows: int | None = None) -> bytes:
-        """Return the head in its one spelling; `rows` where the file itself does not say."""
+    def to_bytes(self, rows: int | None = None, *, shielded: bool = False) -> bytes:
+        """Return the head in its one spelling; `rows` where the file itself does not say.
+
+        `shielded` tells that texts beside it are written as `csv_cells.py` does.
+        """
         names = {kind: name for name, kind in TYPES.items()}
         columns = [[field.name, names[field.type]] for field in self.columns]
         facts = {
@@ -50,14 +54,26 @@ class Head:
             "options": dict(self.options),
             "columns": columns,
         }
-        return container.facts_text(facts if rows is None else facts | {"rows": rows})
+        if rows is not None:
+            facts["rows"] = rows
+        if shielded:
+            facts["text"] = _SHIELDED
+        return container.facts_text(facts)
 
 
 def read_head(content: bytes, name: str) -> tuple[Head, int | None]:
     """Return the head in these bytes, and the number of rows if it says; or raise ReleaseError."""
+    head, rows, _ = read_beside(content, name)
+    return head, rows
+
+
+def read_beside(content: bytes, name: str) -> tuple[Head, int | None, bool]:
+    """Do as `read_head`, and return whether texts are shielded; files of long ago have none."""
     facts = container.read_facts(content, name)
+    shielded = facts.pop("text", None)
     keys = ["format", "version", "certificate", "schema", "law", "options", "columns"]
-    if [key for key in facts if key != "rows"] != keys or facts["format"] != FORMAT:
+    known = [key for key in facts if key != "rows"] == keys and shielded in (None, _SHIELDED)
+    if not known or facts["format"] != FORMAT:
         raise unsound(f"a file of rows in the format {FORMAT}", name)
     if facts["version"] != VERSION:
         hint = "a later dplinear may read it."
@@ -72,10 +88,12 @@ def read_head(content: bytes, name: str) -> tuple[Head, int | None]:
         )
         head.law.check(head.schema, tuple(head.columns.names))
         rows = facts.get("rows")
-        return head, None if rows is None else integer(rows, "rows", "load", low=0, high=2**62)
+        if rows is not None:
+            rows = integer(rows, "rows", "load", low=0, high=2**62)
     except (ValueError, TypeError, ArithmeticError) as error:
         fact = str(error).partition("\n")[0].rstrip(".")
         raise unsound(f"released rows with a sound certificate ({fact})", name) from None
+    return head, rows, shielded is not None
 
 
 def _columns(content: Any) -> pa.Schema:  # noqa: ANN401 - whatever a file held

@@ -15,8 +15,9 @@ from dplinear.analyst.distance_law import DistanceLaw
 from dplinear.analyst.distances import Distances, Nearest
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.row_files import Head, HeldRows, Rows
+from dplinear.analyst.row_head import Head
 from dplinear.analyst.row_laws import AdditiveRows, ProjectedRows, RowLaw, column_names
+from dplinear.analyst.row_reading import HeldRows, Rows
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import Schema
 

@@ -54,6 +54,12 @@ class SparseVector:
         """How many coordinates are not 0."""
         return len(self.places)
 
+    @property
+    def last(self) -> float:
+        """The last coordinate."""
+        there = self.count and self.places[-1] == self.size - 1
+        return float(self.values[-1]) if there else 0.0
+
     @cached_property
     def dense(self) -> Matrix:
         """All coordinates; read-only."""
@@ -70,7 +76,7 @@ class SparseVector:
         """
         if _is_sparse(rows):
             self._check(rows.shape, where)
-            return _sparse_products(rows, self.dense)
+            return self._sparse_products(rows)
         try:
             table = np.asarray(rows, np.float64)
         except (TypeError, ValueError):
@@ -81,16 +87,18 @@ class SparseVector:
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray(np.where(np.isnan(chosen), 0.0, chosen) @ self.values)
 
+    def _sparse_products(self, rows: Any) -> Matrix:  # noqa: ANN401 - any SciPy format
+        """Multiply without making room for coordinates that are 0."""
+        known = rows.tocsr().astype(np.float64)  # a copy, since its cells are changed
+        known.data[np.isnan(known.data)] = 0.0
+        column = (self.values, (self.places, np.zeros(self.count, np.int64)))
+        weights = sparse.csc_array(column, shape=(self.size, 1))
+        with np.errstate(all="ignore"):
+            return np.asarray((sparse.csr_array(known) @ weights).toarray()[:, 0])
+
     def _check(self, shape: tuple[int, ...], where: str) -> None:
         if len(shape) != 2 or shape[1] != self.size:
             raise rejection("X", where, f"of shape (rows, {self.size})", f"shape {shape}")
-
-
-def _sparse_products(rows: Any, weights: Matrix) -> Matrix:  # noqa: ANN401 - any SciPy format
-    known = rows.tocsr().astype(np.float64)  # a copy, since its cells are changed
-    known.data[np.isnan(known.data)] = 0.0
-    with np.errstate(all="ignore"):
-        return np.asarray(known @ weights)
 
 
 def _is_sparse(rows: object) -> bool:

@@ -135,6 +135,22 @@ def unexpected(error: BaseException) -> Complaint:
     )
 
 
+def interrupted(error: BaseException) -> Complaint:
+    """Return what to tell of a Ctrl-C."""
+    told = with_budget(Complaint(Code.INTERRUPTED, "Interrupted."), error)
+    if told.sentence == "Interrupted.":
+        told = replace(told, sentence="Interrupted; what a ledger has recorded stays spent.")
+    return told
+
+
+def with_budget(told: Complaint, error: BaseException) -> Complaint:
+    """Return what to tell with what the error says of the budget."""
+    from dplinear.ledger.spent import spent_note  # noqa: PLC0415 - not for --help
+
+    note = spent_note(error)
+    return told if note is None else replace(told, sentence=f"{told.sentence} {note}")
+
+
 def _parts(text: str) -> tuple[str, str]:
     sentence, _, hint = text.partition("\n\nHint: ")
     return " ".join(sentence.split()), " ".join(hint.split())

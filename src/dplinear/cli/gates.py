@@ -14,6 +14,7 @@ from dplinear.cli.output import shown
 from dplinear.cli.settings import one_guarantee, required, settled
 
 if TYPE_CHECKING:
+    from dplinear.analyst.outputs import Output
     from dplinear.schema import Schema
 
 
@@ -123,12 +124,19 @@ def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:  # noq
 
 
 def released(order: Order) -> tuple[Any, str]:
-    """Make the release and write it; return it, and what its ledger says if it did not keep it."""
-    _check_output(order)
-    data = order.data if len(order.data) > 1 else order.data[0]
-    release, warning = _made(order, data)
-    if not order.gate.file:
-        _save(order, release, kept=order.ledger is not None and not warning)
+    """Make the release and write it; return it, and what its ledger says if it did not keep it.
+
+    The output is opened first: what stands in its way is found while nothing is spent.
+    """
+    output = _opened(order)
+    try:
+        data = order.data if len(order.data) > 1 else order.data[0]
+        release, warning = _made(order, data)
+        if output is not None:
+            _save(order, release, output, kept=order.ledger is not None and not warning)
+    finally:
+        if output is not None:
+            output.abandon()
     return release, warning
 
 
@@ -143,9 +151,22 @@ def _made(order: Order, data: Any) -> tuple[Any, str]:  # noqa: ANN401
             return warning.release, str(warning).partition("\n\n")[0]
 
 
-def _check_output(order: Order) -> None:
-    """Raise, before anything is spent, where a release could not be written."""
+def _opened(order: Order) -> "Output | None":
+    """Open the output of a release, or raise while nothing is spent; rows open their own."""
+    from dplinear.analyst.outputs import Output  # noqa: PLC0415 - not for --help
+
     target = Path(str(order.output))
+    try:
+        _check_output(order, target)
+        return None if order.gate.file else Output(target, overwrite=order.overwrite)
+    except OSError as error:
+        told = f"The output '{target.name}' cannot be written ({error.strerror})."
+        raise CommandError(told, "nothing was spent.", Code.FILE) from None
+
+
+def _check_output(order: Order, target: Path) -> None:
+    if order.gate.name == "bounds" and target.suffix != ".json":
+        raise CommandError(f"Bounds go to a .json file, not to '{target.name}'.")
     if target.is_dir():
         hint = f"name a file in it, such as {order.gate.example}."
         raise CommandError(f"The output '{target.name}' is a folder.", hint, Code.FILE)
@@ -158,18 +179,27 @@ def _check_output(order: Order) -> None:
     if not os.access(target.parent, os.W_OK):
         told = f"The folder of the output '{target.name}' cannot be written to."
         raise CommandError(told, "nothing was spent.", Code.FILE)
-    if order.gate.name == "bounds" and target.suffix != ".json":
-        raise CommandError(f"Bounds go to a .json file, not to '{target.name}'.")
 
 
-def _save(order: Order, release: Any, *, kept: bool) -> None:  # noqa: ANN401
-    target = Path(str(order.output))
+def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None:  # noqa: ANN401
+    from dplinear.analyst import files  # noqa: PLC0415 - as above
+    from dplinear.analyst.outputs import UnplacedError  # noqa: PLC0415
+    from dplinear.ledger.spent import note_spent  # noqa: PLC0415
+
+    name = release.certificate.request
+    hint = f"--ledger and --request '{name}' give the same release again, for nothing."
     try:
-        release.save(target, overwrite=order.overwrite)
+        output.file.write(files.packed(release, output.target.name) or b"")
+        output.complete()
+        output.place()
+    except UnplacedError as error:
+        raise CommandError(*str(error).split("\n\nHint: "), code=Code.FILE) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         told = f"The release is paid for and could not be written ({reason})."
-        name = release.certificate.request
-        hint = f"--ledger and --request '{name}' give the same release again, for nothing."
         lost = "no ledger has kept it: make room, and release again."
         raise CommandError(told, hint if kept else lost, Code.FILE) from None
+    except BaseException as error:
+        if order.ledger is not None:
+            note_spent(error, name)
+        raise

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TextIO
 
-from dplinear.cli.errors import Code, Complaint, complaint_of, unexpected, veil
+from dplinear.cli.errors import Code, complaint_of, interrupted, unexpected, veil, with_budget
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -78,11 +78,11 @@ def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     from dplinear.cli import usage  # noqa: PLC0415 - typer, which takes a while
 
     if usage.is_abort(error):
-        told = Complaint(Code.INTERRUPTED, "Interrupted; what a ledger has recorded stays spent.")
+        told = interrupted(error)
     elif usage.is_usage(error):
         told = usage.complaint_of(error, _called(given))
     else:
-        told = complaint_of(error) or unexpected(error)
+        told = with_budget(complaint_of(error) or unexpected(error), error)
     told = veil(told, given)
     from rich.text import Text  # noqa: PLC0415 - not where all is well
 

@@ -2,7 +2,8 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -17,7 +18,15 @@ from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
-from dplinear.ledger.request import DamagedLedgerError, NotKeptWarning, not_kept, refusal
+from dplinear.ledger.request import (
+    DamagedLedgerError,
+    LedgerError,
+    NotKeptWarning,
+    not_kept,
+    refusal,
+)
+from dplinear.ledger.spent import note_spent, note_unsure
+from dplinear.privacy.compose import BudgetExceededError
 
 _Arguments = ParamSpec("_Arguments")
 _Release = TypeVar("_Release")
@@ -57,7 +66,14 @@ class _Line:
 
     def spend(self, request: Request) -> None:
         """Record the spend, or raise; stop the gate if the release was made before."""
-        content = self._ledger.spend(replace(request, arguments=self._arguments()))
+        asked = replace(request, arguments=self._arguments())
+        try:
+            content = self._ledger.spend(asked)
+        except (LedgerError, BudgetExceededError):  # which say that nothing is spent
+            raise
+        except BaseException as error:
+            note_unsure(error, request.request)
+            raise
         if content is not None:
             raise _ReplayError(content)
         self._request = request.request
@@ -80,6 +96,16 @@ class _Line:
             return not_kept(self._request, release, error)
         return None
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Let whatever is raised after the spend say that the request is spent."""
+        try:
+            yield
+        except BaseException as error:
+            if self._request is not None:
+                note_spent(error, self._request)
+            raise
+
     def kept(self, request: str) -> bytes | None:
         """Return what the ledger kept for a request, if it can say."""
         return self._ledger.kept(request) if isinstance(self._ledger, BudgetLedger) else None
@@ -99,6 +125,8 @@ def recorded(gate: Callable[_Arguments, _Release]) -> Callable[_Arguments, _Rele
             named = renamed(error, _INNER, gate.__name__)
             if named is error:
                 raise
+            for note in getattr(error, "__notes__", ()):
+                named.add_note(note)
             raise named.with_traceback(error.__traceback__) from None
 
     def counted(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Release:
@@ -111,10 +139,11 @@ def recorded(gate: Callable[_Arguments, _Release]) -> Callable[_Arguments, _Rele
         line = _Line(ledger, partial(_fingerprint, gate.__name__, bound.arguments))
         kwargs["ledger"] = line
         try:
-            release = gate(*args, **kwargs)
+            with line.telling():
+                release = gate(*args, **kwargs)
+                warning = line.keep(release, named=bound.arguments.get("request") is not None)
         except _ReplayError as found:
             return cast("_Release", _again(found.content, bound.arguments))
-        warning = line.keep(release, named=bound.arguments.get("request") is not None)
         if warning is not None:
             warnings.warn(warning, stacklevel=3)
         return release

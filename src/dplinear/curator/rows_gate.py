@@ -5,26 +5,30 @@ and where the rows are to go; spend; read, once, and write as rows go by.
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dplinear.analyst import row_files
+from dplinear.analyst import row_files, row_reading
 from dplinear.analyst.certificate import CALIBRATIONS, Certificate
 from dplinear.analyst.container import ReleaseError
-from dplinear.analyst.row_files import Head, HeldRows, RowsFile
+from dplinear.analyst.outputs import Output
+from dplinear.analyst.row_files import RowsFile
+from dplinear.analyst.row_head import Head
 from dplinear.analyst.row_laws import RowLaw
+from dplinear.analyst.row_reading import HeldRows
 from dplinear.analyst.rows import RowsRelease
 from dplinear.arguments import choice, mistyped, rejection
 from dplinear.curator.gate import Passage, curve_of, own_options, reading_options
 from dplinear.curator.grid import Grid
 from dplinear.curator.recorded import check_file, recorded
 from dplinear.curator.sources.ordered import OrderedRows, open_rows
-from dplinear.ledger import AnyLedger
+from dplinear.ledger import AnyLedger, NotKeptWarning
 from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms import ROW_MECHANISMS, EncryptedFile, PreparedRows
 from dplinear.mechanisms.checks import read_guarantee, within_reach
@@ -64,11 +68,12 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     by, so that a table of any size needs little memory; without it they are held in memory. Further
     options go to the mechanism (`target`, `y_public`, …) or to the reading (`threads`, `progress`).
     Promises: what the certificate says, whatever the rows hold. Arguments, columns, types and the
-    output are checked before anything is spent; nothing is read before it is spent. A file gets its
-    name when it is whole: what fails half-way leaves none, and a process that is killed leaves a
-    hidden file beside it (.NAME.….tmp, of released rows), which may be deleted. Where `output` is
-    there already, with the same `request` and arguments, it is loaded: nothing is spent, read or
-    drawn again.
+    output are checked, and all files opened, before anything is spent; nothing is read before it is
+    spent. A file gets its name when it is whole: what fails half-way leaves none, and a process
+    that is killed leaves a hidden file beside it (.NAME.….tmp, of released rows), which may be
+    deleted. Whole rows whose name was taken meanwhile stay in such a file, which the error names.
+    Where `output` is there already, with the same `request` and arguments, it is loaded: nothing is
+    spent, read or drawn again.
     This process draws all noise itself, once for each row. Partitions of a Dask or Spark collection
     come to it one after the other, so a task that an engine tries again sends the same rows again,
     and never publishes a second draw of their noise.
@@ -102,23 +107,24 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     if passage.entropy.simulated:
         reading["threads"] = 1  # so that equal seeds give equal rows
     table = open_rows(data, schema, _WHERE, **reading)
-    if target is None:
+    with ExitStack() as stack:
+        # All files are opened before the spend, so that what stands in their way loses nothing.
+        kept = _opened_all(prepared, stack)
+        writing = None if target is None else _opened(target, head, stack)
         passage.spend(built, prepared.account, _told(own, schema))
         with _released(table, prepared, passage) as batches:
-            held = pa.Table.from_batches(batches, prepared.output)
-        return RowsRelease(head, HeldRows(held))
-    writing = _opened(target, head)
-    try:
-        passage.spend(built, prepared.account, _told(own, schema))
-        with _released(table, prepared, passage) as batches:
-            for batch in batches:
-                writing.write(batch)
-        writing.finish()
-    except FileExistsError:
-        raise _refused(target) from None
-    finally:
-        writing.abandon()
-    return RowsRelease(*row_files.opened(target))
+            if writing is None:
+                held = pa.Table.from_batches(batches, prepared.output)
+            else:
+                for batch in batches:
+                    writing.write(batch)
+        if target is None or writing is None:
+            release = RowsRelease(head, HeldRows(held))
+        else:
+            writing.finish()
+            release = RowsRelease(*row_reading.opened(target))
+        _place(kept, release)
+    return release
 
 
 def _asked(
@@ -155,12 +161,33 @@ def _target(output: Any) -> Path:  # noqa: ANN401 - checked
     return target
 
 
-def _opened(target: Path, head: Head) -> RowsFile:
+def _opened(target: Path, head: Head, stack: ExitStack) -> RowsFile:
     try:
-        return RowsFile(target, head)
+        writing = RowsFile(target, head)
     except OSError as error:
-        rule = f"in a folder that can be written to ({error.strerror})"
+        rule = f"the path of a file that can be written ({error.strerror})"
         raise rejection("output", _WHERE, rule, target.name) from None
+    stack.callback(writing.abandon)
+    return writing
+
+
+def _opened_all(prepared: PreparedRows, stack: ExitStack) -> Sequence[Output]:
+    """Open what the mechanism keeps beside the rows; what gets no name is removed."""
+    outputs = prepared.outputs()
+    for each in outputs:
+        stack.callback(each.abandon)
+    return outputs
+
+
+def _place(kept: Sequence[Output], release: RowsRelease) -> None:
+    """Give their names to files beside complete rows, which no failure here takes back."""
+    for each in kept:
+        try:
+            each.complete()
+            each.place()
+        except ReleaseError as error:
+            told = f"The rows are released and spent. {error}"
+            warnings.warn(NotKeptWarning(told, release), stacklevel=5)
 
 
 def _refused(target: Path) -> ValueError:
@@ -176,7 +203,7 @@ def _already(
     if request is None:
         raise _refused(target)
     try:
-        found, rows = row_files.opened(target)
+        found, rows = row_reading.opened(target)
     except ReleaseError:
         raise _refused(target) from None
     if _identity(found) != _identity(head):

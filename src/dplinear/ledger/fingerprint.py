@@ -12,10 +12,14 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+# Marks a field of a dataclass that is secret: nothing that is told of an object is made of it. Not
+# even a digest, which would tell whoever guesses what is behind it.
+SECRET = MappingProxyType({"secret": True})
 # Whose text says all that they are.
 _TOLD = (Fraction, Decimal, complex, date, timedelta, range, PurePath)
 
@@ -106,8 +110,8 @@ def _object(value: Any) -> Any:  # noqa: ANN401 - of any type
 
 
 def _held(value: Any) -> list[str]:  # noqa: ANN401 - of a dataclass, or of a class made of one
-    """Return the names of what an object holds; of others' classes, beside their fields too."""
-    names = {each.name for each in fields(value)}
+    """Return the names of what an object holds, but for secrets; of others' classes, all of it."""
+    names = {each.name for each in fields(value) if "secret" not in each.metadata}
     if not type(value).__module__.startswith("dplinear."):
         names |= set(getattr(value, "__dict__", ()))
     return sorted(names)

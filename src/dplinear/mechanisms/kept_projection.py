@@ -4,6 +4,7 @@ AES-256 in Galois/counter mode: whoever changes a bit of the file is found out. 
 release does not rest on the projection being secret, so this is for use, not for safety.
 """
 
+import hmac
 import json
 import os
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from dplinear.analyst.outputs import Output
 from dplinear.arguments import mistyped, rejection
+from dplinear.ledger.fingerprint import SECRET
 from dplinear.mechanisms.row_maps import RowMap
 from dplinear.noise.entropy import system
 
@@ -32,11 +35,11 @@ class EncryptedFile:
     """Where a release keeps its projection, and the key that opens it.
 
     Requires: a key of 32 bytes, and a path in a folder that exists. A projection that is there
-    already is replaced when the first rows of another release are written.
+    already is replaced when the rows of another release are complete.
     """
 
     path: str | os.PathLike[str] = field(repr=False)  # a release's parameters show its repr
-    key: bytes = field(repr=False)
+    key: bytes = field(repr=False, metadata=SECRET)
 
     def __post_init__(self) -> None:
         where = "EncryptedFile"
@@ -58,17 +61,24 @@ class EncryptedFile:
         if not file.absolute().parent.is_dir() or (file.exists() and not _is_ours(file)):
             raise rejection("keep_projection", where, rule, file.name)
 
-    def write(self, rows: RowMap) -> None:
-        """Write the projection, whole or not at all."""
+    def prepare(self, rows: RowMap, where: str) -> Output:
+        """Write the projection under a name of its own; `place` then gives it that of the file."""
         nonce = system().bits(8 * _NONCE).to_bytes(_NONCE, "little")
-        plain = json.dumps(rows.facts()).encode()
+        plain = json.dumps(rows.facts() | {"name": rows.name}).encode()
         sealed = AESGCM(self.key).encrypt(nonce, plain, _MAGIC)
         file = Path(self.path)
-        passing = file.with_name(f"{file.name}.{system().bits(64):016x}.part")
-        descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as open_file:
-            open_file.write(_MAGIC + nonce + sealed)
-        passing.replace(file)
+        output = None
+        try:
+            output = Output(file, overwrite=True, mode=0o600)
+            output.file.write(_MAGIC + nonce + sealed)
+            output.file.flush()
+            os.fsync(output.file.fileno())
+        except OSError as error:
+            if output is not None:
+                output.abandon()
+            rule = f"the path of a file that can be written ({error.strerror})"
+            raise rejection("keep_projection", where, rule, file.name) from None
+        return output
 
     def read(self) -> RowMap:
         """Return the projection that was kept."""
@@ -82,7 +92,15 @@ class EncryptedFile:
             plain = AESGCM(self.key).decrypt(nonce, sealed, _MAGIC)
         except InvalidTag:
             raise rejection("path", where, rule, Path(self.path).name) from None
-        return RowMap.of(json.loads(plain))
+        facts = json.loads(plain)
+        return RowMap.of(facts, facts.get("name") or self._name(plain))
+
+    def _name(self, plain: bytes) -> str:
+        """Return a name for a projection that was kept without one: always the same.
+
+        What it is made of cannot be guessed without the key.
+        """
+        return hmac.new(self.key, b"dplinear projection name\n" + plain, "sha256").hexdigest()[:32]
 
 
 def _is_ours(file: Path) -> bool:

@@ -4,7 +4,7 @@ Dhaliwal, So, Parker-Wood and Beck 2019, Algorithm 1. docs/theory.md, "Projected
 """
 
 import math
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplinear import arguments
+from dplinear.analyst.outputs import Output
 from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
 from dplinear.analyst.row_laws import column_names
 from dplinear.mechanisms import checks, row_maps
@@ -155,8 +156,11 @@ class ProjectedRows(RowMechanism):
             noise = setting.best(self.noise, trial)
             label = self._label(schema, shape, share.label)
             account = self._account(noise, share, schema)
+        known = rows if self.public_projection else trial
+        if known is None:
+            known = row_maps.draw(self.projection, len(places), self.k, entropy)
         square = changes.row_square
-        return PreparedProjection(self, shape, places, rows, noise, label, account, square)
+        return PreparedProjection(self, shape, places, rows, noise, label, account, known, square)
 
     @property
     def _bounded(self) -> Bounded:
@@ -272,12 +276,12 @@ class PreparedProjection(PreparedRows):
         noise: RowNoise,
         label: RowLabel | None,
         account: Account,
+        known: RowMap,
         row_square: int | None,
     ) -> None:
         self.projection, self.noise, self.account = rows, noise, account
         self._row_square = row_square
         self._label, self._file = label, asked.keep_projection
-        self._lock = threading.Lock()
         # Neighbouring features are a view of the block, which saves a copy.
         joined = places == tuple(range(places[0], places[-1] + 1))
         self._places = slice(places[0], places[-1] + 1) if joined else list(places)
@@ -303,12 +307,19 @@ class PreparedProjection(PreparedRows):
             matrix=rows.facts() if asked.public_projection else None,
             label=None if label is None else label.facts(),
         ).to_dict()
-        self.parameters = self._shown(asked, shape, variance)
+        self.parameters = self._shown(asked, shape, variance, known)
 
-    def _shown(self, asked: ProjectedRows, shape: Shape, variance: float) -> dict[str, Any]:
+    def _shown(
+        self, asked: ProjectedRows, shape: Shape, variance: float, known: RowMap
+    ) -> dict[str, Any]:
+        """Return public numbers. Errors of attacks are those under a matrix that is `known`.
+
+        It is another of the same law, unless the matrix is public: singular values of a secret one
+        would tell who guesses it.
+        """
         noise, rows = self.noise, self.projection
         own = (noise.scale / shape.cells) ** 2 * (1 if noise.normal else 2)
-        guessed = attack(rows.matrix(), own if noise.before else variance, before=noise.before)
+        guessed = attack(known.matrix(), own if noise.before else variance, before=noise.before)
         shown = {
             "k": rows.k,
             "projection": rows.kind,
@@ -333,7 +344,6 @@ class PreparedProjection(PreparedRows):
 
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
-        self._keep()
         kept, noise = self._verified(rows[self._places]), self.noise
         if noise.before:
             drawn = noise.draw(kept.shape, entropy)
@@ -353,6 +363,10 @@ class PreparedProjection(PreparedRows):
             columns.append(self._label.release(rows, entropy))
         return pa.RecordBatch.from_arrays(columns, schema=self.output)
 
+    def outputs(self) -> Sequence[Output]:
+        """Return the file for the matrix, if it is to be kept."""
+        return () if self._file is None else (self._file.prepare(self.projection, _WHERE),)
+
     def _verified(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the rows, those as zeros that are longer than what the noise is scaled by.
 
@@ -363,12 +377,3 @@ class PreparedProjection(PreparedRows):
             return rows
         squares = np.einsum("ij,ij->j", rows, rows)
         return np.asarray(rows * (squares <= self._row_square))
-
-    def _keep(self) -> None:
-        """Write the matrix to its file, once, when the first rows are released."""
-        if self._file is None:
-            return
-        with self._lock:
-            if self._file is not None:
-                self._file.write(self.projection)
-                self._file = None

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from dplinear.arguments import choice, integer, rejection
+from dplinear.ledger.fingerprint import SECRET
 from dplinear.noise import discrete
-from dplinear.noise.entropy import Entropy, words
+from dplinear.noise.entropy import Entropy, system, words
 from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.profiles.gaussian import GRID_CONSTANT
 
@@ -36,13 +37,19 @@ class RowMap:
 
     Promises: an integer product of rows and A is exact in float64, in any order, for rows of
     integer norm at most 2^26.
+
+    `name` tells maps apart in public. It is random, and no function of the integers: of those even
+    a digest would tell who guesses them, since small maps are few.
     """
 
     kind: str
     digits: int
-    integers: Floats = field(repr=False)
+    integers: Floats = field(repr=False, metadata=SECRET)
+    name: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", f"{system().bits(128):032x}")
         integers = np.array(self.integers, np.float64)
         # By Cauchy–Schwarz every partial sum of a row's product is at most 2^26 times this norm.
         norms = np.einsum("ij,ij->j", integers, integers)
@@ -73,15 +80,15 @@ class RowMap:
         return self.integers * self.worth
 
     def facts(self) -> dict[str, Any]:
-        """Return the matrix as plain JSON, exactly: P = integers/√(k·4^digits)."""
+        """Return the matrix as plain JSON, exactly: P = integers/√(k·4^digits). Not its name."""
         entries = [[int(entry) for entry in row] for row in self.integers]
         return {"kind": self.kind, "digits": self.digits, "integers": entries}
 
     @classmethod
-    def of(cls, facts: dict[str, Any]) -> "RowMap":
-        """Return the map that `facts` were written of."""
+    def of(cls, facts: dict[str, Any], name: str = "") -> "RowMap":
+        """Return the map that `facts` were written of; under a new name, unless one is given."""
         integers = np.array(facts["integers"], np.float64)
-        return cls(str(facts["kind"]), int(facts["digits"]), integers)
+        return cls(str(facts["kind"]), int(facts["digits"]), integers, name)
 
 
 def draw(kind: str, dimension: int, k: int, bits: Entropy) -> RowMap:

@@ -5,7 +5,7 @@ handed blocks of bounded integer rows, as they stream by, and makes released col
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dplinear.analyst.outputs import Output
 from dplinear.mechanisms.contract import Account, Method, Shape
 from dplinear.noise.entropy import Entropy
 from dplinear.schema import Schema
@@ -39,6 +40,13 @@ class PreparedRows(ABC):
         Promises: a row of the result depends on its own row and fresh noise alone. Called from
         several threads at once; the block may be overwritten.
         """
+
+    def outputs(self) -> Sequence[Output]:
+        """Return files that the mechanism keeps beside the rows, written but for their names.
+
+        The gate calls this before it spends, and gives them their names when the rows are complete.
+        """
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dplinear.analyst.fit import Fit, Fits
 from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.location import CovarianceRelease, MeanRelease
@@ -165,9 +163,7 @@ def _model(release: ModelRelease) -> Content:
 
 
 def _linear(release: LinearRelease) -> Content:
-    found = release.coefficients
-    order = np.argsort(-np.abs(found), kind="stable")[:_LARGEST].tolist()
-    values = [(f"x{place}", float(found[place])) for place in order if found[place]]
+    values = [(f"x{place}", value) for place, value in release.largest(_LARGEST)]
     lines = [Line(*pair) for pair in values]
     constant = ("intercept", release.intercept)
     table = Table(

@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dplinear.cli import flags
-from dplinear.cli.errors import Code, CommandError
+from dplinear.cli.errors import Code, CommandError, interrupted
 
 
 def _every(  # noqa: PLR0913 - as for the commands
@@ -56,7 +56,11 @@ def release(name: str, given: Mapping[str, Any]) -> int:
 
     asked, json = gates.order(name, given), bool(given["json_"])
     if not given.get("dry_run"):
-        show(asked, *gates.released(asked), json=json)
+        try:
+            made = gates.released(asked)
+        except KeyboardInterrupt as stop:  # of which typer would keep no more than that
+            raise CommandError(interrupted(stop).sentence, code=Code.INTERRUPTED) from None
+        show(asked, *made, json=json)
         return Code.DONE
     found = quote.quote(asked)
     quote.show(asked, found, json=json)

@@ -19,6 +19,7 @@ from dplinear.curator.sources.arrow import from_pandas, from_stream
 from dplinear.curator.sources.files import expand, from_files, is_paths
 from dplinear.curator.sources.pool import LocalReader, available_cores
 from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
+from dplinear.curator.sources.warm import warm
 from dplinear.schema import Schema
 
 _KINDS = (
@@ -73,7 +74,9 @@ def open_reader(  # noqa: PLR0913 - the table, and how to read it
 ) -> Reader:
     """Check all that can be checked before a row is read; `again`: for more passes than one."""
     step = partial(_opened, data, schema, threads, engine, progress, again)
-    return _Discreet(_withholding(step))
+    reader = _Discreet(_withholding(step))
+    warm(data, progress=progress)
+    return reader
 
 
 class _Discreet:

@@ -21,6 +21,7 @@ from dplinear.curator.sources import local_source
 from dplinear.curator.sources.files import is_paths
 from dplinear.curator.sources.pool import PATIENCE, available_cores, bar, one_blas_thread
 from dplinear.curator.sources.source import Source, SourceError
+from dplinear.curator.sources.warm import warm
 from dplinear.schema import Schema
 from dplinear.schema.cells import Floats
 
@@ -192,6 +193,7 @@ def open_rows(  # noqa: PLR0913 - the table, and how to read it
     except SourceError as error:
         error.__context__ = None
         raise
+    warm(progress=progress)  # released columns are made by PyArrow, whatever the table is
     return OrderedRows(source, schema, threads=workers, progress=progress)
 
 

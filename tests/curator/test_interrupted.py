@@ -1,0 +1,263 @@
+"""Ctrl-C after the spend: it is never lost, ends the command, and is told with the budget."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import dplinear as dpl
+from dplinear.cli.errors import complaint_of, interrupted, unexpected, with_budget
+from dplinear.curator import SourceError
+from dplinear.ledger import BudgetExceededError, LedgerError, Request
+from dplinear.ledger.spent import note_spent, spent_note
+from dplinear.noise import simulation
+from dplinear.privacy import ZCDP
+from dplinear.schema import Schema
+
+SCHEMA = Schema(a=(0, 1), b=(0, 1))
+
+
+def table(rows: int) -> pa.Table:
+    values = simulation.generator(5).uniform(0, 1, (2, rows))
+    return pa.table({"a": values[0], "b": values[1]})
+
+
+# Nothing is imported after the spend
+
+RELEASER = """
+import json, sys
+import dplinear as dpl
+from dplinear.ledger import sqlite
+from dplinear.privacy import ZCDP
+
+gate, data, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+seen, spent = [], []
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if spent:
+            seen.append(name)
+
+def spend(self, request):
+    spend.own(self, request)
+    spent.append(request)
+
+sys.meta_path.insert(0, Finder())
+spend.own, sqlite.SqliteLedger.spend = sqlite.SqliteLedger.spend, spend
+schema = dpl.Schema(a=(0, 1), b=(0, 1))
+if data.endswith(".npy"):
+    import numpy
+    data = numpy.load(data)
+given = [data] if gate == "suggest_bounds" else [data, schema]
+if gate == "release_model":
+    given.append("b")
+promise = {"rho": 0.1} if gate == "suggest_bounds" else {"guarantee": ZCDP(0.1)}
+getattr(dpl, gate)(*given, **promise, **options, ledger="budget.db", dataset="t")
+assert spent
+print(json.dumps(seen))
+"""
+
+GATES = {
+    "release_moments": {},
+    "release_model": {},
+    "release_mean": {},
+    "release_covariance": {},
+    "suggest_bounds": {"columns": ["a", "b"]},
+    "release_rows": {"mechanism": "projection", "k": 1, "output": "out.csv"},
+}
+KINDS = {
+    "parquet": pq.write_table,
+    "csv": pyarrow.csv.write_csv,
+    "feather": pyarrow.feather.write_feather,
+    "npy": lambda rows, path: np.save(path, np.column_stack([rows["a"], rows["b"]])),
+}
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_imported_after_the_spend(gate: str, kind: str, tmp_path: Path) -> None:
+    import json  # noqa: PLC0415 - beside what it reads
+
+    data = tmp_path / f"t.{kind}"
+    KINDS[kind](table(200), str(data))
+    relation = "element" if gate == "release_rows" else "add_remove"
+    dpl.open_ledger(tmp_path / "budget.db", create=True).declare(
+        "t", ZCDP(1.0), neighbours=relation
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", RELEASER, gate, data.name, json.dumps(GATES[gate])],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+
+
+# Real signals
+
+COMMAND = """
+import sys
+from dplinear.cli.main import main
+from dplinear.ledger import sqlite
+
+def spend(self, request):
+    found = spend.own(self, request)
+    print("spent", flush=True)
+    return found
+
+spend.own, sqlite.SqliteLedger.spend = sqlite.SqliteLedger.spend, spend
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def interrupted_run(folder: Path, words: list[str], moment: float) -> tuple[int, str]:
+    """Return how a command ends that gets a SIGINT some seconds after its spend."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "spent\n"
+    threading.Event().wait(moment)
+    child.send_signal(signal.SIGINT)
+    try:
+        _, told = child.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        pytest.fail("the command hangs")
+    return child.returncode, told
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["moments", "rows"])
+def test_a_signal_at_any_moment_after_the_spend_ends_the_command(name: str, tmp_path: Path) -> None:
+    """Twelve moments each; those that come after the release is made may end well."""
+    pq.write_table(table(3_000_000), tmp_path / "t.parquet")
+    relation = "element" if name == "rows" else "add_remove"
+    ledger = dpl.open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("t", ZCDP(100.0), neighbours=relation)
+    own = ["--mechanism", "projection", "--k", "2"] if name == "rows" else ["--overwrite"]
+    ends = []
+    for number in range(12):
+        output = f"out{number}.{'parquet' if name == 'rows' else 'json'}"
+        words = ["release", name, "t.parquet", "--column", "a 0 1", "--column", "b 0 1", *own]
+        words += ["--rho", "0.1", "--ledger", "budget.db", "--dataset", "t", "--output", output]
+        code, told = interrupted_run(tmp_path, words, 0.03 * number)
+        ends.append(code)
+        assert code in {0, 130}, told
+        if code == 130 and not (tmp_path / output).exists():
+            assert "spent" in told
+        if code == 0:
+            assert dpl.load(tmp_path / output)
+    assert 130 in ends
+    assert not [file for file in tmp_path.iterdir() if file.name.endswith(".tmp")]
+
+
+# One place says that it is spent
+
+
+class Raising:
+    def __init__(self, error: BaseException, *, spent: bool) -> None:
+        self.error, self.spent = error, spent
+
+    def spend(self, _: Request) -> None:
+        if not self.spent:
+            raise self.error
+
+
+class Broken:
+    """A table that raises once it is read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        def batches() -> Any:
+            yield table(3).to_batches()[0]
+            raise self.error
+
+        reader = pa.RecordBatchReader.from_batches(table(1).schema, batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("gate", [dpl.release_moments, dpl.release_rows])
+def test_an_error_after_the_spend_says_that_it_is_spent(gate: Any) -> None:
+    options = {"bits": 0.5} if gate is dpl.release_rows else {"guarantee": ZCDP(0.1)}
+    books = Raising(ValueError(), spent=True)
+    broken = Broken(ValueError("Alice is 42"))
+    with pytest.raises(SourceError) as caught:
+        gate(broken, SCHEMA, ledger=books, dataset="t", request="mine", **options)
+    assert "'mine' is spent" in str(spent_note(caught.value))
+    told = complaint_of(caught.value)
+    assert told is not None
+    told = with_budget(told, caught.value)
+    assert "'mine' is spent" in told.sentence
+    assert "Alice" not in told.sentence + told.hint
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), OSError(5, "x")])
+def test_whatever_is_raised_after_the_spend_says_so(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dplinear.curator.gate.Passing.measured", raising)
+    with pytest.raises(type(error)) as caught:
+        dpl.release_moments(
+            table(5), SCHEMA, guarantee=ZCDP(0.1), ledger=Raising(error, spent=True), request="mine"
+        )
+    assert "'mine' is spent" in str(spent_note(caught.value))
+    sentence = (
+        interrupted(error) if isinstance(error, KeyboardInterrupt) else unexpected(error)
+    ).sentence
+    assert "spent" in with_budget(interrupted(error), error).sentence + sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (LedgerError("No."), None),
+        (BudgetExceededError("No."), None),
+        (KeyboardInterrupt(), "may be spent"),
+        (OSError(5, "x"), "may be spent"),
+    ],
+)
+def test_an_error_of_the_ledger_says_what_is_known(error: BaseException, word: str | None) -> None:
+    with pytest.raises(type(error)) as caught:
+        dpl.release_moments(
+            table(5), SCHEMA, guarantee=ZCDP(0.1), ledger=Raising(error, spent=False), request="me"
+        )
+    note = spent_note(caught.value)
+    assert note is None if word is None else word in str(note)
+
+
+def test_notes_of_others_are_not_shown() -> None:
+    error = ValueError("x")
+    error.add_note("Alice is 42")
+    assert spent_note(error) is None
+    note_spent(error, "mine")
+    note_spent(error, "another")
+    assert "Alice" not in with_budget(unexpected(error), error).sentence
+    assert "another" not in str(spent_note(error))
+    outer = RuntimeError()
+    outer.__cause__ = error
+    assert spent_note(outer) == spent_note(error)
