@@ -58,7 +58,9 @@ COLUMNS = {
         Column("number", (0, 100), _NUMBERS),
         Column("integer", {"type": "integer", "low": 0, "high": 99}, _NUMBERS),
         Column(
-            "indicated", {"type": "number", "low": 0, "high": 9, "missing_indicator": True}, _NUMBERS
+            "indicated",
+            {"type": "number", "low": 0, "high": 9, "missing_indicator": True},
+            _NUMBERS,
         ),
         Column(
             "big",
@@ -163,7 +165,14 @@ COLUMNS = {
         Column("note", None, {"texts": ("p", "q"), "integers": (1, 2), "floats": (0.5, 1.5)}),
     )
 }
-DERIVED = ("number*integer", "number^2", "integer>=18", "number*code", "word*truth", "day>=2020-06-01")
+DERIVED = (
+    "number*integer",
+    "number^2",
+    "integer>=18",
+    "number*code",
+    "word*truth",
+    "day>=2020-06-01",
+)
 # Columns of numbers alone, for holders that have one type of number for all.
 PLAIN = {
     "a": Column("a", (-1, 1), {"floats": (0.1, -0.25, 0.7, 1 / 3), "integers": (0, 1, -1)}),

@@ -101,7 +101,9 @@ def through_examples(data: Any, schema: Schema) -> Rows:
 
 
 def _whole(block: Any) -> Any:
-    features = block.features if isinstance(block.features, np.ndarray) else block.features.toarray()
+    features = (
+        block.features if isinstance(block.features, np.ndarray) else block.features.toarray()
+    )
     return np.vstack((features, block.labels))
 
 

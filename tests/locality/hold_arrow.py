@@ -15,7 +15,7 @@ from fuzz.dice import Dice
 
 from .holders import source
 from .pairs import Table
-from .texts import text_of, written
+from .texts import text_of, uniform, written
 
 _NUMBERS = (
     *(pa.float16(), pa.float32(), pa.float64(), pa.float64()),
@@ -44,10 +44,10 @@ def _form(made: pa.Table, dice: Dice) -> Any:
     )
 
 
-@source("arrow_inferred", refused=0.6)
+@source("arrow_inferred", infers=True, refused=0.6)
 def _inferred(table: Table, dice: Dice, _: Path) -> Any:
-    """What pa.array finds for a list of cells; mixtures of types it refuses."""
-    columns = [pa.array(table.cells(place)) for place in range(len(table.columns))]
+    """What pa.array finds for a list of cells; mixtures of types, which it refuses, as text."""
+    columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
     return _form(_table(table, columns), dice)
 
 
@@ -92,7 +92,10 @@ def _text_column(cells: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         binary = pa.large_binary()
     column = pa.array(
-        [None if cell is None else text_of(cell).encode("utf-8", "surrogateescape") for cell in cells],
+        [
+            None if cell is None else text_of(cell).encode("utf-8", "surrogateescape")
+            for cell in cells
+        ],
         binary,
     )
     if pa.types.is_binary_view(kind) or pa.types.is_string_view(kind):
@@ -131,7 +134,7 @@ def _csv_reader(file: Path, dice: Dice) -> Any:
     return pa.csv.read_csv(file, convert_options=convert, parse_options=parse)
 
 
-@source("arrow_csv", kinds=("text",), refused=0.15)
+@source("arrow_csv", infers=True, kinds=("text",), refused=0.15)
 def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     file = folder / "table.csv"
     columns = [pa.array([text_of(c) for c in table.cells(i)]) for i in range(len(table.columns))]
@@ -139,12 +142,12 @@ def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     return _csv_reader(file, dice)
 
 
-@source("arrow_reads", kinds=("text", "broken"), refused=0.35)
+@source("arrow_reads", infers=True, kinds=("text", "broken"), refused=0.35)
 def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     return _csv_reader(written(table, dice, folder), dice)
 
 
-@source("arrow_json", kinds=("text", "number"), refused=0.35)
+@source("arrow_json", infers=True, kinds=("text", "number"), refused=0.35)
 def _json(table: Table, dice: Dice, folder: Path) -> Any:
     """Lines of JSON, in which Arrow finds types, times among them."""
     _ = dice
@@ -160,10 +163,10 @@ def _json_cell(cell: Any) -> Any:
     return cell if isinstance(cell, str | int | float | None) else text_of(cell)
 
 
-@source("arrow_files", refused=0.6, share=0.6)
+@source("arrow_files", infers=True, refused=0.6, share=0.6)
 def _files(table: Table, dice: Dice, folder: Path) -> Any:
     """Files of types that Arrow found, for us to read."""
-    columns = [pa.array(table.cells(place)) for place in range(len(table.columns))]
+    columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
     return kept(_table(table, columns), dice, folder)
 
 

@@ -1,5 +1,6 @@
 """Dask and Spark: their collections, and what they read of files themselves."""
 
+import json
 import os
 import shutil
 import sys
@@ -14,10 +15,10 @@ from services import library
 from .hold_pandas import frame
 from .holders import source
 from .pairs import Table
-from .texts import text_of, written
+from .texts import text_of, uniform, written
 
-_DASK = {"needs": "dask", "share": 0.1}
-_SPARK = {"needs": "pyspark", "share": 0.02, "ordered": False}
+_DASK = {"needs": "dask", "share": 0.1, "infers": True}
+_SPARK = {"needs": "pyspark", "share": 0.02, "ordered": False, "infers": True}
 
 
 @source("dask_frame", refused=0.2, **_DASK)
@@ -34,6 +35,14 @@ def _dask_csv(table: Table, dice: Dice, folder: Path) -> Any:
         ({}, {"blocksize": 64, "sample": 60}, {"blocksize": 64, "sample": 60, "dtype": str})
     )
     return library("dask.dataframe").read_csv(str(file), **options)
+
+
+@source("dask_sorted", kinds=("text",), refused=0.2, ordered=False, **_DASK)
+def _dask_sorted(table: Table, dice: Dice, folder: Path) -> Any:
+    """A plan that looks at cells when it is made ready: to sort, Dask asks for quantiles."""
+    file = written(table, dice, folder, end="\n")
+    made = library("dask.dataframe").read_csv(str(file), blocksize=64, sample=60)
+    return made.sort_values(table.names[0], npartitions=2)
 
 
 @source("dask_array", kinds=("number",), plain=True, named=False, **_DASK)
@@ -79,11 +88,13 @@ def _session() -> Any:
 
 @source("spark_frame", kinds=("text", "number"), refused=0.6, **_SPARK)
 def _spark_frame(table: Table, dice: Dice, _: Path) -> Any:
-    """Types by looking at all rows; mixtures Spark refuses."""
+    """Types by looking at all rows; mixtures, which Spark refuses, as text."""
     _ = dice
+    columns = [uniform(table.cells(place)) for place in range(len(table.columns))]
+    rows = list(zip(*columns, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _session().createDataFrame([tuple(row) for row in table.rows], table.names)
+        return _session().createDataFrame(rows, table.names)
 
 
 @source("spark_csv", kinds=("text", "broken"), refused=0.2, **_SPARK)
@@ -100,6 +111,8 @@ def _spark_json(table: Table, dice: Dice, folder: Path) -> Any:
 
     _ = dice
     file = folder / "table.json"
-    lines = [json.dumps(dict(zip(table.names, map(text_of, row), strict=True))) for row in table.rows]
+    lines = [
+        json.dumps(dict(zip(table.names, map(text_of, row), strict=True))) for row in table.rows
+    ]
     file.write_text("\n".join(lines), encoding="utf-8")
     return _session().read.json(str(file))

@@ -1,4 +1,4 @@
-"""X and y of estimators, in every kind of table that `fit` takes; X has all columns, y the first."""
+"""X and y of estimators, in every kind of table that `fit` takes: all columns, and the first."""
 
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,7 @@ for _name in _IN:
             needs=_inner.needs,
             share=0.5,
             refused=_inner.refused,
+            infers=_inner.infers,
         )
 
 

@@ -12,7 +12,7 @@ from .pairs import Table
 from .texts import written
 
 
-@source("our_csv", kinds=("text", "broken"), share=2.0)
+@source("our_csv", kinds=("text", "broken", "line"), share=2.0)
 def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     suffix = dice.pick((".csv", ".csv", ".tsv"))
     file = written(table, dice, folder, suffix=suffix)
@@ -24,7 +24,7 @@ def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     return file
 
 
-@source("our_csv_folder", kinds=("text", "broken"), share=0.3)
+@source("our_csv_folder", kinds=("text", "broken", "line"), share=0.3)
 def _folder(table: Table, dice: Dice, folder: Path) -> Any:
     """One file a row: a path, a glob or a list."""
     files = []

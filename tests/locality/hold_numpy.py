@@ -13,7 +13,10 @@ from .holders import source
 from .pairs import Table
 from .texts import text_of, written
 
-_DTYPES = "f2 f4 f8 f8 g >f4 >f8 i1 i2 i4 i8 >i8 u1 u2 u4 u8 ?".split()
+_DTYPES = (
+    *("f2", "f4", "f8", "f8", "g", ">f4", ">f8"),
+    *("i1", "i2", "i4", "i8", ">i8", "u1", "u2", "u4", "u8", "?"),
+)
 
 
 def _grid(table: Table, cells: list[Any]) -> Any:
@@ -43,7 +46,7 @@ def _objects(table: Table, dice: Dice, _: Path) -> Any:
     return np.asfortranarray(made) if dice.chance(0.3) else made
 
 
-@source("numpy_inferred", named=False, refused=0.25)
+@source("numpy_inferred", named=False, refused=0.25, infers=True)
 def _inferred(table: Table, dice: Dice, _: Path) -> Any:
     """What np.array makes of a list of rows: one dtype, found by looking at every cell."""
     _ = dice
@@ -99,7 +102,7 @@ def _field(cell: Any, kind: str) -> Any:
         return np.float64("nan") if kind == "f8" else np.datetime64("NaT")
 
 
-@source("numpy_genfromtxt", kinds=("text",), refused=0.5, share=0.3)
+@source("numpy_genfromtxt", kinds=("text",), refused=0.5, share=0.3, infers=True)
 def _genfromtxt(table: Table, dice: Dice, folder: Path) -> Any:
     """What NumPy's own reader of text finds: a type for each column, by looking at its cells."""
     file = written(table, dice, folder, end="\n")

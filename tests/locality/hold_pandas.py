@@ -4,15 +4,17 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from fuzz.dice import Dice
 from fuzz.tables import objects
 from services import library
 
 from .holders import source
 from .pairs import Table
-from .texts import text_of, written
+from .texts import text_of, uniform, written
 
-_PANDAS = {"needs": "pandas"}
+_PANDAS = {"needs": "pandas", "infers": True}
 
 
 def frame(table: Table) -> Any:
@@ -32,7 +34,7 @@ def _frame(table: Table, dice: Dice, _: Path) -> Any:
     return frame(table)
 
 
-@source("pandas_objects", **_PANDAS)
+@source("pandas_objects", needs="pandas")
 def _objects(table: Table, dice: Dice, _: Path) -> Any:
     pandas = library("pandas")
     columns = {
@@ -49,13 +51,13 @@ def _nullable(table: Table, dice: Dice, _: Path) -> Any:
     return frame(table).convert_dtypes(dtype_backend=backend)
 
 
-@source("pandas_arrow", refused=0.5, **_PANDAS)
+@source("pandas_arrow", refused=0.1, **_PANDAS)
 def _arrow(table: Table, dice: Dice, _: Path) -> Any:
     _ = dice
-    pyarrow, pandas = library("pyarrow"), library("pandas")
-    return pyarrow.table(dict(zip(table.names, map(table.cells, range(99)), strict=False))).to_pandas(
-        types_mapper=pandas.ArrowDtype
-    )
+    pandas = library("pandas")
+    columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
+    made = pa.Table.from_arrays(columns, names=table.names)
+    return made.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 @source("pandas_categorical", refused=0.25, **_PANDAS)
@@ -139,8 +141,9 @@ def _csv_parquet(table: Table, dice: Dice, folder: Path) -> Any:
 @source("pandas_parquet", refused=0.6, share=0.6, **_PANDAS)
 def _parquet(table: Table, dice: Dice, folder: Path) -> Any:
     file = folder / "table.parquet"
-    made = frame(table)
-    made.to_parquet(file)
+    pandas = library("pandas")
+    cells = {name: uniform(table.cells(i)) for i, name in enumerate(table.names)}
+    pandas.DataFrame(cells).to_parquet(file)
     backend = dice.pick((None, "numpy_nullable", "pyarrow"))
     options = {} if backend is None else {"dtype_backend": backend}
-    return library("pandas").read_parquet(file, **options) if dice.chance(0.5) else file
+    return pandas.read_parquet(file, **options) if dice.chance(0.5) else file

@@ -10,7 +10,7 @@ from .holders import source
 from .pairs import Table
 from .texts import text_of, written
 
-_POLARS = {"needs": "polars"}
+_POLARS = {"needs": "polars", "infers": True}
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:

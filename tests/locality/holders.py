@@ -23,7 +23,9 @@ class Source:
     """A kind of table and the door it goes through (`doors.py`).
 
     `needs` is the library it takes; `share`, how many pairs it gets beside the others; `refused`,
-    the largest share of pairs that its library may refuse to hold.
+    the largest share of pairs that its library may refuse to hold. `infers`: its library chooses
+    types or reads text before dplinear does; only then may an exemption apply (`exceptions.py`), to
+    at most the share `excused`.
     """
 
     name: str
@@ -33,7 +35,9 @@ class Source:
     needs: str | None = None
     share: float = 1.0
     refused: float = 0.0
+    excused: float = 0.0
     ordered: bool = True
+    infers: bool = False
 
     def group(self, seed: int, count: int) -> Group:
         """Throw a base table for this source, and neighbours of it."""

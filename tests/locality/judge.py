@@ -23,6 +23,11 @@ class Seen:
     files: tuple[str, ...]
 
     @property
+    def foreign(self) -> str | None:
+        """What is wrong with the error that was raised, if it is not in our own words."""
+        return None if self.outcome.error is None else self.outcome.problem
+
+    @property
     def rows(self) -> Rows | None:
         return self.outcome.value if self.outcome.error is None else None
 
@@ -51,9 +56,9 @@ def _files(folder: Path) -> set[str]:
 def apart(base: Seen, other: Seen, pair: Pair, *, ordered: bool = True) -> str | None:
     """Return what tells the two tables apart, or None."""
     for seen in (base, other):
-        if seen.outcome.problem is not None:
-            return seen.outcome.problem
-    words, others = base.outcome.seen(), other.outcome.seen()
+        if seen.foreign is not None:
+            return seen.foreign
+    words, others = _words(base), _words(other)
     for what, said in words.items():
         if said != others[what]:
             return f"{what} differ: {said!r:.200} and {others[what]!r:.200}"
@@ -62,6 +67,16 @@ def apart(base: Seen, other: Seen, pair: Pair, *, ordered: bool = True) -> str |
     if base.rows is None or other.rows is None:
         return None
     return _rows_apart(base.rows, other.rows, pair, ordered=ordered)
+
+
+def _words(seen: Seen) -> dict[str, Any]:
+    """Return what is said, but for what other libraries note for those who mend them.
+
+    Such a note is of the size of a file or of a part: Dask's file system has one for each block.
+    """
+    words = seen.outcome.seen()
+    log = [line for line in words["log"] if line.startswith("dplinear") or " DEBUG " not in line]
+    return words | {"log": log}
 
 
 def _rows_apart(base: Rows, other: Rows, pair: Pair, *, ordered: bool) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.tables import Line
 from fuzz.values import (
     Faceless,
     LyingReal,
@@ -274,20 +275,47 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "NumPy bytes": lambda: np.bytes_(b"1"),
 }
 
+# Whole lines of a file, whatever its columns. No unclosed quotation mark: that is not one row of
+# garbage, it is all rows that follow.
+LINES: dict[str, str] = {
+    "one cell": "1",
+    "many cells": "1,2,3,4,5,6,7,8",
+    "tabs": "1\t2\t3\t4\t5\t6\t7",
+    "commas alone": ",,,,,,,,",
+    "NUL alone": "\x00",
+    "broken line": "\udcff\udcfe,\udcff",
+    "long line": "x" * 70_000,
+    "semicolons alone": "1;2;3",
+    "doubled quotes": '"a""b"',
+    "text behind quotes": '"a"b,"c"d',
+    "quote within": 'a"b,c"d',
+    "apostrophe": "'",
+    "end of file": "\x1a",
+    "separator": "\u2028",
+    "hash": "#",
+    "backslashes": "\\",
+    "carriage return within": "1\r2",
+    "carriage returns within": "1,1\r2,2\r3,3",
+}
+
 COUNT = len(TEXTS) + len(BROKEN) + len(NUMBERS) + len(OBJECTS)
 
-# The kinds of odd cells that a holder may ask for.
-KINDS = ("text", "broken", "number", "object")
+_BY_KIND: dict[str, dict[str, Any]] = {
+    "text": TEXTS,
+    "broken": BROKEN,
+    "number": dict(NUMBERS),
+    "object": dict(OBJECTS),
+    "line": {name: Line(line) for name, line in LINES.items()},
+}
+# The kinds of odd cells that a holder may ask for; a line stands for a whole row.
+KINDS = tuple(_BY_KIND)
 
 
 def odd_names(kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return (kind, name) of every odd cell of some kinds."""
-    table = {"text": TEXTS, "broken": BROKEN, "number": NUMBERS, "object": OBJECTS}
-    return tuple((kind, name) for kind in kinds for name in table[kind])
+    return tuple((kind, name) for kind in kinds for name in _BY_KIND[kind])
 
 
 def odd_cell(kind: str, name: str) -> Any:
     """Return an odd cell, made anew where it is an object."""
-    if kind == "object":
-        return OBJECTS[name]()
-    return {"text": TEXTS, "broken": BROKEN, "number": NUMBERS}[kind][name]
+    return OBJECTS[name]() if kind == "object" else _BY_KIND[kind][name]

@@ -104,6 +104,8 @@ class _Rows:
         words = []
         for place in places:
             kind, name = self.dice.pick(odd_names(self.demands.kinds))
+            if kind == "line":
+                return (odd_cell(kind, name),) * count, f"line {name!r} ({self._types()})"
             row[place] = odd_cell(kind, name)
             words.append(f"{kind} {name!r} in {self.columns[place].name!r}")
         return tuple(row), ", ".join(words) + f" ({self._types()})"

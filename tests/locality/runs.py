@@ -111,7 +111,11 @@ def tried(
         if problem is None:
             continue
         found.append((pair, problem, base, other))
-        reason = excused(source, pair, base, other)
+        reason = None
+        if base.foreign is None and other.foreign is None:  # no excuse for others' words
+            with warnings.catch_warnings(), _quiet():
+                warnings.simplefilter("ignore")
+                reason = excused(source, pair, lambda table: _made(source, table, fresh()))
         if reason is None:
             kind = _kind(problem)
             line = f"{again(source, seed, place)}\n      {pair}\n        {problem}"
@@ -137,6 +141,13 @@ class _Refused:
 class _Held:
     data: Any
     folder: Path
+
+
+def _made(source: Source, table: Table, folder: Path) -> Any:
+    """Return a table that was made before, once more."""
+    held = _held(source, table, folder)
+    assert isinstance(held, _Held)
+    return held.data
 
 
 def _held(source: Source, table: Table, folder: Path) -> _Held | _Refused:

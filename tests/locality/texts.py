@@ -4,9 +4,12 @@ import csv
 import datetime as dt
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from fuzz.dice import Dice
+from fuzz.tables import Line
 
 from .pairs import Table
 
@@ -18,17 +21,56 @@ def text_of(cell: Any) -> str:
     return cell.isoformat() if isinstance(cell, dt.date) else str(cell)
 
 
+def uniform(cells: list[Any]) -> list[Any]:
+    """Return a column as it is where Arrow finds one type for it; otherwise as text.
+
+    That is what a user does to whom a library says that a column has cells of several types.
+    """
+    try:
+        pa.array(cells)
+    except Exception:  # noqa: BLE001 - Arrow asks cells for more than its own errors
+        return [None if cell is None else text_of(cell) for cell in cells]
+    return cells
+
+
 def written(
     table: Table, dice: Dice, folder: Path, *, suffix: str = ".csv", end: str | None = None
 ) -> Path:
-    """Write a file, quoted where it must be, or everywhere; return its path."""
-    quoting = dice.pick((csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    out = io.StringIO(newline="")
+    """Write a file and return its path.
+
+    Cells are quoted everywhere, where Python's csv module does it, or, as many programs do, where
+    they hold the delimiter, a quotation mark or a line feed, and not over a carriage return.
+    """
+    style = dice.pick((_minimal, _everywhere, _careless))
     mark = "\t" if suffix == ".tsv" else ","
     end = end or dice.pick(("\n", "\r\n"))
-    writer = csv.writer(out, quoting=quoting, delimiter=mark, lineterminator=end)
-    writer.writerow(table.names)
-    writer.writerows([text_of(cell) for cell in row] for row in table.rows)
+    lines = [style(table.names, mark, end)]
+    for row in table.rows:
+        whole = bool(row) and isinstance(row[0], Line)
+        lines.append(row[0] if whole else style([text_of(cell) for cell in row], mark, end))
     file = folder / f"table{suffix}"
-    file.write_bytes(out.getvalue().encode("utf-8", "surrogateescape"))
+    content = "".join(line + end for line in lines)
+    file.write_bytes(content.encode("utf-8", "surrogateescape"))
     return file
+
+
+def _minimal(cells: list[str], mark: str, end: str) -> str:
+    return _line(cells, mark, end, csv.QUOTE_MINIMAL)
+
+
+def _everywhere(cells: list[str], mark: str, end: str) -> str:
+    return _line(cells, mark, end, csv.QUOTE_ALL)
+
+
+def _line(cells: list[str], mark: str, end: str, quoting: Literal[0, 1]) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=quoting, delimiter=mark, lineterminator=end).writerow(cells)
+    return out.getvalue().removesuffix(end)
+
+
+def _careless(cells: list[str], mark: str, end: str) -> str:
+    _ = end
+    special = (mark, '"', "\n")
+    quoted = ('"' + cell.replace('"', '""') + '"' for cell in cells)
+    pairs = zip(cells, quoted, strict=True)
+    return mark.join(q if any(c in cell for c in special) else cell for cell, q in pairs)
