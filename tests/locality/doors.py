@@ -53,7 +53,7 @@ class Fit(PrivateLinearRegression):
         _ = names, goals
         self.rows_ = through_rows(table, Schema(columns))
         self.coef_ = self.intercept_ = np.zeros(1)
-        self.fit_result_ = None
+        self.fit_result_ = None  # type: ignore[assignment]  # nothing is released
 
 
 class Labels(PrivateLogisticRegression):

@@ -39,7 +39,7 @@ def _form(made: pa.Table, dice: Dice) -> Any:
             lambda: made,
             lambda: made.to_reader(max_chunksize=size),
             lambda: pa.Table.from_batches(made.to_batches(max_chunksize=size), made.schema),
-            lambda: made.combine_chunks(),
+            made.combine_chunks,
         )
     )
 

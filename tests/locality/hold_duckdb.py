@@ -25,24 +25,24 @@ def _texts(table: Table) -> pa.Table:
 
 
 @source("duckdb_pandas", refused=0.4, **_DUCKDB)
-def _pandas(table: Table, dice: Dice, _: Path) -> Any:
+def _pandas(table: Table, dice: Dice, folder: Path) -> Any:
     """A relation over a pandas frame, whose objects DuckDB gives a type of its own finding."""
-    _ = dice
+    _ = dice, folder
     duckdb = library("duckdb")
     made = frame(table)
     return duckdb.from_df(made)
 
 
 @source("duckdb_values", kinds=("text", "number"), refused=0.1, **_DUCKDB)
-def _values(table: Table, dice: Dice, _: Path) -> Any:
+def _values(table: Table, dice: Dice, folder: Path) -> Any:
     """Rows given as values of a statement: one type a column, found from all of them."""
-    _ = dice
+    _ = dice, folder
     duckdb = library("duckdb")
     marks = ", ".join("(" + ", ".join("?" * len(table.columns)) + ")" for _ in table.rows)
     names = ", ".join(_quoted(name) for name in table.names)
     if not table.rows:
         nothing = ", ".join(f"NULL AS {_quoted(name)}" for name in table.names)
-        return duckdb.sql(f"SELECT {nothing} LIMIT 0")  # noqa: S608 - our own names
+        return duckdb.sql(f"SELECT {nothing} LIMIT 0")
     cells = [cell for row in table.rows for cell in row]
     return duckdb.sql(f"SELECT * FROM (VALUES {marks}) AS t({names})", params=cells)  # noqa: S608
 
@@ -51,7 +51,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-_READ = (
+_READ: tuple[dict[str, Any], ...] = (
     {},
     {},
     {"sample_size": -1},

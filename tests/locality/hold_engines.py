@@ -18,6 +18,11 @@ from .pairs import Table
 from .texts import text_of, uniform, written
 
 _DASK = {"needs": "dask", "share": 0.1, "infers": True}
+_READ: tuple[dict[str, Any], ...] = (
+    {},
+    {"blocksize": 64, "sample": 60},
+    {"blocksize": 64, "sample": 60, "dtype": str},
+)
 _SPARK = {"needs": "pyspark", "share": 0.02, "ordered": False, "infers": True}
 
 
@@ -31,9 +36,7 @@ def _dask_frame(table: Table, dice: Dice, _: Path) -> Any:
 def _dask_csv(table: Table, dice: Dice, folder: Path) -> Any:
     """Types by a sample of the first rows; each part of the file must then be of them."""
     file = written(table, dice, folder, end="\n")
-    options = dice.pick(
-        ({}, {"blocksize": 64, "sample": 60}, {"blocksize": 64, "sample": 60, "dtype": str})
-    )
+    options = dice.pick(_READ)
     return library("dask.dataframe").read_csv(str(file), **options)
 
 
@@ -87,9 +90,9 @@ def _session() -> Any:
 
 
 @source("spark_frame", kinds=("text", "number"), refused=0.6, **_SPARK)
-def _spark_frame(table: Table, dice: Dice, _: Path) -> Any:
+def _spark_frame(table: Table, dice: Dice, folder: Path) -> Any:
     """Types by looking at all rows; mixtures, which Spark refuses, as text."""
-    _ = dice
+    _ = dice, folder
     columns = [uniform(table.cells(place)) for place in range(len(table.columns))]
     rows = list(zip(*columns, strict=True))
     with warnings.catch_warnings():
@@ -107,8 +110,6 @@ def _spark_csv(table: Table, dice: Dice, folder: Path) -> Any:
 
 @source("spark_json", kinds=("text",), refused=0.2, **_SPARK)
 def _spark_json(table: Table, dice: Dice, folder: Path) -> Any:
-    import json  # noqa: PLC0415 - of this holder alone
-
     _ = dice
     file = folder / "table.json"
     lines = [

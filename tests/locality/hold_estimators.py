@@ -51,8 +51,8 @@ def classes_of(table: Table, dice: Dice) -> tuple[Any, Any]:
     return dice.pick(((0, 1), (3, 41), ("3", "41"), ("true", "false"), ("no", "yes")))
 
 
-def _lists(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _lists(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     return [list(row) for row in table.rows], [row[0] for row in table.rows]
 
 

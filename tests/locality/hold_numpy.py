@@ -47,9 +47,9 @@ def _objects(table: Table, dice: Dice, _: Path) -> Any:
 
 
 @source("numpy_inferred", named=False, refused=0.25, infers=True)
-def _inferred(table: Table, dice: Dice, _: Path) -> Any:
+def _inferred(table: Table, dice: Dice, folder: Path) -> Any:
     """What np.array makes of a list of rows: one dtype, found by looking at every cell."""
-    _ = dice
+    _ = dice, folder
     made = np.array([list(row) for row in table.rows])
     if made.ndim != 2:
         raise ValueError("rows within cells")
@@ -67,8 +67,8 @@ def _text(table: Table, dice: Dice, _: Path) -> Any:
 
 
 @source("numpy_masked", named=False)
-def _masked(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _masked(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     cells = [cell for row in table.rows for cell in row]
     hidden = np.array([cell is None or cell is np.ma.masked for cell in cells], bool)
     shape = (len(table.rows), len(table.columns))
@@ -117,6 +117,6 @@ def _genfromtxt(table: Table, dice: Dice, folder: Path) -> Any:
             encoding="utf-8",
             deletechars="",
             replace_space=" ",
-            comments=None,
+            comments=None,  # type: ignore[call-overload]  # which NumPy's own pages allow
         )
     return np.atleast_1d(made)

@@ -29,8 +29,8 @@ def _texts(table: Table) -> Any:
 
 
 @source("pandas_frame", refused=0.1, **_PANDAS)
-def _frame(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _frame(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     return frame(table)
 
 
@@ -52,8 +52,8 @@ def _nullable(table: Table, dice: Dice, _: Path) -> Any:
 
 
 @source("pandas_arrow", refused=0.1, **_PANDAS)
-def _arrow(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _arrow(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     pandas = library("pandas")
     columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
     made = pa.Table.from_arrays(columns, names=table.names)
@@ -61,8 +61,8 @@ def _arrow(table: Table, dice: Dice, _: Path) -> Any:
 
 
 @source("pandas_categorical", refused=0.25, **_PANDAS)
-def _categorical(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _categorical(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     return frame(table).astype("category")
 
 
@@ -80,25 +80,24 @@ def _dates(table: Table, dice: Dice, _: Path) -> Any:
     return made
 
 
+_READ: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"engine": "python"},
+    {"engine": "pyarrow"},
+    {"dtype_backend": "numpy_nullable"},
+    {"dtype_backend": "pyarrow"},
+    {"keep_default_na": False},
+    {"low_memory": False, "skipinitialspace": True},
+    {"thousands": ","},
+    {"dtype": str},
+    {"dtype": "category"},
+    {"parse_dates": True},
+)
+
+
 def _read(file: Path, dice: Dice) -> Any:
-    pandas = library("pandas")
-    options = dice.pick(
-        (
-            {},
-            {},
-            {"engine": "python"},
-            {"engine": "pyarrow"},
-            {"dtype_backend": "numpy_nullable"},
-            {"dtype_backend": "pyarrow"},
-            {"keep_default_na": False},
-            {"low_memory": False, "skipinitialspace": True},
-            {"thousands": ","},
-            {"dtype": str},
-            {"dtype": "category"},
-            {"parse_dates": True},
-        )
-    )
-    return pandas.read_csv(file, **options)
+    return library("pandas").read_csv(file, **dice.pick(_READ))
 
 
 @source("pandas_csv", kinds=("text", "number"), refused=0.05, **_PANDAS)

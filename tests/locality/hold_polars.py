@@ -34,8 +34,8 @@ def _eager(table: Table, dice: Dice, _: Path) -> Any:
 
 
 @source("polars_lazy", refused=0.3, **_POLARS)
-def _lazy(table: Table, dice: Dice, _: Path) -> Any:
-    _ = dice
+def _lazy(table: Table, dice: Dice, folder: Path) -> Any:
+    _ = dice, folder
     return _frame(table).lazy()
 
 
@@ -46,7 +46,7 @@ def _categorical(table: Table, dice: Dice, _: Path) -> Any:
     return made.lazy() if dice.chance(0.5) else made
 
 
-_READ = (
+_READ: tuple[dict[str, Any], ...] = (
     {},
     {},
     {"try_parse_dates": True},
