@@ -165,6 +165,17 @@ COLUMNS = {
         Column("note", None, {"texts": ("p", "q"), "integers": (1, 2), "floats": (0.5, 1.5)}),
     )
 }
+
+
+def _declarable(column: Column) -> bool:
+    try:
+        Schema({column.name: column.declared})
+    except ValueError:
+        return False
+    return True
+
+
+COLUMNS = {n: c for n, c in COLUMNS.items() if c.declared is None or _declarable(c)}
 DERIVED = (
     "number*integer",
     "number^2",

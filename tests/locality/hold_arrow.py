@@ -147,6 +147,13 @@ def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     return _csv_reader(written(table, dice, folder), dice)
 
 
+@source("arrow_streams", infers=True, kinds=("text", "broken"), refused=0.35, share=0.3)
+def _streams(table: Table, dice: Dice, folder: Path) -> Any:
+    """A reader of text in blocks, whose types are those of the first block."""
+    options = pa.csv.ReadOptions(block_size=dice.pick((64, 4096, 1 << 20)))
+    return pa.csv.open_csv(written(table, dice, folder), read_options=options)
+
+
 @source("arrow_json", infers=True, kinds=("text", "number"), refused=0.35)
 def _json(table: Table, dice: Dice, folder: Path) -> Any:
     """Lines of JSON, in which Arrow finds types, times among them."""

@@ -11,7 +11,7 @@ from services import library
 from .hold_pandas import frame
 from .holders import source
 from .pairs import Table
-from .texts import text_of, written
+from .texts import text_of, uniform, written
 
 _DUCKDB = {"needs": "duckdb", "infers": True}
 
@@ -35,7 +35,7 @@ def _pandas(table: Table, dice: Dice, folder: Path) -> Any:
 
 @source("duckdb_values", kinds=("text", "number"), refused=0.1, **_DUCKDB)
 def _values(table: Table, dice: Dice, folder: Path) -> Any:
-    """Rows given as values of a statement: one type a column, found from all of them."""
+    """Rows given as values of a statement; columns of several types as text, as DuckDB asks for."""
     _ = dice, folder
     duckdb = library("duckdb")
     marks = ", ".join("(" + ", ".join("?" * len(table.columns)) + ")" for _ in table.rows)
@@ -43,7 +43,8 @@ def _values(table: Table, dice: Dice, folder: Path) -> Any:
     if not table.rows:
         nothing = ", ".join(f"NULL AS {_quoted(name)}" for name in table.names)
         return duckdb.sql(f"SELECT {nothing} LIMIT 0")
-    cells = [cell for row in table.rows for cell in row]
+    columns = [uniform(table.cells(place)) for place in range(len(table.columns))]
+    cells = [cell for row in zip(*columns, strict=True) for cell in row]
     return duckdb.sql(f"SELECT * FROM (VALUES {marks}) AS t({names})", params=cells)  # noqa: S608
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import time
 import warnings
 from collections import Counter
@@ -37,7 +38,7 @@ class Counts:
     refused: int = 0
     raised: int = 0
     seconds: float = 0.0
-    excused: Counter[str] = field(default_factory=Counter)
+    excused: dict[str, list[str]] = field(default_factory=dict)
     apart: dict[str, list[str]] = field(default_factory=dict)
     refusals: Counter[str] = field(default_factory=Counter)
 
@@ -45,11 +46,15 @@ class Counts:
     def wrong(self) -> int:
         return sum(map(len, self.apart.values()))
 
+    @property
+    def left_out(self) -> int:
+        return sum(map(len, self.excused.values()))
+
     def __str__(self) -> str:
-        numbers = (self.pairs, self.refused, self.raised, self.excused.total(), self.wrong)
+        numbers = (self.pairs, self.refused, self.raised, self.left_out, self.wrong)
         whole = (*numbers, round(self.seconds))
         lines = [f"{self.source.name:24s}" + "".join(f"{number:9,d}" for number in whole)]
-        lines += [f"  excused {count} x {name}" for name, count in self.excused.most_common()]
+        lines += [f"  excused {len(found)} x {name}" for name, found in self.excused.items()]
         for problem, shown in sorted(self.apart.items(), key=lambda each: -len(each[1])):
             lines.append(f"  {len(shown)} x {problem}")
             lines += [f"      {line}" for line in shown[:2]]
@@ -116,12 +121,11 @@ def tried(
             with warnings.catch_warnings(), _quiet():
                 warnings.simplefilter("ignore")
                 reason = excused(source, pair, lambda table: _made(source, table, fresh()))
+        line = f"{again(source, seed, place)}\n      {pair}\n        {problem}"
         if reason is None:
-            kind = _kind(problem)
-            line = f"{again(source, seed, place)}\n      {pair}\n        {problem}"
-            counts.apart.setdefault(kind, []).append(line)
+            counts.apart.setdefault(_kind(problem), []).append(line)
         else:
-            counts.excused[reason] += 1
+            counts.excused.setdefault(reason, []).append(line)
     return found
 
 
@@ -163,12 +167,14 @@ def _held(source: Source, table: Table, folder: Path) -> _Held | _Refused:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let a library's own words go: panics print what a terminal need not show."""
+    """Let a library's own words go: panics print, and errors nobody can catch are shown."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     os.dup2(nowhere, 2)
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
@@ -177,13 +183,14 @@ def _quiet() -> Iterator[None]:
 @contextmanager
 def _workplace() -> Iterator[Callable[[], Path]]:
     """Give a maker of an empty folder, under the same name each time: words may hold it."""
-    with TemporaryDirectory() as name:
+    memory = Path("/dev/shm")  # noqa: S108 - where there is one, files cost no disk
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
         folder = Path(name) / "folder"
+        folder.mkdir()
 
         def fresh() -> Path:
-            if folder.exists():
-                shutil.rmtree(folder)
-            folder.mkdir()
+            for entry in os.scandir(folder):
+                shutil.rmtree(entry.path) if entry.is_dir() else Path(entry.path).unlink()
             return folder
 
         yield fresh

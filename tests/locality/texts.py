@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fuzz.dice import Dice
 from fuzz.tables import Line
+from fuzz.values import Faceless
 
 from .pairs import Table
 
@@ -18,6 +19,8 @@ def text_of(cell: Any) -> str:
     """Return an ordinary cell, or an odd one of text or a number, as it is written in a file."""
     if cell is None:
         return ""
+    if isinstance(cell, bytes):
+        return bytes.decode(cell, "utf-8", "surrogateescape")
     return cell.isoformat() if isinstance(cell, dt.date) else str(cell)
 
 
@@ -26,6 +29,8 @@ def uniform(cells: list[Any]) -> list[Any]:
 
     That is what a user does to whom a library says that a column has cells of several types.
     """
+    if any(type(cell) is Faceless for cell in cells):
+        raise TypeError("Arrow would end the interpreter over it")
     try:
         pa.array(cells)
     except Exception:  # noqa: BLE001 - Arrow asks cells for more than its own errors
