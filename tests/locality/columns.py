@@ -202,7 +202,7 @@ def chosen(dice: Dice, *, plain: bool, named: bool) -> tuple[tuple[Column, ...],
     if not plain and dice.chance(0.3):
         picked |= dict.fromkeys(dice.pick((("number", "integer"), ("number", "code"))))
     columns = [among[name] for name in picked]
-    if named and dice.chance(0.3):
+    if named and not plain and dice.chance(0.3):
         columns.insert(dice.below(len(columns) + 1), COLUMNS["note"])
     declared = {column.name: column.declared for column in columns if column.declared is not None}
     derived = [term for term in DERIVED if dice.chance(0.5) and _holds(term, declared)]

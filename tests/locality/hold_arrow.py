@@ -44,7 +44,7 @@ def _form(made: pa.Table, dice: Dice) -> Any:
     )
 
 
-@source("arrow_inferred", infers=True, refused=0.6)
+@source("arrow_inferred", infers=True, refused=0.15)
 def _inferred(table: Table, dice: Dice, _: Path) -> Any:
     """What pa.array finds for a list of cells; mixtures of types, which it refuses, as text."""
     columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
@@ -134,7 +134,7 @@ def _csv_reader(file: Path, dice: Dice) -> Any:
     return pa.csv.read_csv(file, convert_options=convert, parse_options=parse)
 
 
-@source("arrow_csv", infers=True, kinds=("text",), refused=0.15)
+@source("arrow_csv", infers=True, kinds=("text",), refused=0.05)
 def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     file = folder / "table.csv"
     columns = [pa.array([text_of(c) for c in table.cells(i)]) for i in range(len(table.columns))]
@@ -142,12 +142,19 @@ def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     return _csv_reader(file, dice)
 
 
-@source("arrow_reads", infers=True, kinds=("text", "broken"), refused=0.35)
+@source("arrow_reads", infers=True, kinds=("text", "broken"), refused=0.1)
 def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     return _csv_reader(written(table, dice, folder), dice)
 
 
-@source("arrow_streams", infers=True, kinds=("text", "broken"), refused=0.35, share=0.3)
+@source(
+    "arrow_streams",
+    infers=True,
+    kinds=("text", "broken"),
+    refused=0.1,
+    excused=0.4,
+    share=0.3,
+)
 def _streams(table: Table, dice: Dice, folder: Path) -> Any:
     """A reader of text in blocks, whose types are those of the first block."""
     options = pa.csv.ReadOptions(block_size=dice.pick((64, 4096, 1 << 20)))
@@ -170,7 +177,7 @@ def _json_cell(cell: Any) -> Any:
     return cell if isinstance(cell, str | int | float | None) else text_of(cell)
 
 
-@source("arrow_files", infers=True, refused=0.6, share=0.6)
+@source("arrow_files", infers=True, refused=0.15, share=0.6)
 def _files(table: Table, dice: Dice, folder: Path) -> Any:
     """Files of types that Arrow found, for us to read."""
     columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]

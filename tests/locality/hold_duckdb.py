@@ -24,7 +24,7 @@ def _texts(table: Table) -> pa.Table:
     return pa.table(columns)
 
 
-@source("duckdb_pandas", refused=0.4, **_DUCKDB)
+@source("duckdb_pandas", refused=0.1, **_DUCKDB)
 def _pandas(table: Table, dice: Dice, folder: Path) -> Any:
     """A relation over a pandas frame, whose objects DuckDB gives a type of its own finding."""
     _ = dice, folder
@@ -64,7 +64,7 @@ _READ: tuple[dict[str, Any], ...] = (
 )
 
 
-@source("duckdb_csv", kinds=("text",), refused=0.2, **_DUCKDB)
+@source("duckdb_csv", kinds=("text",), refused=0.05, **_DUCKDB)
 def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     """COPY, then read_csv: DuckDB sniffs delimiter, quotes, header and types from the cells."""
     duckdb, file = library("duckdb"), folder / "table.csv"
@@ -72,13 +72,13 @@ def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     return duckdb.read_csv(str(file), **dice.pick(_READ))
 
 
-@source("duckdb_reads", kinds=("text", "broken"), refused=0.4, **_DUCKDB)
+@source("duckdb_reads", kinds=("text", "broken"), refused=0.15, **_DUCKDB)
 def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     file = written(table, dice, folder)
     return library("duckdb").read_csv(str(file), **dice.pick(_READ))
 
 
-@source("duckdb_json", kinds=("text", "number"), refused=0.1, share=0.6, **_DUCKDB)
+@source("duckdb_json", kinds=("text", "number"), refused=0.05, share=0.6, **_DUCKDB)
 def _json(table: Table, dice: Dice, folder: Path) -> Any:
     _ = dice
     duckdb, file = library("duckdb"), folder / "table.json"
@@ -88,7 +88,7 @@ def _json(table: Table, dice: Dice, folder: Path) -> Any:
     return duckdb.read_json(str(file))
 
 
-@source("duckdb_copy", kinds=("text", "broken"), refused=0.4, share=0.6, **_DUCKDB)
+@source("duckdb_copy", kinds=("text", "broken"), refused=0.15, share=0.6, **_DUCKDB)
 def _copy(table: Table, dice: Dice, folder: Path) -> Any:
     """A text file that DuckDB read and kept, for us to read."""
     given = folder / "given"

@@ -89,7 +89,7 @@ def _session() -> Any:
     return session
 
 
-@source("spark_frame", kinds=("text", "number"), refused=0.6, **_SPARK)
+@source("spark_frame", kinds=("text", "number"), refused=0.4, **_SPARK)
 def _spark_frame(table: Table, dice: Dice, folder: Path) -> Any:
     """Types by looking at all rows; mixtures, which Spark refuses, as text."""
     _ = dice, folder

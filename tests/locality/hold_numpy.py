@@ -75,7 +75,7 @@ def _masked(table: Table, dice: Dice, folder: Path) -> Any:
     return np.ma.MaskedArray(_grid(table, cells), mask=hidden.reshape(shape))
 
 
-@source("numpy_structured", refused=0.35)
+@source("numpy_structured", refused=0.1)
 def _structured(table: Table, dice: Dice, _: Path) -> Any:
     """A field of a fixed type for each column: what cannot stand in it, NumPy refuses."""
     kinds = [dice.pick(("O", "O", "U60", "S60", "f8", "M8[us]")) for _ in table.columns]

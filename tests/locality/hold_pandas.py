@@ -112,7 +112,7 @@ def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     return _read(written(table, dice, folder), dice)
 
 
-@source("pandas_json", kinds=("text", "number", "object"), refused=0.35, share=0.6, **_PANDAS)
+@source("pandas_json", kinds=("text", "number", "object"), refused=0.25, share=0.6, **_PANDAS)
 def _json(table: Table, dice: Dice, folder: Path) -> Any:
     pandas, file = library("pandas"), folder / "table.json"
     lines = dice.chance(0.5)
@@ -137,7 +137,7 @@ def _csv_parquet(table: Table, dice: Dice, folder: Path) -> Any:
     return file
 
 
-@source("pandas_parquet", refused=0.6, share=0.6, **_PANDAS)
+@source("pandas_parquet", refused=0.15, share=0.6, **_PANDAS)
 def _parquet(table: Table, dice: Dice, folder: Path) -> Any:
     file = folder / "table.parquet"
     pandas = library("pandas")

@@ -27,13 +27,13 @@ def _texts(table: Table) -> Any:
     return polars.DataFrame(cells, schema=dict.fromkeys(cells, polars.String))
 
 
-@source("polars_frame", refused=0.3, **_POLARS)
+@source("polars_frame", refused=0.2, **_POLARS)
 def _eager(table: Table, dice: Dice, _: Path) -> Any:
     made = _frame(table)
     return made.rechunk() if dice.chance(0.5) else made
 
 
-@source("polars_lazy", refused=0.3, **_POLARS)
+@source("polars_lazy", refused=0.2, **_POLARS)
 def _lazy(table: Table, dice: Dice, folder: Path) -> Any:
     _ = dice, folder
     return _frame(table).lazy()
@@ -65,12 +65,12 @@ def _csv(table: Table, dice: Dice, folder: Path) -> Any:
     return library("polars").read_csv(file, **dice.pick(_READ))
 
 
-@source("polars_reads", kinds=("text", "broken"), refused=0.35, **_POLARS)
+@source("polars_reads", kinds=("text", "broken"), refused=0.15, **_POLARS)
 def _reads(table: Table, dice: Dice, folder: Path) -> Any:
     return library("polars").read_csv(written(table, dice, folder), **dice.pick(_READ))
 
 
-@source("polars_scan_csv", kinds=("text", "broken"), refused=0.35, **_POLARS)
+@source("polars_scan_csv", kinds=("text", "broken"), refused=0.1, **_POLARS)
 def _scan(table: Table, dice: Dice, folder: Path) -> Any:
     """A plan to read a file: what its reader refuses, it refuses within our pass."""
     return library("polars").scan_csv(written(table, dice, folder), **dice.pick(_READ))
@@ -92,7 +92,7 @@ def _parquet(table: Table, dice: Dice, folder: Path) -> Any:
     )
 
 
-@source("polars_files", kinds=("text", "broken"), refused=0.35, share=0.6, **_POLARS)
+@source("polars_files", kinds=("text", "broken"), refused=0.2, share=0.6, **_POLARS)
 def _files(table: Table, dice: Dice, folder: Path) -> Any:
     """A text file that Polars read and kept, for us to read."""
     given = folder / "given"

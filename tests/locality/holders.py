@@ -35,7 +35,7 @@ class Source:
     needs: str | None = None
     share: float = 1.0
     refused: float = 0.0
-    excused: float = 0.0
+    excused: float = 0.15
     ordered: bool = True
     infers: bool = False
 

@@ -65,9 +65,9 @@ def test_a_hundred_thousand_odd_rows_change_no_other_row(name: str) -> None:
     counts = _tried(name, round(pairs), RUN)
     print(f"\n{HEADER}\n{counts}")  # noqa: T201 - what was refused and excused is to be seen
     assert not counts.wrong, f"\npairs of LOCALITY_RUN={RUN}\n{HEADER}\n{counts}"
-    # Bounds on what was left out, far above what the libraries of today do (docs/locality.md).
-    assert counts.refused <= source.refused * (counts.pairs + counts.refused)
-    assert counts.left_out <= source.excused * counts.pairs
+    if counts.pairs >= 400:  # of fewer, one base table's fate is a large share
+        assert counts.refused <= source.refused * (counts.pairs + counts.refused)
+        assert counts.left_out <= source.excused * counts.pairs
 
 
 def test_all_sources_together_are_a_hundred_thousand_pairs() -> None:
