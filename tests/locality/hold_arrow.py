@@ -161,15 +161,17 @@ def _streams(table: Table, dice: Dice, folder: Path) -> Any:
     return pa.csv.open_csv(written(table, dice, folder), read_options=options)
 
 
-@source("arrow_json", infers=True, kinds=("text", "number"), refused=0.35)
+@source("arrow_json", infers=True, kinds=("text", "number"), refused=0.2)
 def _json(table: Table, dice: Dice, folder: Path) -> Any:
-    """Lines of JSON, in which Arrow finds types, times among them."""
+    """Lines of JSON, in which Arrow finds types, times among them; mixtures as text."""
     _ = dice
-    file = folder / "table.json"
-    lines = [
-        json.dumps(dict(zip(table.names, map(_json_cell, row), strict=True))) for row in table.rows
+    columns = [uniform(table.cells(place)) for place in range(len(table.columns))]
+    rows = [
+        dict(zip(table.names, map(_json_cell, row), strict=True))
+        for row in zip(*columns, strict=True)
     ]
-    file.write_text("\n".join(lines), encoding="utf-8")
+    file = folder / "table.json"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return pa.json.read_json(file)
 
 
