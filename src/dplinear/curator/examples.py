@@ -26,7 +26,7 @@ from dplinear.erm.integers import clamped, ordered_squares, shortened
 from dplinear.erm.projections import Projection
 from dplinear.erm.row_sums import BLOCK_ROWS
 from dplinear.schema.cells import Floats, codes_of, numbers_of
-from dplinear.schema.columns import Category, Numeric
+from dplinear.schema.columns import Category, Numeric, check_levels
 
 _READABLE = "biufOSU"
 _CELLS_AT_ONCE = 1 << 22  # of dense rows: 32 MiB
@@ -246,6 +246,7 @@ def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[floa
         levels = [_label(label, where) for label in pair]
         if len({type(level) for level in levels}) > 1 or levels[0] == levels[1]:
             raise rejection(name, where, "two different numbers, or two texts", pair)
+        check_levels(levels, name, where)
         return Category(tuple(x if isinstance(x, str) else Fraction(x) for x in levels))
     low, high = (real(end, name, where) for end in pair)
     if not low < high or _half(low, high) < sys.float_info.min:
