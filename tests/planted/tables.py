@@ -28,4 +28,29 @@ BUGS: tuple[Bug, ...] = (
         "tests/schema/test_sparse_rows.py::"
         "test_a_row_is_the_same_beside_any_other_and_in_any_order",
     ),
+    Bug(
+        "carriage_return_ends_a_row",
+        "a carriage return in a CSV file's cell ends the row, and makes more rows of it",
+        "curator/sources/records.py",
+        "        if (following != ord(_END)).any():\n            return False\n",
+        "        del following\n",
+        "tests/curator/test_delimited.py::"
+        "test_rows_without_end_in_an_undeclared_column_are_one_row",
+    ),
+    Bug(
+        "any_quotation_mark_opens_quotes",
+        "a quotation mark within a CSV file's cell swallows the rows that follow",
+        "curator/sources/records.py",
+        "    if regular.all():\n        return every\n    return _quotes_one_by_one(data, mark)",
+        "    return every",
+        "tests/curator/test_delimited.py::test_rows_are_what_the_grammar_says",
+    ),
+    Bug(
+        "long_record_ends_early",
+        "a record too long to be held is cut off, and the rest of it makes more rows",
+        "curator/sources/records.py",
+        "            held, cut = _state(held, quotes, mark), True\n",
+        '            yield broken\n            held = b""\n',
+        "tests/curator/test_delimited.py::test_a_record_too_long_to_be_held_is_a_row",
+    ),
 )
