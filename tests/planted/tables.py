@@ -53,4 +53,29 @@ BUGS: tuple[Bug, ...] = (
         '            yield broken\n            held = b""\n',
         "tests/curator/test_delimited.py::test_a_record_too_long_to_be_held_is_a_row",
     ),
+    Bug(
+        "logged_tables_as_folders",
+        "a folder of a Delta Lake table is read file by file, with the rows that were deleted",
+        "curator/sources/paths.py",
+        "    _check_tables(found)\n",
+        "",
+        "tests/curator/test_paths.py::test_a_table_with_a_log_of_its_own_is_refused",
+    ),
+    Bug(
+        "pipes_as_files",
+        "a named pipe is opened like a file, and never ends",
+        "curator/sources/paths.py",
+        "if not stat.S_ISREG(found.st_mode):",
+        "if stat.S_ISDIR(found.st_mode):",
+        "tests/curator/test_paths.py::test_what_is_no_regular_file_is_refused_before_it_is_opened"
+        "[server-.csv]",
+    ),
+    Bug(
+        "files_counted_twice",
+        "a file that is named twice is read twice, so that one of its rows is two",
+        "curator/sources/paths.py",
+        "if (found.st_dev, found.st_ino) in seen:",
+        "if file in seen:",
+        "tests/curator/test_paths.py::test_a_file_named_twice_is_refused",
+    ),
 )

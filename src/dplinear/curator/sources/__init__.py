@@ -16,7 +16,8 @@ from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.gram import Moments, SecondMoments
 from dplinear.curator.sources.arrays import from_array, from_sparse, is_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
-from dplinear.curator.sources.files import expand, from_files, is_paths
+from dplinear.curator.sources.files import from_files
+from dplinear.curator.sources.paths import expand, is_paths
 from dplinear.curator.sources.pool import LocalReader, available_cores
 from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
 from dplinear.schema import Schema
