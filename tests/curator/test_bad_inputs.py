@@ -473,10 +473,6 @@ BAD_CELLS: dict[str, tuple[Table, SecondMoments]] = {
         lambda p: (text(p, "x", "_SUCCESS"), text(p, "x", ".hid.csv"), parquet(p))[2].parent,
         rows((0.5, 1), (-0.5, 9)),
     ),
-    "the same file twice": (
-        lambda p: [parquet(p)] * 2,
-        rows(*[(0.5, 1), (-0.5, 9)] * 2),
-    ),
     "path with a bracket in its name": (
         lambda p: parquet(p, name="t[1].parquet"),
         rows((0.5, 1), (-0.5, 9)),

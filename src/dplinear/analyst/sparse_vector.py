@@ -10,6 +10,7 @@ from scipy import sparse
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import integer, mistyped, rejection
+from dplinear.schema.sparse_rows import SparseRows
 
 Places = npt.NDArray[np.int64]
 
@@ -86,11 +87,12 @@ class SparseVector:
             raise rejection("X", where, f"of shape (rows, {self.size})", f"shape {shape}")
 
 
-def _sparse_products(rows: Any, weights: Matrix) -> Matrix:  # noqa: ANN401 - any SciPy format
-    known = rows.tocsr().astype(np.float64)  # a copy, since its cells are changed
-    known.data[np.isnan(known.data)] = 0.0
+def _sparse_products(matrix: Any, weights: Matrix) -> Matrix:  # noqa: ANN401 - any SciPy format
+    count = matrix.shape[0]
+    rows, columns, values = SparseRows.of(matrix).cells(0, count)
     with np.errstate(all="ignore"):
-        return np.asarray(known @ weights)
+        products = np.where(np.isnan(values), 0.0, values) * weights[columns]
+        return np.asarray(np.bincount(rows, weights=products, minlength=count), np.float64)
 
 
 def _is_sparse(rows: object) -> bool:

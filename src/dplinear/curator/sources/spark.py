@@ -16,7 +16,7 @@ from dplinear.arguments import mistyped
 from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
-from dplinear.curator.sources.files import is_paths
+from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.source import (
     WHERE,
     Source,
