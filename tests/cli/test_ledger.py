@@ -65,6 +65,7 @@ def test_scripts_get_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ["--epsilon", "1", "--delta", "2"],
         ["--rho", "1", "--neighbours", "adjacent"],
         ["--rho", "1", "--change", "0.5"],
+        ["--rho", "1", "--neighbours", "element", "--missing-public"],
     ],
     ids=" ".join,
 )

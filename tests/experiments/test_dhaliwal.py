@@ -67,7 +67,8 @@ def test_a_replica_has_the_law_of_the_mechanism(
 ) -> None:
     rows = blobs(1000, d, simulation.generator(4)).rows
     schema = dpl.Schema({f"x{i}": (-REACH, REACH) for i in range(d)})
-    options = {"epsilon": EPSILON, "change": 1 / REACH, "public_projection": True} | asked
+    options = {"epsilon": EPSILON, "change": 1 / REACH, "missing_public": True} | asked
+    options["public_projection"] = True
     with simulation.door(k):
         release = dpl.release_rows(rows, schema, mechanism="projection", k=k, **options)
     law: Any = release.law
@@ -107,6 +108,7 @@ def test_normal_noise_before_a_projection_is_that_of_the_cells() -> None:
         noise="perturbed",
         neighbours="row_l2",
         change=1 / REACH,
+        missing_public=True,
     )
     law: Any = release.law
     if law.noise == "perturbed gaussian":  # whichever is less

@@ -268,6 +268,7 @@ _FACES: dict[str, Maker] = {
     "assume_centered": odd,
     "n_components": whole,
     "change": real,
+    "missing_public": odd,
     "noise": lambda dice: word(dice, "auto", "gaussian", "laplace", "quantile"),
     **{name: maker for name, maker in COMMON.items() if name != "request"},
 }

@@ -200,6 +200,7 @@ def rows(dice: Dice) -> Case:
         "projection": lambda dice: word(dice, "gaussian", "rademacher", "orthonormal"),
         "noise": lambda dice: word(dice, "auto", "gaussian", "laplace"),
         "change": real,
+        "missing_public": odd,
         "label_share": real,
         "public_projection": odd,
         "keep_projection": odd,

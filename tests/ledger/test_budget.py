@@ -118,6 +118,24 @@ def test_a_replacement_is_two_steps() -> None:
     assert small.cost(asked(PureDP(0.1), REPLACE)).main == ONE // 10
 
 
+def test_a_release_that_lets_missing_cells_show_is_for_budgets_that_do() -> None:
+    """What holds for more neighbours holds for fewer, and not the other way round."""
+    hidden, shown = (
+        asked(PureDP(0.1), ELEMENT, change=0.5, missing_public=public) for public in (False, True)
+    )
+    narrow = Budget(PureDP(1.0), ELEMENT, 0.5, missing_public=True)
+    assert narrow.cost(hidden).main == narrow.cost(shown).main == ONE // 10
+    wide = Budget(PureDP(1.0), ELEMENT, 0.5)
+    assert wide.cost(hidden).main == ONE // 10
+    with pytest.raises(LedgerError, match=r"element \(by 0.5, missing cells public\)"):
+        wide.cost(shown)
+    assert Budget.from_facts(narrow.facts()) == narrow
+    assert "missing_public" not in wide.facts()
+    for bad in ({"missing_public": True}, {"change": 0.5, "missing_public": 1}):
+        with pytest.raises((TypeError, ValueError), match="'missing_public' parameter of Budget"):
+            Budget(PureDP(1.0), ELEMENT, **bad)
+
+
 @pytest.mark.parametrize(
     ("budget", "spend", "sentence"),
     [

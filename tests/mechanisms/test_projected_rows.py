@@ -13,6 +13,7 @@ from scipy.stats import beta, binom
 from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
 from dplinear.analyst.row_laws import RowLaw
 from dplinear.mechanisms import row_maps
+from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.mechanisms.kept_projection import EncryptedFile, new_key
 from dplinear.mechanisms.projected_rows import PreparedProjection, ProjectedRows, published_delta
 from dplinear.mechanisms.reconstruction import attack
@@ -108,6 +109,7 @@ MU = 0.236704380663436  # of (1, 1e-6), in 40 digits elsewhere: tests/privacy/te
 def test_every_scale_is_the_one_of_its_formula(relation: str) -> None:
     """Norms by NumPy, in floats; a thousandth allows for the rounding of changes to the grid."""
     options: dict[str, Any] = {"k": 3, "neighbours": relation, "change": 0.5}
+    options["missing_public"] = True
     made = {
         noise: prepared(numbers(5), guarantee=APPROXIMATE, noise=noise, **options)
         for noise in ("laplace", "quantile", "gaussian")
@@ -179,6 +181,7 @@ def test_auto_takes_the_least_variance(
     """Of the noises that hold for the matrix drawn, or the quantile if a trial matrix says so."""
     schema = numbers(dimension)
     options = {"guarantee": guarantee, "k": k, "neighbours": relation, "change": 0.5}
+    options["missing_public"] = True
     best = prepared(schema, **options)
     others = []
     for noise in ("laplace", "gaussian", "perturbed"):
@@ -195,7 +198,7 @@ def test_auto_takes_the_least_variance(
 
 def test_the_released_matrix_has_no_say_in_taking_a_chance_on_it() -> None:
     """A matrix that is long, and so likelier a bad one, is not why "quantile" noise is taken."""
-    schema, change = numbers(400), 1.0
+    schema, change = numbers(400), Bounded(1.0, missing_public=True)
     shape, places = shape_of(schema), tuple(kept_places(schema))
     changes = changes_of(schema, shape, Neighbours.ROW_L2, change, places, "tests")
     usual = row_maps.draw("gaussian", 400, 3, simulation.entropy(1))
@@ -258,9 +261,8 @@ def exceeded(factor: float, count: int) -> int:
     guarantee, schema = ApproxDP(1.0, 0.05), numbers(3)
     row = np.array([0.6, 0.64, 0.48]) * shape_of(schema).cells  # of norm 1
     entropy, hits = simulation.entropy(9), 0
-    made = prepared(
-        schema, guarantee=guarantee, k=4, neighbours="row_l2", change=1.0, noise="quantile"
-    )
+    options: dict[str, Any] = {"change": 1.0, "missing_public": True, "noise": "quantile"}
+    made = prepared(schema, guarantee=guarantee, k=4, neighbours="row_l2", **options)
     for _ in range(count // 1000):
         # Columns are independent, so a wide map is a thousand maps side by side.
         images = row @ row_maps.draw("gaussian", 3, 4000, entropy).integers
@@ -306,6 +308,7 @@ def test_the_paper_claims_more_than_it_has(size: tuple[int, int], delta: float) 
             guarantee=PureDP(4.0),
             k=k,
             change=1.0,
+            missing_public=True,
             neighbours=relation,
             calibration="paper",
         )

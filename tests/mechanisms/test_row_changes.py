@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.mechanisms import row_changes
+from dplinear.mechanisms import cell_moves, row_changes
+from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours, PureDP
 from dplinear.schema import Schema
@@ -69,7 +70,9 @@ def test_the_norms_of_each_cell_are_those_of_its_worst_pair(column: str, order: 
     rows = integer_rows(schema, table)
     places = kept_places(schema)
     shape = shape_of(schema)
-    found = row_changes.changes_of(schema, shape, Neighbours.ELEMENT, None, tuple(places), "tests")
+    found = row_changes.changes_of(
+        schema, shape, Neighbours.ELEMENT, Bounded(), tuple(places), "tests"
+    )
     moved = images(made, rows, places)
     plain = [[int(rows[place, row]) for place in places] for row in range(rows.shape[1])]
     pairs = list(itertools.combinations(range(rows.shape[1]), 2))
@@ -94,7 +97,7 @@ def test_many_levels_are_bounded_by_their_two_longest() -> None:
     made = prepared(schema, guarantee=PURE, k=2)
     integers = made.projection.integers
     found = row_changes.changes_of(
-        schema, shape_of(schema), Neighbours.ELEMENT, None, tuple(kept_places(schema)), "tests"
+        schema, shape_of(schema), Neighbours.ELEMENT, Bounded(), tuple(kept_places(schema)), "tests"
     )
     few = integers[:200]
     worst = max(float(np.abs(few - row).sum(axis=1).max()) for row in few)
@@ -106,7 +109,8 @@ def test_a_small_change_stays_small_after_rounding(change: float) -> None:
     """Values on and around ties of the grid, and the same plus the change."""
     schema = Schema(x=(0, 7), y=(1e9, 1e9 + 1))
     shape, generator = shape_of(schema), simulation.generator(4)
-    made = prepared(schema, guarantee=PURE, k=2, change=change, noise="laplace")
+    options: dict[str, Any] = {"change": change, "missing_public": True}
+    made = prepared(schema, guarantee=PURE, k=2, noise="laplace", **options)
     worst = 0
     for name, low, half in (("x", 0.0, 3.5), ("y", 1e9, 0.5)):
         ties = (generator.integers(0, shape.cells, 2000) + 0.5) / shape.cells
@@ -137,9 +141,8 @@ def row_pairs(schema: Schema, order: int, change: float, seed: int) -> Table:
 @pytest.mark.parametrize("order", [1, 2])
 def test_no_row_moves_further_than_declared(order: int) -> None:
     schema, change = numbers(6), 0.2
-    made = prepared(
-        schema, guarantee=PURE, k=3, neighbours=f"row_l{order}", change=change, noise="laplace"
-    )
+    options: dict[str, Any] = {"change": change, "missing_public": True, "noise": "laplace"}
+    made = prepared(schema, guarantee=PURE, k=3, neighbours=f"row_l{order}", **options)
     rows = integer_rows(schema, row_pairs(schema, order, change, 3))
     moved = images(made, rows, kept_places(schema))
     furthest = max(l1(moved[i], moved[i + 1]) for i in range(0, len(moved), 2))
@@ -165,7 +168,7 @@ def test_whole_rows_move_no_further_than_declared(row_norm: float | None) -> Non
 def test_whole_rows_of_categories_are_less_wide_than_balls() -> None:
     shape = shape_of(MIXED)
     places = tuple(kept_places(MIXED))
-    found = row_changes.changes_of(MIXED, shape, Neighbours.ROW_L2, None, places, "tests")
+    found = row_changes.changes_of(MIXED, shape, Neighbours.ROW_L2, Bounded(), places, "tests")
     tables = [table for _, table in cell_neighbours()]
     rows = np.hstack([integer_rows(MIXED, table) for table in tables])
     rows = np.hstack((rows, integer_rows(MIXED, {name: [VALUES[name][1]] for name in BASE})))
@@ -187,18 +190,19 @@ def test_the_widest_row_of_mixed_columns_is_found() -> None:
     assert reach(made) * (1 - Fraction(1, 10**9)) <= furthest <= reach(made)
     ball = row_changes.RowChanges.image_l1
     changes = row_changes.changes_of(
-        schema, shape_of(schema), Neighbours.ROW_L2, None, tuple(kept_places(schema)), "tests"
+        schema, shape_of(schema), Neighbours.ROW_L2, Bounded(), tuple(kept_places(schema)), "tests"
     )
     assert isinstance(changes, row_changes.WholeRows)
     assert changes.image_l1(made.projection.integers) < ball(changes, made.projection.integers)
 
 
 def test_a_lost_rounding_step_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_changes, "STEPS", 0)
+    monkeypatch.setattr(cell_moves, "STEPS", 0)
     schema = Schema(x=(-1, 1))
     shape = shape_of(schema)
     change = 3 / shape.cells  # three steps, which ties make four
-    made = prepared(schema, guarantee=PURE, k=1, change=change, noise="laplace")
+    options: dict[str, Any] = {"change": change, "missing_public": True}
+    made = prepared(schema, guarantee=PURE, k=1, noise="laplace", **options)
     ties = (np.arange(0, 4000, 2) + 0.5) / shape.cells
     rows = integer_rows(schema, {"x": np.concatenate((ties, ties + change)).tolist()})
     moved = images(made, rows, kept_places(schema))

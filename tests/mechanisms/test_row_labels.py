@@ -56,7 +56,7 @@ def test_a_number_is_released_in_its_own_units() -> None:
     assert made.law["label"]["scale"] == pytest.approx(100 / 2, rel=1e-6)
     assert abs(drawn.mean() - 40.0) < 5.5 * drawn.std() / math.sqrt(8000)
     assert np.abs(drawn - 40.0).mean() == pytest.approx(50.0, rel=0.06)
-    small = prepared(MIXED, guarantee=PURE, k=2, label="age", change=0.1)
+    small = prepared(MIXED, guarantee=PURE, k=2, label="age", change=0.1, missing_public=True)
     assert small.law["label"]["scale"] == pytest.approx(0.1 * 50 / 2, rel=1e-3)
 
 

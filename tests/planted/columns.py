@@ -2,4 +2,80 @@
 
 from planted.bug import Bug
 
-BUGS: tuple[Bug, ...] = ()
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "lookalike_is_its_column",
+        "a derived term is taken for the column that is named like it, and published with it",
+        "mechanisms/cells.py",
+        "derived = [term.label for term in schema.derived_terms]",
+        "derived = [t.label for t in schema.derived_terms if t.label not in schema.declared]",
+        "tests/audit/test_columns.py::test_no_gate_takes_a_derived_feature_for_a_column",
+    ),
+    Bug(
+        "norm_by_name",
+        "features of one name are one column's, and count once in a norm",
+        "curator/model_gate.py",
+        "    return sum(\n        min(term.square, len(chosen.intersection(own)))",
+        "    first = {term.label: term for term in reversed(schema.terms)}\n"
+        "    return sum(\n        (first[term.label] is term) * min(1, len(chosen & {*own}))",
+        "tests/audit/test_columns.py::test_adassp_pays_for_every_feature_of_a_lookalike",
+    ),
+    Bug(
+        "one_name_for_two",
+        "a column may have the name of a derived term, so that a target means another one",
+        "schema/schema.py",
+        "        check_labels([*constant, *self._columns, *self._derived], built)\n",
+        "",
+        "tests/schema/test_terms.py::test_a_name_for_two_things_is_refused",
+    ),
+    Bug(
+        "whole_numbers_move_as_real_ones",
+        "a bounded change of a cell is taken to be as small after whole numbers are rounded",
+        "mechanisms/cell_moves.py",
+        "moved = math.floor((moved + read) / unit + 1) * unit",
+        "moved = moved + read",
+        "tests/audit/test_columns.py::test_what_rounding_adds_is_paid_for_and_no_more",
+    ),
+    Bug(
+        "rounded_rows_are_free",
+        "a row that changes by little is taken to be as near after its cells are rounded",
+        "mechanisms/cell_moves.py",
+        "steps = math.ceil(rounding(column) / feature.half_width * shape.cells) +",
+        "steps =",
+        "tests/audit/test_columns.py::test_what_rounding_adds_is_paid_for_and_no_more",
+    ),
+    Bug(
+        "gaps_are_free",
+        "a cell that goes missing jumps to its constant, and nobody pays for it",
+        "mechanisms/cell_moves.py",
+        "width = max(width, _jump(column, feature, shape))",
+        "width = max(width, 0)",
+        "tests/audit/test_columns.py::test_neighbours_of_a_bounded_change_are_not_told_apart",
+    ),
+    Bug(
+        "gaps_of_rows_are_free",
+        "the cells of a row go missing, and nobody pays for it",
+        "mechanisms/cell_moves.py",
+        "steps = max(steps, _jump(column, feature, shape))",
+        "steps = max(steps, 0)",
+        "tests/audit/test_columns.py::test_neighbours_of_a_bounded_change_are_not_told_apart",
+    ),
+    Bug(
+        "public_gaps_in_any_budget",
+        "a budget takes a release for fewer neighbours than it is for",
+        "ledger/budget.py",
+        " and public <= self.missing_public:",
+        ":",
+        "tests/ledger/test_budget.py::"
+        "test_a_release_that_lets_missing_cells_show_is_for_budgets_that_do",
+    ),
+    Bug(
+        "derived_rows_unverified",
+        "rows of derived features are taken to be as short as was derived, without a look",
+        "mechanisms/projected_rows.py",
+        "return np.asarray(rows * (squares <= self._row_square))",
+        "return rows",
+        "tests/mechanisms/test_bounded_changes.py::"
+        "test_rows_of_derived_features_are_held_to_their_bound_on_the_integers",
+    ),
+)

@@ -76,6 +76,11 @@ def test_neighbours_are_told_by_what_they_protect() -> None:
     assert "L1 distance at most 0.25" in neighbours_in_words(near)[0]
     cell = certificate(neighbours="element", parameters={"change": 0.5})
     assert "at most 0.5 halves of its range" in neighbours_in_words(cell)[0]
+    for public, said in ((True, "is not hidden"), (False, "goes missing")):
+        told = {"change": 0.5, "missing_public": public}
+        for relation in ("element", "row_l1", "row_l2"):
+            gaps = certificate(neighbours=relation, parameters=told)
+            assert said in neighbours_in_words(gaps)[0]
     assert "single cell" in neighbours_in_words(certificate(neighbours="element"))[0]
 
 

@@ -63,9 +63,9 @@ def read_model(  # noqa: PLR0913 - the model is what the caller says it is
         hint = "the schema has no column of ones; pass intercept=False."
         raise rejection("intercept", where, "False for this schema", intercept, hint)
     if features is None:
-        groups = {schema.features[goal].group for goal in goals}
+        terms = {schema.features[goal].term for goal in goals}
         own = naming.own_features(schema)
-        chosen = [place for place in own if schema.features[place].group not in groups]
+        chosen = [place for place in own if schema.features[place].term not in terms]
         if not chosen:
             rule = "a target that leaves features to explain it"
             raise rejection("target", where, rule, target)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import Schema
+from dplinear.schema.terms import Constant
 
 FEATURES = "the name of a feature, of a declared column, or of a derived term, or a list of them"
 TARGET = "the name of a feature, or a list of them"
@@ -31,7 +32,8 @@ def places(schema: Schema, names: object, parameter: str, where: str) -> list[in
     """Return the places of the features that are meant, in the order given.
 
     Requires: a name, or a sequence of them. The name of a feature is that feature; any other name
-    must be a declared column or a derived term, and stands for all its features.
+    must be a declared column or a derived term, and stands for all its features. No schema has one
+    name for two of these.
     """
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
@@ -46,21 +48,22 @@ def places(schema: Schema, names: object, parameter: str, where: str) -> list[in
 
 
 def _meant(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
-    own = own_features(schema)
-    exact = [place for place in own if schema.features[place].name == name]
-    group = [place for place in own if schema.features[place].group == name]
-    if exact or group:
-        return exact or group
+    exact = [place for place in own_features(schema) if schema.names[place] == name]
+    if exact:
+        return exact
+    for term, indices in schema.terms.items():
+        if term.label == name and not isinstance(term, Constant):
+            return list(indices)
     if schema.has_intercept and name == schema.names[0]:
         hint = "the intercept is part of every model, unless intercept=False."
         raise rejection(parameter, where, "made of features other than the intercept", name, hint)
-    known = [label for place in own for label in _labels(schema, place)]
+    known = [label for place in own_features(schema) for label in _labels(schema, place)]
     raise unknown(name, known, parameter, where, FEATURES)
 
 
 def _labels(schema: Schema, place: int) -> tuple[str, str]:
     feature = schema.features[place]
-    return feature.group, feature.name
+    return feature.term.label, feature.name
 
 
 def single(schema: Schema, name: object, where: str) -> int:

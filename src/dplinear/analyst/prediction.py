@@ -12,6 +12,7 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells, joined
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.frames import exportable, series_cells
+from dplinear.schema.terms import DerivedTerm
 
 WHERE = "predict"
 _KINDS = (
@@ -49,11 +50,12 @@ def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
     known = {feature.name: feature for feature in schema.features}
     features = [known[name] for name in names]
     columns = {factor.column for feature in features for factor in feature.factors}
-    groups = {feature.group for feature in features}
+    terms = {feature.term for feature in features}
+    derived = {term.index for term in terms if isinstance(term, DerivedTerm)}
     content = schema.to_dict()
     content.pop("row_norm", None)
     content["columns"] = {n: what for n, what in content["columns"].items() if n in columns}
-    content["derived"] = [term for term in content["derived"] if term in groups]
+    content["derived"] = [t for index, t in enumerate(content["derived"]) if index in derived]
     return Schema.from_dict(content)
 
 

@@ -59,15 +59,19 @@ def _cells(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Su
     return NoisyCells(AdditiveNoise(guarantee=guarantee, neighbours=neighbours), entropy)
 
 
+def _change(bounded: object) -> dict[str, Any]:
+    """Return the options of a bounded change of numbers that are all there."""
+    return {"change": _CHANGE, "missing_public": True} if bounded else {}
+
+
 def _projected(noise: str) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
         # Of whole rows, normal noise hides a ball around them, which none of them fills.
         bounded = neighbours is Neighbours.ROW_L1 or (
             neighbours is Neighbours.ROW_L2 and noise == "gaussian"
         )
-        change = _CHANGE if bounded else None
         mechanism = ProjectedRows(
-            guarantee=guarantee, neighbours=neighbours, k=2, noise=noise, change=change
+            guarantee=guarantee, neighbours=neighbours, k=2, noise=noise, **_change(bounded)
         )
         return Projected(mechanism, entropy)
 
@@ -135,24 +139,21 @@ def _adassp(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> S
 
 
 def _perturbed(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
-    change = None if neighbours is Neighbours.ELEMENT else _CHANGE
     mechanism = ProjectedRows(
         guarantee=guarantee,
         neighbours=neighbours,
         k=3,
         projection="orthonormal",
         noise="perturbed",
-        change=change,
+        **_change(neighbours is not Neighbours.ELEMENT),
     )
     return Perturbed(mechanism, entropy)
 
 
 def _quantile(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
-    change = _CHANGE if neighbours is Neighbours.ROW_L1 else None
+    bounded = _change(neighbours is Neighbours.ROW_L1)
     return Quantile(
-        ProjectedRows(
-            guarantee=guarantee, neighbours=neighbours, k=2, noise="quantile", change=change
-        )
+        ProjectedRows(guarantee=guarantee, neighbours=neighbours, k=2, noise="quantile", **bounded)
     )
 
 

@@ -96,7 +96,7 @@ class Labelled(Subject):
         shape = shape_of(schema)
         self._prepared: PreparedProjection = mechanism.prepare(schema, shape, entropy)
         rows = np.zeros((2, schema.dimension))
-        places = [place for place, one in enumerate(schema.features) if one.group == "label"]
+        places = schema.own_features("label")
         if levels:  # the first level has no feature of its own
             rows[1, places[0]] = shape.cells
         else:

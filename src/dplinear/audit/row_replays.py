@@ -16,6 +16,7 @@ from dplinear.curator.sources.ordered import open_rows
 from dplinear.erm.examples import SlopeSum
 from dplinear.erm.losses import SquaredLoss
 from dplinear.mechanisms import row_maps
+from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.mechanisms.row_changes import changes_of
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
@@ -58,7 +59,7 @@ def released_rows(holder: Holder, schema: Schema, bound: float, folder: Path) ->
                 for part in (read[:, a:b] for a, b in itertools.pairwise(ends))
             ]
         )
-        changes = changes_of(schema, shape, relation, None, places, "replay")
+        changes = changes_of(schema, shape, relation, Bounded(), places, "replay")
         image = float(np.abs(moves @ matrix).sum(axis=1).max())
         declared = changes.image_l1(matrix)
         yield "projection", relation, "‖vA‖₁", declared, image, len(moves)

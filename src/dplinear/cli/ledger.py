@@ -51,6 +51,14 @@ def create(  # noqa: PLR0913 - every argument of a budget is a flag
             "--change", text="how much cells or rows differ, where less", panel=flags.GUARANTEE
         ),
     ] = None,
+    missing_public: Annotated[
+        bool,
+        flags.option(
+            "--missing-public",
+            text="with --change: which cells are missing is public",
+            panel=flags.GUARANTEE,
+        ),
+    ] = False,
     json_: flags.Json = False,
 ) -> None:
     """Give a dataset its budget, once and for all; make the ledger where there is none."""
@@ -66,10 +74,10 @@ def create(  # noqa: PLR0913 - every argument of a budget is a flag
     named = (asked.get(each) for each in ("epsilon", "delta", "guarantee"))
     guarantee = read_guarantee("ledger create", *named)
     relation = neighbours or "add_remove"
-    Budget(guarantee, relation, change)  # type: ignore[arg-type] # parsed; before a file is made
+    Budget(guarantee, relation, change, missing_public)  # type: ignore[arg-type] # before a file
     _check_place(path)
     opened = open_ledger(path, create=not is_there(path))
-    opened.declare(name, guarantee, relation, change)
+    opened.declare(name, guarantee, relation, change, missing_public=missing_public)
     _show(opened, json=json_)
 
 

@@ -4,7 +4,6 @@ The order is the gate's: check, calibrate, check the table's columns, spend, rea
 Only the columns of the model are read, so that no other takes part in its bounds.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +46,7 @@ from dplinear.planner.auto import AUTO, Asked, Choice, choose, read_expected
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import INTERCEPT, Schema
-from dplinear.schema.features import Feature, Power, column_features
+from dplinear.schema.features import Feature, Power
 from dplinear.schema.sparse_rows import SparseRows
 
 _WHERE = "release_model"
@@ -266,14 +265,10 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
 
 def most_squared(schema: Schema, places: Sequence[int]) -> int:
     """Return the most that some features' cells can add up to, squared."""
-    groups = Counter(schema.features[place].group for place in places)
-    total = 0
-    for group, count in groups.items():
-        most = 1  # one constant; one set of powers; one level, or one combination of levels
-        if group in schema.declared:
-            _, most = column_features(group, schema.declared, shift=schema.has_intercept)
-        total += min(most, count)
-    return total
+    chosen = set(places)
+    return sum(
+        min(term.square, len(chosen.intersection(own))) for term, own in schema.terms.items()
+    )
 
 
 def _deviations(matrix: Matrix, covariance: Matrix) -> Matrix:

@@ -67,7 +67,7 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
     columns = schema.declared
     rule = "of numeric columns alone, with an intercept, and without a row_norm"
     odd = [name for name, column in columns.items() if not _is_number(column)]
-    odd += [name for name in schema.names[1:] if name not in columns]
+    odd += [term.label for term in schema.derived_terms]
     if odd or not schema.has_intercept or schema.row_norm is not None:
         hint = "leave out categories, derived terms, indicators of missing cells, and the row_norm."
         raise rejection("schema", where, rule, ", ".join(odd) or schema, hint)

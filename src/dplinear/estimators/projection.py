@@ -35,8 +35,10 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
     clamped, missing ones are the middle. The guarantee is `epsilon` and, if not None, `delta`, or a
     `guarantee` of another kind with both set to None, between tables that are `neighbours`:
     "element" (one cell changes, by at most `change` half-ranges), "row_l1" or "row_l2" (one row
-    does). The number of rows and their order are public. `projection` and `noise` are those of
-    `release_rows` with mechanism="projection".
+    does). With a `change`, `missing_public` says that neighbours agree on which cells hold no
+    number; otherwise a changed cell may also go missing, for more noise. The number of rows and
+    their order are public. `projection` and `noise` are those of `release_rows` with
+    mechanism="projection".
     Promises: `fit` draws the projection, reads no row and spends nothing. Every `transform` is a
     release of the rows it is handed, with fresh noise, and spends the guarantee: tables without a
     row in common each keep their own, and a row released twice costs twice. The same projection
@@ -57,6 +59,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         delta: float | None = None,
         bounds: Any = None,  # noqa: ANN401
         change: float | None = None,
+        missing_public: bool = False,
         row_norm: float | None = None,
         neighbours: str = "element",
         projection: str = "gaussian",
@@ -70,6 +73,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self.delta = delta
         self.bounds = bounds
         self.change = change
+        self.missing_public = missing_public
         self.row_norm = row_norm
         self.neighbours = neighbours
         self.projection = projection
@@ -124,6 +128,8 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             k=k,
             projection=self.projection,
             noise=self.noise,
+            change=self.change,
+            missing_public=self.missing_public,
         )
         table, names = self._features(X)
         columns = for_columns(bounds, names, "bounds", self._where)
@@ -150,6 +156,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             projection=self.projection,
             noise=self.noise,
             change=self.change,
+            missing_public=self.missing_public,
             drawn=self._drawn,
         )
 

@@ -48,7 +48,8 @@ class Budget:
     """The budget of one dataset: a guarantee for all releases together, between `neighbours`.
 
     Requires: it is declared before the first spend. `change`, for neighbours of single cells or of
-    rows that change by so much, is the public amount.
+    rows that change by so much, is the public amount; `missing_public`, with a `change`, that
+    neighbours agree on which cells hold no number.
     Promises: spends whose costs add up to no more than `limit`, chosen in whatever way, satisfy the
     guarantee (but for the rounding above) as a whole. That is a theorem for each kind: ρ-zCDP
     (Feldman and Zrnic 2021, arXiv 2008.11193v4; Whitehouse et al. 2023, arXiv 2203.05481v3), μ-GDP
@@ -59,6 +60,7 @@ class Budget:
     guarantee: Guarantee
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     change: float | None = None
+    missing_public: bool = False
 
     def __post_init__(self) -> None:
         if type(self.guarantee) not in GUARANTEES.values():
@@ -71,6 +73,11 @@ class Budget:
             if relation in _PROTECT_ROWS:
                 rule = "left out for neighbours that are whole rows"
                 raise rejection("change", "Budget", rule, self.change)
+        if not isinstance(self.missing_public, bool):
+            raise mistyped("missing_public", "Budget", "True or False", self.missing_public)
+        if self.missing_public and self.change is None:
+            rule = "left out where no `change` is given"
+            raise rejection("missing_public", "Budget", rule, self.missing_public)
         if not self.limit.within(Units(_MOST, _MOST)):
             raise rejection("guarantee", "Budget", f"at most {_MOST // UNIT}", self.guarantee)
 
@@ -85,7 +92,7 @@ class Budget:
         if request.guarantee is None:
             hint = "only releases with a guarantee can be counted."
             raise refusal("Nothing is proved of this release, so it has no price.", hint)
-        steps = self.steps(request.neighbours, request.parameters.get("change"))
+        steps = self.steps(request.neighbours, request.parameters)
         spend = _grouped(request.guarantee, steps)
         concentrated = request.concentrated
         if concentrated is not None:
@@ -93,19 +100,21 @@ class Budget:
         main, delta = self._price(spend, concentrated)
         return Units(math.ceil(main * UNIT), math.ceil(delta * DELTA_UNIT))
 
-    def steps(self, neighbours: Neighbours, change: Any) -> int:  # noqa: ANN401 - as it was asked
+    def steps(self, neighbours: Neighbours, parameters: Mapping[str, Any]) -> int:
         """Return how many steps between a release's neighbours lead to one of the budget's.
 
         A row is replaced by taking one away and adding one; a change of a cell, or of a row by so
-        much, is a replacement. No number of replacements adds a row.
+        much, is a replacement. No number of replacements adds a row. A release for which missing
+        cells are public says nothing of neighbours that differ in them.
         """
-        if (neighbours, change) == (self.neighbours, self.change):
+        change, public = parameters.get("change"), bool(parameters.get("missing_public"))
+        if (neighbours, change) == (self.neighbours, self.change) and public <= self.missing_public:
             return 1
         if self.neighbours is not Neighbours.ADD_REMOVE and neighbours in _PROTECT_ROWS:
             return 1 if neighbours is Neighbours.REPLACE else 2
         raise refusal(
-            f"The budget is for {_relation(self.neighbours, self.change)} neighbours, and says "
-            f"nothing of a release for {_relation(neighbours, change)} neighbours.",
+            f"The budget is for {self._relation} neighbours, and says "
+            f"nothing of a release for {_relation(neighbours, change, public=public)} neighbours.",
             "ask for a release with the budget's neighbours, or count it as another dataset.",
         )
 
@@ -137,18 +146,20 @@ class Budget:
     def facts(self) -> dict[str, Any]:
         """Return the budget as plain JSON."""
         kind = {"kind": type(self.guarantee).__name__}
-        return {
+        facts = {
             "guarantee": kind | dict(vars(self.guarantee)),
             "neighbours": str(self.neighbours),
             "change": self.change,
         }
+        return facts | ({"missing_public": True} if self.missing_public else {})
 
     @staticmethod
     def from_facts(facts: Mapping[str, Any]) -> "Budget":
         """Return the budget that `facts` tell of."""
         guarantee = dict(facts["guarantee"])
         kind = GUARANTEES[guarantee.pop("kind")]
-        return Budget(kind(**guarantee), facts["neighbours"], facts["change"])
+        public = facts.get("missing_public", False)
+        return Budget(kind(**guarantee), facts["neighbours"], facts["change"], public)
 
     def text(self, units: Units) -> str:
         """Return units as a reader says them: "ρ = 0.25"."""
@@ -163,7 +174,11 @@ class Budget:
         return f"ε = {main:g}, δ = {delta:g}"
 
     def __str__(self) -> str:
-        return f"{self.guarantee} ({_relation(self.neighbours, self.change)} neighbours)"
+        return f"{self.guarantee} ({self._relation} neighbours)"
+
+    @property
+    def _relation(self) -> str:
+        return _relation(self.neighbours, self.change, public=self.missing_public)
 
 
 _HINTS: dict[type[Guarantee], str] = {
@@ -211,5 +226,7 @@ def _grouped(spend: Guarantee, steps: int) -> Guarantee:
         raise LedgerError(str(error)) from None
 
 
-def _relation(neighbours: Neighbours, change: object) -> str:
-    return str(neighbours) if change is None else f"{neighbours} (by {change})"
+def _relation(neighbours: Neighbours, change: object, *, public: bool) -> str:
+    if change is None:
+        return str(neighbours)
+    return f"{neighbours} (by {change}{', missing cells public' if public else ''})"

@@ -138,10 +138,13 @@ class BudgetLedger(ABC):
         guarantee: Guarantee,
         neighbours: str = Neighbours.ADD_REMOVE,
         change: float | None = None,
+        *,
+        missing_public: bool = False,
     ) -> None:
         """Give a dataset its budget, once: it can never be raised, reset or taken back."""
         _check_name(dataset)
-        budget = Budget(guarantee, Neighbours.parse(neighbours, "declare"), change)
+        relation = Neighbours.parse(neighbours, "declare")
+        budget = Budget(guarantee, relation, change, missing_public)
         with self.writing() as lines:
             if lines.last("budget", dataset=dataset) is not None:
                 hint = "a budget cannot be raised once it is there; other data are another dataset."
@@ -299,7 +302,7 @@ def _facts(request: Request) -> Mapping[str, Any]:
 
 
 def _steps(budget: Budget, facts: Mapping[str, Any]) -> int:
-    return budget.steps(Neighbours(facts["neighbours"]), facts["parameters"].get("change"))
+    return budget.steps(Neighbours(facts["neighbours"]), facts["parameters"])
 
 
 def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:

@@ -53,7 +53,8 @@ def _relation(one: Request) -> tuple[str, ...]:
     """Return what a release hides, in words that are equal where it is the same."""
     change = one.parameters.get("change")
     ranges = None if change is None else one.parameters.get("half_ranges")
-    return str(one.neighbours), repr(change), repr(ranges)
+    public = bool(one.parameters.get("missing_public"))
+    return str(one.neighbours), repr(change), repr(ranges), repr(public)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dplinear.arguments import rejection
-from dplinear.schema import Feature, Schema
+from dplinear.schema import Schema
 from dplinear.schema.columns import Category
+from dplinear.schema.terms import OwnTerm
 
 
 @dataclass(frozen=True)
@@ -34,28 +35,25 @@ def cells_of(schema: Schema, where: str) -> tuple[Cell, ...]:
         rule = "one without row_norm, where single cells are protected"
         hint = "clipping a row to a norm lets each of its cells move the others."
         raise rejection("schema", where, rule, schema, hint)
-    own = [(place, feature) for place, feature in enumerate(schema.features) if feature.factors]
-    extra = sorted({f.group for _, f in own if f.group not in schema.declared})
-    if extra:
+    derived = [term.label for term in schema.derived_terms]
+    if derived:
         rule = "one without derived features, where single cells are protected"
         hint = "derive them from what was released, which costs nothing."
-        raise rejection("schema", where, rule, ", ".join(extra), hint)
-    groups: dict[str, list[tuple[int, Feature]]] = {name: [] for name in schema.columns}
-    for place, feature in own:
-        groups[feature.group].append((place, feature))
+        raise rejection("schema", where, rule, ", ".join(derived), hint)
     return tuple(
-        _cell(name, schema, tuple(p for p, _ in mine), [f for _, f in mine])
-        for name, mine in groups.items()
-        if mine
+        _cell(term.column, schema, places)
+        for term, places in schema.terms.items()
+        if isinstance(term, OwnTerm)
     )
 
 
-def _cell(name: str, schema: Schema, places: tuple[int, ...], features: list[Feature]) -> Cell:
+def _cell(name: str, schema: Schema, places: tuple[int, ...]) -> Cell:
     count = len(places)
     column = schema.declared[name]
     if not isinstance(column, Category):
         # A number is clamped to [−1, 1] whatever its bounds are; a flag is 0 or 1.
-        squares = Fraction(sum(1 if f.is_indicator else 4 for f in features))
+        flags = [schema.features[place].is_indicator for place in places]
+        squares = Fraction(sum(1 if flag else 4 for flag in flags))
         return Cell(name, places, squares / 4, count, squares)
     if count == 1:
         return Cell(name, places, Fraction(1, 4), 1, Fraction(1))

@@ -17,6 +17,7 @@ from dplinear import arguments
 from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
 from dplinear.analyst.row_laws import column_names
 from dplinear.mechanisms import checks, row_maps
+from dplinear.mechanisms.cell_moves import Bounded, relation_notes
 from dplinear.mechanisms.contract import Account, Shape
 from dplinear.mechanisms.kept_projection import EncryptedFile
 from dplinear.mechanisms.reconstruction import attack
@@ -41,7 +42,6 @@ _FIXED = (
     "it may be published afterwards."
 )
 _KNOWN = "Holds for the projection that was drawn, whoever knows it."
-_LEVELS = "A changed level of a category moves its row by 1 or more, which may be too far to hide."
 _PAPER = "The published constant does not keep what was asked for."
 
 
@@ -52,8 +52,12 @@ class ProjectedRows(RowMechanism):
     Requires: `k`, the numbers released for each row; `element` neighbours, where one source cell
     changes (a number by at most `change`, in half-ranges of its column; default: all of its range),
     or `row_l1` or `row_l2`, where a row of cells changes by at most `change` in that norm (row_l2's
-    default: any row for any other). `projection` is "gaussian", "rademacher" or "orthonormal";
-    `noise` "laplace", "quantile", "gaussian", "perturbed" or "auto", the least total variance.
+    default: any row for any other). A change is one of cells as the table holds them, before whole
+    numbers are rounded. A changed cell may also lose its number, or get one: that is a jump to the
+    column's `missing` constant, and costs half a range or more, unless `missing_public` says that
+    neighbours agree on which cells hold no number. `projection` is "gaussian", "rademacher" or
+    "orthonormal"; `noise` "laplace", "quantile", "gaussian", "perturbed" or "auto", the least total
+    variance.
     `label`, a column to release beside the rows, for `label_share` of the budget.
     Promises: `PureDP`, `ApproxDP` or `ZCDP`; numerics are exact. Noise is scaled by the matrix that
     was drawn, so that the promise holds even if it is known; "quantile" noise, for tables fixed
@@ -69,6 +73,7 @@ class ProjectedRows(RowMechanism):
     projection: str = "gaussian"
     noise: str = "auto"
     change: float | None = None
+    missing_public: bool = False
     label: str | None = None
     label_share: float = 0.2
     public_projection: bool = False
@@ -84,6 +89,7 @@ class ProjectedRows(RowMechanism):
         arguments.integer(self.k, "k", _WHERE, low=1, high=row_maps.MOST_COLUMNS)
         arguments.choice(self.projection, "projection", _WHERE, row_maps.KINDS)
         arguments.choice(self.noise, "noise", _WHERE, CHOICES)
+        Bounded.read(self.change, self.missing_public, _WHERE)
         arguments.real(
             self.label_share, "label_share", _WHERE, low=0, high=1, open_low=True, open_high=True
         )
@@ -138,7 +144,7 @@ class ProjectedRows(RowMechanism):
         if not places:
             rule = "one with a column besides the label"
             raise arguments.rejection("schema", _WHERE, rule, ", ".join(schema.columns))
-        changes = changes_of(schema, shape, self.neighbours, self.change, places, _WHERE)
+        changes = changes_of(schema, shape, self.neighbours, self._bounded, places, _WHERE)
         rows, trial = self._maps(len(places), entropy)
         if self.calibration == "paper":
             noise, account = self._published(changes, rows)
@@ -149,7 +155,12 @@ class ProjectedRows(RowMechanism):
             noise = setting.best(self.noise, trial)
             label = self._label(schema, shape, share.label)
             account = self._account(noise, share, schema)
-        return PreparedProjection(self, shape, places, rows, noise, label, account)
+        square = changes.row_square
+        return PreparedProjection(self, shape, places, rows, noise, label, account, square)
+
+    @property
+    def _bounded(self) -> Bounded:
+        return Bounded.read(self.change, self.missing_public, _WHERE)
 
     def _maps(self, features: int, entropy: Entropy) -> tuple[RowMap, RowMap | None]:
         """Return the matrix, and one more of its law that decides on "quantile" noise.
@@ -193,7 +204,7 @@ class ProjectedRows(RowMechanism):
     def _label(self, schema: Schema, shape: Shape, epsilon: float) -> RowLabel | None:
         if self.label is None:
             return None
-        return label_of(schema, shape, self.label, self.change, epsilon, _WHERE)
+        return label_of(schema, shape, self.label, self._bounded, epsilon, _WHERE)
 
     def _account(self, noise: RowNoise, share: "_Shares", schema: Schema) -> Account:
         profile: Profile = noise.profile
@@ -203,9 +214,7 @@ class ProjectedRows(RowMechanism):
             else:
                 profile = BesidePure(profile, share.label)
         notes: tuple[str, ...] = (_FIXED if noise.kind == "quantile" else _KNOWN,)
-        bounded = self.change is not None and self.neighbours is not Neighbours.ELEMENT
-        if bounded and any(feature.is_indicator for feature in schema.features):
-            notes += (_LEVELS,)
+        notes += relation_notes(schema, self.neighbours, self._bounded)
         return checks.kept(self.guarantee, profile, notes)
 
     def _published(self, changes: Changes, rows: RowMap) -> tuple[RowNoise, Account]:
@@ -263,8 +272,10 @@ class PreparedProjection(PreparedRows):
         noise: RowNoise,
         label: RowLabel | None,
         account: Account,
+        row_square: int | None,
     ) -> None:
         self.projection, self.noise, self.account = rows, noise, account
+        self._row_square = row_square
         self._label, self._file = label, asked.keep_projection
         self._lock = threading.Lock()
         # Neighbouring features are a view of the block, which saves a copy.
@@ -305,6 +316,7 @@ class PreparedProjection(PreparedRows):
             "scale": self.law["scale"],
             "noise_variance": variance,
             "change": asked.change,
+            "missing_public": asked.missing_public,
             "public_projection": asked.public_projection,
             "attack_error_least_squares": guessed.least_squares,
             "attack_error_best_linear": guessed.best_linear,
@@ -322,7 +334,7 @@ class PreparedProjection(PreparedRows):
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
         self._keep()
-        kept, noise = rows[self._places], self.noise
+        kept, noise = self._verified(rows[self._places]), self.noise
         if noise.before:
             drawn = noise.draw(kept.shape, entropy)
             drawn += kept.astype(np.int64)
@@ -340,6 +352,17 @@ class PreparedProjection(PreparedRows):
         if self._label is not None:
             columns.append(self._label.release(rows, entropy))
         return pa.RecordBatch.from_arrays(columns, schema=self.output)
+
+    def _verified(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rows, those as zeros that are longer than what the noise is scaled by.
+
+        Features that are made of others are bounded by what can be derived; here that is checked,
+        on the integers. Their squares add up exactly below 2^53, which no bound exceeds.
+        """
+        if self._row_square is None:
+            return rows
+        squares = np.einsum("ij,ij->j", rows, rows)
+        return np.asarray(rows * (squares <= self._row_square))
 
     def _keep(self) -> None:
         """Write the matrix to its file, once, when the first rows are released."""

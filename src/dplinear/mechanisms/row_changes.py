@@ -13,6 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear import arguments
+from dplinear.mechanisms import cell_moves
+from dplinear.mechanisms.cell_moves import Bounded
 from dplinear.mechanisms.cells import Cell, cells_of
 from dplinear.mechanisms.contract import Shape
 from dplinear.mechanisms.operator_norms import (
@@ -28,9 +30,6 @@ from dplinear.schema import Schema
 from dplinear.schema.columns import Category, Numeric
 
 RELATIONS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
-# A change of Δ in a cell is one of less than Δ·cells + 4 on the grid: float64 maps both values with
-# an error below a step and a half each, and each is rounded by another half.
-STEPS = 4
 _FEW_LEVELS = 512  # up to here every pair of levels is looked at
 _MOST_WORK = 1 << 28  # products for the widest row; a ball is good enough beyond
 
@@ -38,10 +37,15 @@ _PARAMETER = "change"
 
 
 class Changes(ABC):
-    """A set of differences of one row of integers. All norms are rounded up."""
+    """A set of differences of one row of integers. All norms are rounded up.
+
+    `row_square`, if any: rows of a larger squared norm are not in any table that this is about. The
+    mechanism sees to that, on the integers.
+    """
 
     l1: float
     l2: float
+    row_square: int | None = None
 
     @abstractmethod
     def image_l1(self, integers: Floats) -> float:
@@ -63,6 +67,7 @@ class RowChanges(Changes):
     length: float
     features: int
     widest: float = math.inf
+    row_square: int | None = None
 
     @property
     def l1(self) -> float:  # type: ignore[override]  # derived
@@ -107,6 +112,43 @@ class WholeRows(RowChanges):
             return ball
         widest = max(float(self.cells.support(image).max()) for image in sign_images(integers))
         return min(ball, up(widest, 8))
+
+
+@dataclass(frozen=True)
+class RoundedRows(Changes):
+    """Differences v + w: v of a bounded norm, and beyond it |wᵢ| ≤ `beyond`ᵢ in each feature.
+
+    No difference is outside of `whole`, that of any row for any other.
+    """
+
+    near: RowChanges
+    beyond: tuple[int, ...]
+    whole: RowChanges
+
+    @property
+    def l1(self) -> float:  # type: ignore[override]  # derived
+        """The largest L1 norm."""
+        return min(up(self.near.l1 + sum(self.beyond)), self.whole.l1)
+
+    @property
+    def l2(self) -> float:  # type: ignore[override]  # derived
+        """The largest Euclidean norm."""
+        return min(up(self.near.l2 + self._length), self.whole.l2)
+
+    @property
+    def _length(self) -> float:
+        return root_ceiling(Fraction(sum(width**2 for width in self.beyond)))
+
+    def image_l1(self, integers: Floats) -> float:
+        """Return a bound on ‖(v + w)A‖₁, by the triangle inequality."""
+        box = float(np.array(self.beyond, np.float64) @ _norms(integers, 1))
+        return min(up(self.near.image_l1(integers) + box, 8), self.whole.image_l1(integers))
+
+    def image_l2(self, integers: Floats) -> float:
+        """Return a bound on ‖(v + w)A‖₂, likewise."""
+        box = float(np.array(self.beyond, np.float64) @ _norms(integers, 2))
+        box = min(box, self._length * spectral_norm(integers))
+        return min(up(self.near.image_l2(integers) + box, 8), self.whole.image_l2(integers))
 
 
 @dataclass(frozen=True)
@@ -204,49 +246,53 @@ def changes_of(  # noqa: PLR0913, PLR0917 - public facts, each with its own name
     schema: Schema,
     shape: Shape,
     relation: Neighbours,
-    change: float | None,
+    bounded: Bounded,
     places: tuple[int, ...],
     where: str,
 ) -> Changes:
     """Return what neighbours may do to the features at `places`, which are renumbered from 0.
 
-    Requires: `change`, in the cells' units, in which a column of numbers goes from −1 to 1: of one
-    number (None: all of its range; a category's or a flag's cell changes at will), or of a row, in
-    L1 or L2 (None, L2 only: rows change at will). A changed level moves its row by 1 or more.
+    Requires: a change in half-ranges, in which a column of numbers goes from −1 to 1: of one number
+    (None: all of its range; a category's cell, or a yes or no, changes at will), or of a row, in L1
+    or L2 (None, L2 only: rows change at will). A changed level moves its row by 1 or more.
     """
-    if change is not None:
-        change = arguments.positive(change, _PARAMETER, where)
     if relation is Neighbours.ELEMENT:
-        return _cell_changes(schema, shape, change, places, where)
-    if relation is Neighbours.ROW_L2 and change is None:
+        return _cell_changes(schema, shape, bounded, places, where)
+    if relation is Neighbours.ROW_L2 and bounded.change is None:
         return _whole_rows(schema, shape, places, where)
-    if change is None:
+    if bounded.change is None:
         hint = 'neighbours="row_l2" without a change are tables with any one row replaced.'
-        raise arguments.mistyped(_PARAMETER, where, "given, for row_l1 neighbours", change, hint)
+        raise arguments.mistyped(_PARAMETER, where, "given, for row_l1 neighbours", None, hint)
     if schema.row_norm is not None:
         hint = "clipping may move two rows apart; leave out `change` to protect whole rows."
         rule = "None, and neighbours row_l2, where the schema has a row_norm"
-        raise arguments.rejection(_PARAMETER, where, rule, change, hint)
-    derived = sorted({f.group for f in schema.features if f.factors} - set(schema.columns))
+        raise arguments.rejection(_PARAMETER, where, rule, bounded.change, hint)
+    derived = [term.label for term in schema.derived_terms]
     if derived:
         hint = "a feature made of others may move further than they do; leave out `change`."
         rule = "None, and neighbours row_l2, where the schema has derived features"
         raise arguments.rejection(_PARAMETER, where, rule, ", ".join(derived), hint)
-    count, exact = len(places), Fraction(change) * shape.cells
-    if relation is Neighbours.ROW_L1:
-        return RowChanges(1, ceiling(exact + STEPS * count), count)
-    return RowChanges(2, up(ceiling(exact) + STEPS * math.sqrt(count)), count)
+    order = 1 if relation is Neighbours.ROW_L1 else 2
+    return RoundedRows(
+        RowChanges(order, ceiling(Fraction(bounded.change) * shape.cells), len(places)),
+        tuple(_beyond(schema, shape, bounded, place) for place in places),
+        _whole_rows(schema, shape, places, where),
+    )
 
 
-def number_width(shape: Shape, change: float | None) -> int:
-    """Return the most that a number's cell changes on the grid."""
-    if change is None:
-        return 2 * shape.cells
-    return min(2 * shape.cells, math.floor(Fraction(change) * shape.cells) + STEPS)
+def _beyond(schema: Schema, shape: Shape, bounded: Bounded, place: int) -> int:
+    """Return by how much a feature may differ beyond its share of a row's change."""
+    feature = schema.features[place]
+    column = schema.declared[feature.factors[0].column]
+    if isinstance(column, Category):
+        return 0  # a level is 0 or 1, and its change is the row's
+    if feature.is_indicator:
+        return 0 if bounded.missing_public else shape.cells
+    return cell_moves.beyond(column, feature, shape, bounded)
 
 
 def _cell_changes(
-    schema: Schema, shape: Shape, change: float | None, places: tuple[int, ...], where: str
+    schema: Schema, shape: Shape, bounded: Bounded, places: tuple[int, ...], where: str
 ) -> CellChanges:
     index = {place: new for new, place in enumerate(places)}
     spans, levels = [], []
@@ -258,30 +304,27 @@ def _cell_changes(
         if isinstance(column, Category):
             levels.append(Levels(kept, shape.cells, column.drop_first))
         else:
-            # A flag, or a yes or no, has no small changes.
-            whole = column.type == "boolean" or column.missing_indicator
-            width = number_width(shape, None if whole else change)
-            widths = (width,) if len(kept) == 1 else (width, shape.cells)
-            spans.append(Span(kept, widths))
+            number = schema.features[cell.places[0]]
+            width = cell_moves.number_width(column, number, shape, bounded)
+            flag = 0 if bounded.missing_public else shape.cells
+            spans.append(Span(kept, (width, flag)[: len(kept)]))
     return CellChanges(tuple(spans), tuple(levels))
 
 
 def _whole_rows(schema: Schema, shape: Shape, places: tuple[int, ...], where: str) -> RowChanges:
     """Return any change of a row: as wide as all its cells together, or as the ball it is in."""
     count = len(places)
-    own = all(feature.group in schema.declared for feature in schema.features if feature.factors)
-    if schema.row_norm is not None or not own:
+    if schema.row_norm is not None or schema.derived_terms:
         squares = min(schema.norm_squared - schema.has_intercept, count)
-        free = Fraction(4 * squares) * shape.cells**2
-        ball = Fraction(4 << 2 * shape.exponent)
-        return RowChanges(2, root_ceiling(min(free, ball)), count)
+        square = min(squares * shape.cells**2, 1 << 2 * shape.exponent)
+        return RowChanges(2, root_ceiling(Fraction(4 * square)), count, row_square=square)
     chosen = set(places)
     kept = [cell for cell in cells_of(schema, where) if chosen.intersection(cell.places)]
     spread = sum((cell.diameter_squared for cell in kept), Fraction(0))
     widest = sum(_widest(schema, cell) for cell in kept) * shape.cells
-    cells = _cell_changes(schema, shape, None, places, where)
+    cells = _cell_changes(schema, shape, Bounded(), places, where)
     length = root_ceiling(spread * shape.cells**2)
-    return WholeRows(2, length, count, float(widest), cells)
+    return WholeRows(2, length, count, float(widest), cells=cells)
 
 
 def _widest(schema: Schema, cell: Cell) -> int:

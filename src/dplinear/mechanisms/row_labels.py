@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplinear import arguments
+from dplinear.mechanisms.cell_moves import Bounded, number_width
 from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.row_changes import number_width
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.noise.response import Response
@@ -93,7 +93,7 @@ class NumberLabel(RowLabel):
     @property
     def field(self) -> pa.Field:
         """The released column."""
-        return pa.field(self.feature.group, pa.float64(), nullable=False)
+        return pa.field(self.feature.term.label, pa.float64(), nullable=False)
 
     def release(self, rows: Rows, entropy: Entropy) -> pa.Array:
         """Add noise on the grid; what follows is a function of the sum alone."""
@@ -107,7 +107,7 @@ class NumberLabel(RowLabel):
         worth = float(self.feature.half_width / self.cells)
         scale = self.scale * worth
         return {
-            "column": self.feature.group,
+            "column": self.feature.term.label,
             "kind": "laplace",
             "scale": scale,
             "epsilon": self.epsilon,
@@ -121,25 +121,26 @@ def places_of(schema: Schema, column: str, where: str) -> tuple[int, ...]:
     if schema.row_norm is not None:
         hint = "rows clipped to a row_norm change the label with everything else."
         raise arguments.rejection("label", where, rule, column, hint)
-    places = []
-    for place, feature in enumerate(schema.features):
-        used = {factor.column for factor in feature.factors}
-        if column in used and feature.group != column:
-            hint = "a derived feature is made of it."
-            raise arguments.rejection("label", where, rule, column, hint)
-        if column in used:
-            places.append(place)
+    made_of = {
+        factor.column
+        for term in schema.derived_terms
+        for place in schema.terms[term]
+        for factor in schema.features[place].factors
+    }
+    if column in made_of:
+        hint = "a derived feature is made of it."
+        raise arguments.rejection("label", where, rule, column, hint)
     declared = schema.declared[column]
     if isinstance(declared, Numeric) and declared.missing_indicator:
         hint = "its missing_indicator is a second feature: leave it out."
         raise arguments.rejection("label", where, rule, column, hint)
-    return tuple(places)
+    return schema.own_features(column)
 
 
 def label_of(  # noqa: PLR0913, PLR0917 - public facts, each with its own name
-    schema: Schema, shape: Shape, column: str, change: float | None, epsilon: float, where: str
+    schema: Schema, shape: Shape, column: str, bounded: Bounded, epsilon: float, where: str
 ) -> RowLabel:
-    """Return the label of a column, released with `epsilon` for changes of at most `change`."""
+    """Return the label of a column, released with `epsilon` for what its own cell may do."""
     places = places_of(schema, column, where)
     declared = schema.declared[column]
     if isinstance(declared, Category):
@@ -153,7 +154,7 @@ def label_of(  # noqa: PLR0913, PLR0917 - public facts, each with its own name
         )
     if declared.type == "boolean":
         return LevelLabel(column, places, (False, True), zero=True, response=Response(2, epsilon))
-    width = number_width(shape, change)
+    width = number_width(declared, schema.features[places[0]], shape, bounded)
     scale = calibrate.laplace(PureDP(epsilon), float(width))
     if scale > _LARGEST:
         rule = "given enough of the budget to say anything"

@@ -213,10 +213,15 @@ def neighbours_in_words(certificate: Certificate) -> tuple[str, str]:
     change = shown(certificate.parameters.get("change"))
     if certificate.neighbours is not Neighbours.ELEMENT:
         norm = "L1" if certificate.neighbours is Neighbours.ROW_L1 else "Euclidean"
-        return _NEAR.format(norm=norm, change=change), _FAR
+        return _NEAR.format(norm=norm, change=change) + _gaps(certificate), _FAR
     if certificate.parameters.get("change") is None:
         return "Any single cell: it could have held anything else that is allowed there.", _CELLS
-    return _SMALL.format(change=change), _CELLS
+    return _SMALL.format(change=change) + _gaps(certificate), _CELLS
+
+
+def _gaps(certificate: Certificate) -> str:
+    """Return what a bounded change says of cells that go missing; old releases have not said."""
+    return _MAY_GO if certificate.parameters.get("missing_public") is False else _SAME_GAPS
 
 
 _BITS = (
@@ -264,4 +269,6 @@ _NEAR = (
     "Changes of any one row by {norm} distance at most {change}, in units in which the range of "
     "each column is 2."
 )
+_MAY_GO = " A changed cell may also be one that goes missing, or that was."
+_SAME_GAPS = " Which cells are missing is not hidden."
 _FAR = "Larger changes of a row are protected less; the number of rows is public."

@@ -4,7 +4,8 @@ Both sides of the wall use it: the curator to read private rows, the analyst to 
 to apply a model to rows of their own. Nothing here opens a table.
 """
 
-from dplinear.schema.features import INTERCEPT, Feature
+from dplinear.schema.features import Feature
 from dplinear.schema.schema import Schema
+from dplinear.schema.terms import INTERCEPT
 
 __all__ = ["INTERCEPT", "Feature", "Schema"]

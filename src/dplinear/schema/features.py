@@ -22,8 +22,8 @@ from dplinear.schema.columns import (
     check_count,
     read_number,
 )
+from dplinear.schema.terms import INTERCEPT, Constant, DerivedTerm, OwnTerm, Term
 
-INTERCEPT = "intercept"
 _COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")
 _EXPONENT = re.compile(r"[0-9]{1,9}")
 _HINT = 'write "age*smoker", "age^2" or "age>=65", with names of declared columns.'
@@ -68,12 +68,12 @@ Factor = Power | Level | Missing | Comparison
 class Feature:
     """One column of the Gram matrix: a product of factors, mapped affinely to [−1, 1].
 
-    `group` is the declared column or derived term it belongs to. The cell t and the raw value x
-    satisfy x = centre + half_width·t exactly.
+    `term` is what it belongs to, by structure; its `name` is a label, and decides nothing. The cell
+    t and the raw value x satisfy x = centre + half_width·t exactly.
     """
 
     name: str
-    group: str
+    term: Term
     factors: tuple[Factor, ...]
     low: Fraction
     high: Fraction
@@ -89,6 +89,11 @@ class Feature:
         return self.centre + self.half_width * cell
 
     @property
+    def group(self) -> str:
+        """The name of the declared column or derived term that it belongs to: a label."""
+        return self.term.label
+
+    @property
     def is_indicator(self) -> bool:
         """Whether a factor is 0 or 1, so that the feature vanishes for most rows."""
         return any(not isinstance(factor, Power) for factor in self.factors)
@@ -97,27 +102,27 @@ class Feature:
 def intercept() -> Feature:
     """Return the feature that is 1 in every row."""
     one = Fraction(1)
-    return Feature(INTERCEPT, INTERCEPT, (), one, one, Fraction(0), one)
+    return Feature(INTERCEPT, Constant(), (), one, one, Fraction(0), one)
 
 
 def _feature(
     name: str,
-    group: str,
+    term: Term,
     factors: tuple[Factor, ...],
     columns: Mapping[str, Column],
     *,
     shift: bool,
 ) -> Feature:
     low, high = _interval(factors, columns)
-    check_bounds(low, high, group, f"derived bounds ({_shown(low)}, {_shown(high)})")
+    check_bounds(low, high, term.label, f"derived bounds ({_shown(low)}, {_shown(high)})")
     if all(not isinstance(factor, Power) for factor in factors):
-        return Feature(name, group, factors, low, high, Fraction(0), Fraction(1))
+        return Feature(name, term, factors, low, high, Fraction(0), Fraction(1))
     # A shift can be undone only by an intercept; and a product with an indicator keeps its zeros,
     # so that the levels of a category stay exclusive and cost the norm of one cell together.
     exclusive = any(not isinstance(factor, Power) for factor in factors)
     if exclusive or not shift:
-        return Feature(name, group, factors, low, high, Fraction(0), max(abs(low), abs(high)))
-    return Feature(name, group, factors, low, high, (low + high) / 2, (high - low) / 2)
+        return Feature(name, term, factors, low, high, Fraction(0), max(abs(low), abs(high)))
+    return Feature(name, term, factors, low, high, (low + high) / 2, (high - low) / 2)
 
 
 def _shown(end: Fraction) -> str:
@@ -151,18 +156,21 @@ def _power_interval(low: Fraction, high: Fraction, exponent: int) -> tuple[Fract
 
 def column_features(
     name: str, columns: Mapping[str, Column], *, shift: bool
-) -> tuple[tuple[Feature, ...], int]:
-    """Return a declared column's own features, and the most its cells can add to a squared norm."""
+) -> tuple[Feature, ...]:
+    """Return a declared column's own features."""
     column = columns[name]
     if isinstance(column, Category):
-        own = _level_factors(name, column)
-        features = [_feature(label, name, (f,), columns, shift=shift) for label, f in own]
-        return tuple(features), 1  # a cell holds one level
-    plain = _feature(name, name, (Power(name, 1),), columns, shift=shift)
+        own = OwnTerm(name, 1)  # a cell holds one level
+        levels = _level_factors(name, column)
+        return tuple(_feature(label, own, (f,), columns, shift=shift) for label, f in levels)
+    centre = (column.low + column.high) / 2 if shift else Fraction(0)
+    # A missing cell is 0 beside its flag where its constant is the centre; 1 at the most elsewhere.
+    alone = not column.missing_indicator or column.missing == centre
+    own = OwnTerm(name, 1 if alone else 2)
+    plain = _feature(name, own, (Power(name, 1),), columns, shift=shift)
     if not column.missing_indicator:
-        return (plain,), 1
-    flag = _feature(f"{name}:missing", name, (Missing(name),), columns, shift=shift)
-    return (plain, flag), 1 if column.missing == plain.centre else 2
+        return (plain,)
+    return plain, _feature(f"{name}:missing", own, (Missing(name),), columns, shift=shift)
 
 
 def _level_factors(name: str, column: Category) -> list[tuple[str, Level]]:
@@ -178,37 +186,37 @@ def _level_factors(name: str, column: Category) -> list[tuple[str, Level]]:
 
 
 def derived_features(
-    term: object, columns: Mapping[str, Column], *, shift: bool
-) -> tuple[tuple[Feature, ...], int]:
-    """Return the features of a term such as "age*smoker", and their share of a squared norm."""
-    if not isinstance(term, str):
-        raise mistyped("derived", WHERE, "a list of terms", term, _HINT)
-    comparison = _COMPARISON.fullmatch(term)
+    index: int, text: object, columns: Mapping[str, Column], *, shift: bool
+) -> tuple[Feature, ...]:
+    """Return the features of a term such as "age*smoker", at its index among the derived ones."""
+    if not isinstance(text, str):
+        raise mistyped("derived", WHERE, "a list of terms", text, _HINT)
+    term = DerivedTerm(index, text)
+    comparison = _COMPARISON.fullmatch(text)
     if comparison:
-        return (_comparison(term, comparison, columns, shift=shift),), 1
-    options = _factor_options(term, columns)
+        return (_comparison(term, comparison, columns, shift=shift),)
+    options = _factor_options(text, columns)
     check_count(math.prod(map(len, options)), "derived")
     features = []
     for combination in itertools.product(*options):
         name = "*".join(label for label, _ in combination)
         factors = tuple(factor for _, factor in combination)
         features.append(_feature(name, term, factors, columns, shift=shift))
-    # Of the combinations of levels, a row holds one; there is one set of powers.
-    return tuple(features), 1
+    return tuple(features)
 
 
 def _comparison(
-    term: str, match: re.Match[str], columns: Mapping[str, Column], *, shift: bool
+    term: DerivedTerm, match: re.Match[str], columns: Mapping[str, Column], *, shift: bool
 ) -> Feature:
     name, operator, bound = match.groups()
     column = columns.get(name)
     if not isinstance(column, Numeric):
-        raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
-    threshold = read_number(column, bound, "derived", term)
+        raise rejection("derived", WHERE, "made of declared columns", term.text, _HINT)
+    threshold = read_number(column, bound, "derived", term.text)
     if not column.low <= threshold <= column.high:
         rule = "a comparison that some value within the column's bounds can change"
-        raise rejection("derived", WHERE, rule, term)
-    return _feature(term, term, (Comparison(name, operator, threshold),), columns, shift=shift)
+        raise rejection("derived", WHERE, rule, term.text)
+    return _feature(term.text, term, (Comparison(name, operator, threshold),), columns, shift=shift)
 
 
 def _factor_options(

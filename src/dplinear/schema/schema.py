@@ -7,7 +7,6 @@ comes from here and never from the rows.
 import json
 import os
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -31,10 +30,17 @@ from dplinear.schema.columns import (
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.features import (
     Feature,
-    Power,
     column_features,
     derived_features,
     intercept,
+)
+from dplinear.schema.terms import (
+    Constant,
+    DerivedTerm,
+    OwnTerm,
+    Term,
+    check_labels,
+    check_names,
 )
 
 _FILE_KEYS = {"columns", "derived", "intercept", "row_norm"}
@@ -80,30 +86,26 @@ class Schema:
             raise mistyped("derived", WHERE, "a list of terms", derived)
         self._derived = tuple(derived)
         self._intercept = intercept
-        self._features, self._norm_squared = self._build()
+        self._features = self._build()
+        self._norm_squared = sum(term.square for term in self.terms)
         self._row_norm = self._read_row_norm(row_norm)
 
-    def _build(self) -> tuple[tuple[Feature, ...], int]:
+    def _build(self) -> tuple[Feature, ...]:
         built: list[Feature] = [intercept()] if self._intercept else []
-        squares = len(built)
         for name in self._columns:
-            features, square = column_features(name, self._columns, shift=self._intercept)
+            features = column_features(name, self._columns, shift=self._intercept)
             check_count(len(built) + len(features), name)
             built.extend(features)
-            squares += square if features else 0
-        for term in self._derived:
-            features, square = derived_features(term, self._columns, shift=self._intercept)
+        for index, text in enumerate(self._derived):
+            features = derived_features(index, text, self._columns, shift=self._intercept)
             check_count(len(built) + len(features), "derived")
             built.extend(features)
-            squares += square if features else 0
         if not self._columns or not built:
             raise rejection("mapping", WHERE, "a description of at least one column", "none")
-        names = Counter(feature.name for feature in built)
-        twice = sorted(name for name, times in names.items() if times > 1)
-        if twice:
-            hint = "rename a column, or leave out a derived feature that is declared twice."
-            raise rejection("mapping", WHERE, "free of features of the same name", twice, hint)
-        return tuple(built), squares
+        constant = [Constant.label] if self._intercept else []
+        check_names(built)
+        check_labels([*constant, *self._columns, *self._derived], built)
+        return tuple(built)
 
     def _read_row_norm(self, row_norm: Any) -> Fraction | None:  # noqa: ANN401
         if row_norm is None:
@@ -178,6 +180,24 @@ class Schema:
         """The columns of the Gram matrix, in order."""
         return self._features
 
+    @cached_property
+    def terms(self) -> Mapping[Term, tuple[int, ...]]:
+        """What features belong to, in order, each with the indices of its features."""
+        found: dict[Term, list[int]] = {}
+        for index, feature in enumerate(self._features):
+            found.setdefault(feature.term, []).append(index)
+        return {term: tuple(indices) for term, indices in found.items()}
+
+    def own_features(self, column: str) -> tuple[int, ...]:
+        """Return the indices of the features that are a declared column's own."""
+        own = (t for t in self.terms if isinstance(t, OwnTerm) and t.column == column)
+        return next((self.terms[term] for term in own), ())
+
+    @property
+    def derived_terms(self) -> tuple[DerivedTerm, ...]:
+        """The terms whose features are made of other columns."""
+        return tuple(term for term in self.terms if isinstance(term, DerivedTerm))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the features."""
@@ -211,10 +231,11 @@ class Schema:
     @cached_property
     def is_plain(self) -> bool:
         """Whether the features are the source columns, plain numbers, behind the intercept."""
-        own = self._features[1:] if self._intercept else self._features
-        plain = [f for f in own if len(f.factors) == 1 and isinstance(f.factors[0], Power)]
-        numbers = all(isinstance(c, Numeric) and c.type == "number" for c in self._columns.values())
-        return numbers and len(plain) == len(own) == len(self._columns)
+        numbers = all(
+            isinstance(c, Numeric) and c.type == "number" and not c.missing_indicator
+            for c in self._columns.values()
+        )
+        return numbers and not self.derived_terms
 
     def encode(self, batch: pa.RecordBatch, *, scale: float = 1.0) -> Floats:
         """Return the cells of a batch of rows, times a public `scale`.

@@ -65,6 +65,12 @@ def rows(  # noqa: PLR0913 - every argument of the gate is a flag
         float | None,
         flags.special("--change", text="projection: how much neighbours differ, in half ranges"),
     ] = None,
+    missing_public: Annotated[
+        bool | None,
+        flags.special(
+            "--missing-public", text="projection: with --change, which cells are missing is public"
+        ),
+    ] = None,
     label: Annotated[
         str | None, flags.special("--label", text="projection: a column that is released beside")
     ] = None,
