@@ -140,8 +140,13 @@ COLUMNS = {
         ),
         Column("clock", ["08:30:00", "17:00:00"], _texts("08:30:00", "17:00:00")),
         Column("inf", ["inf", "-inf", "x"], _texts("inf", "-inf")),
-        Column("NA", ["NA", "EU", "US"], _texts("NA", "EU", "US")),
-        Column("none", ["None", "null", "x"], _texts("None", "null", "x")),
+        # Words that some readers take for missing cells, and others for text.
+        Column("NA", ["EU", "US"], _texts("NA", "EU", "US")),
+        Column(
+            "none",
+            {"type": "category", "levels": ["x", "rest"], "other": "rest"},
+            _texts("None", "null", "x"),
+        ),
         Column("json", ["[1, 2]", '{"a": 1}'], _texts("[1, 2]", '{"a": 1}')),
         Column("blank", [" a", "a ", "a"], _texts(" a", "a ", "a")),
         Column(
@@ -165,17 +170,6 @@ COLUMNS = {
         Column("note", None, {"texts": ("p", "q"), "integers": (1, 2), "floats": (0.5, 1.5)}),
     )
 }
-
-
-def _declarable(column: Column) -> bool:
-    try:
-        Schema({column.name: column.declared})
-    except ValueError:
-        return False
-    return True
-
-
-COLUMNS = {n: c for n, c in COLUMNS.items() if c.declared is None or _declarable(c)}
 DERIVED = (
     "number*integer",
     "number^2",
