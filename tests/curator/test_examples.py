@@ -11,14 +11,14 @@ import pytest
 from scipy import sparse
 
 from dplinear.curator import examples as module
-from dplinear.curator import sparse_rows
+from dplinear.curator import sparse_integers
 from dplinear.curator.examples import Rules, check_table, read_examples
-from dplinear.curator.sparse_rows import SparseRows
 from dplinear.erm import projections
 from dplinear.erm.examples import CELLS, SlopeSum
 from dplinear.erm.integers import ordered_squares
 from dplinear.erm.losses import LOSSES
 from dplinear.erm.projections import KINDS, Projection
+from dplinear.schema.sparse_rows import SparseRows
 
 Seeded = Callable[[int], Any]
 
@@ -100,9 +100,9 @@ def test_sparse_rows_are_what_dense_ones_are(generator: Seeded) -> None:
 def test_lengths_beyond_exact_sums_are_added_in_the_same_order(generator: Seeded) -> None:
     """A last bit of a length seldom shows in the integers, so the lengths are compared."""
     X = np.rint(raw_rows(generator(8), 200, 60) * 1e12)
-    rows, _, values = SparseRows.of(sparse.csr_array(X))._entries(0, 200)
+    rows, _, values = SparseRows.of(sparse.csr_array(X)).cells(0, 200)
     found = ordered_squares(X.T)
-    assert (found == sparse_rows._squares(rows, values, 200)).all()
+    assert (found == sparse_integers._squares(rows, values, 200)).all()
     for row, length in zip(X, found, strict=True):
         total = 0.0
         for cell in row.tolist():

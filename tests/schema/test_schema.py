@@ -291,7 +291,7 @@ def test_a_row_is_encoded_alone(data: st.DataObject) -> None:
     )
     rows = data.draw(st.lists(st.tuples(cell, cell, cell), min_size=1, max_size=8))
     schema = Schema(
-        {"a": (-3, 5), "b": {"type": "integer", "low": 0, "high": 9}, "c": ["", "0", "no"]},
+        {"a": (-3, 5), "b": {"type": "integer", "low": 0, "high": 9}, "c": ["a", "0", "yes"]},
         derived=["a*c", "a*b", "b>=3"],
     )
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, joined, series_cells
+from dplinear.schema.cells import Cells, joined
 from dplinear.schema.encoding import Encoder
+from dplinear.schema.frames import exportable, series_cells
 from dplinear.schema.terms import DerivedTerm
 
 WHERE = "predict"
@@ -76,10 +77,11 @@ def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:  # noqa
     library = type(data).__module__.partition(".")[0]
     if library == "polars" and hasattr(data, "collect"):
         data = data.collect()
+    if library == "polars" and hasattr(data, "schema"):
+        data = exportable(data)
     if library == "pandas" and hasattr(data, "columns"):
         _check_names(schema, data.columns)
-        cells = {n: series_cells(column, data[n]) for n, column in schema.declared.items()}
-        return cells, len(data)
+        return {name: series_cells(data[name]) for name in schema.columns}, len(data)
     if isinstance(data, np.ndarray):
         _check_names(schema, data.dtype.names or ())
         return {name: data[name] for name in schema.columns}, len(data)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import integer, mistyped, rejection
+from dplinear.schema.sparse_rows import SparseRows
 
 Places = npt.NDArray[np.int64]
 
@@ -87,14 +88,16 @@ class SparseVector:
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray(np.where(np.isnan(chosen), 0.0, chosen) @ self.values)
 
-    def _sparse_products(self, rows: Any) -> Matrix:  # noqa: ANN401 - any SciPy format
+    def _sparse_products(self, matrix: Any) -> Matrix:  # noqa: ANN401 - any SciPy format
         """Multiply without making room for coordinates that are 0."""
-        known = rows.tocsr().astype(np.float64)  # a copy, since its cells are changed
-        known.data[np.isnan(known.data)] = 0.0
-        column = (self.values, (self.places, np.zeros(self.count, np.int64)))
-        weights = sparse.csc_array(column, shape=(self.size, 1))
+        count = matrix.shape[0]
+        rows, columns, values = SparseRows.of(matrix).cells(0, count)
+        at = np.searchsorted(self.places, columns)
+        here = np.flatnonzero(np.append(self.places, -1)[at] == columns)
+        cells = values[here]
         with np.errstate(all="ignore"):
-            return np.asarray((sparse.csr_array(known) @ weights).toarray()[:, 0])
+            products = np.where(np.isnan(cells), 0.0, cells) * self.values[at[here]]
+            return np.asarray(np.bincount(rows[here], products, count), np.float64)
 
     def _check(self, shape: tuple[int, ...], where: str) -> None:
         if len(shape) != 2 or shape[1] != self.size:

@@ -20,13 +20,14 @@ from scipy import sparse
 
 from dplinear.arguments import integer, mistyped, positive, real, rejection
 from dplinear.curator.sources.pool import PATIENCE, bar
-from dplinear.curator.sparse_rows import SparseRows
+from dplinear.curator.sparse_integers import sparse_integers
 from dplinear.erm.examples import CELLS, Block, Examples, Frame
 from dplinear.erm.integers import clamped, ordered_squares, shortened
 from dplinear.erm.projections import Projection
 from dplinear.erm.row_sums import BLOCK_ROWS
 from dplinear.schema.cells import Floats, codes_of, numbers_of
-from dplinear.schema.columns import Category, Numeric
+from dplinear.schema.columns import Category, Numeric, check_levels
+from dplinear.schema.sparse_rows import SparseRows
 
 _READABLE = "biufOSU"
 _CELLS_AT_ONCE = 1 << 22  # of dense rows: 32 MiB
@@ -129,7 +130,7 @@ class Rules:
     def sparse(self, rows: SparseRows, first: int, last: int) -> Any:  # noqa: ANN401
         """Return sparse rows likewise, as a SciPy sparse array."""
         with np.errstate(all="ignore"):
-            return rows.integers(first, last, self._factor, self._norm, self._last)
+            return sparse_integers(rows, first, last, self._factor, self._norm, self._last)
 
 
 def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:  # noqa: ANN401 - checked here
@@ -246,6 +247,7 @@ def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[floa
         levels = [_label(label, where) for label in pair]
         if len({type(level) for level in levels}) > 1 or levels[0] == levels[1]:
             raise rejection(name, where, "two different numbers, or two texts", pair)
+        check_levels(levels, name, where)
         return Category(tuple(x if isinstance(x, str) else Fraction(x) for x in levels))
     low, high = (real(end, name, where) for end in pair)
     if not low < high or _half(low, high) < sys.float_info.min:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dplinear.analyst.certificate import CALIBRATIONS, Certificate
 from dplinear.analyst.laws import Matrix
@@ -29,7 +30,7 @@ from dplinear.curator.gram import SecondMoments
 from dplinear.curator.passes import Integers, Table, shape_of
 from dplinear.curator.recorded import recorded
 from dplinear.curator.sources import open_reader
-from dplinear.curator.sources.arrays import check_shape
+from dplinear.curator.sources.arrays import check_shape, is_sparse
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
 from dplinear.erm.coinpress.regression import CoinPressRegression
@@ -46,6 +47,7 @@ from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import INTERCEPT, Schema
 from dplinear.schema.features import Feature, Power
+from dplinear.schema.sparse_rows import SparseRows
 
 _WHERE = "release_model"
 # The methods for each loss, the default first.
@@ -308,13 +310,15 @@ def _opened(
     Arrays have columns by position. Taking some of them copies, which is reading: so the check is
     of an array without rows.
     """
-    sparse = type(data).__module__.partition(".")[0] == "scipy" and hasattr(data, "tocsr")
+    thin = is_sparse(data)
     plain = isinstance(data, np.ndarray) and data.dtype.names is None
-    if not (plain or sparse) or part.columns == whole.columns:
+    if not (plain or thin) or part.columns == whole.columns:
         reader = open_reader(data, part, **reading)
         return lambda: reader
     check_shape(whole, data.shape)
     places = [whole.columns.index(name) for name in part.columns]
-    table = data.tocsr() if sparse else data
-    open_reader(table[:0][:, places], part, **reading)
-    return lambda: open_reader(table[:, places], part, **reading)
+    if thin:
+        open_reader(csr_array((0, len(places)), dtype=data.dtype), part, **reading)
+        return lambda: open_reader(SparseRows.of(data).select(places), part, **reading)
+    open_reader(data[:0][:, places], part, **reading)
+    return lambda: open_reader(data[:, places], part, **reading)

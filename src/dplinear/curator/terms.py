@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.analyst.reading import read_bounds, read_classes
+from dplinear.analyst.reading import read_bounds
 from dplinear.arguments import choice, integer, positive, rejection
+from dplinear.curator.labels import read_labels
 from dplinear.erm.learners import LEARNERS
 from dplinear.erm.losses import LOSSES, Loss
 from dplinear.erm.projections import KINDS
@@ -58,7 +59,7 @@ class Terms:
             where=where,
             loss=loss,
             target_bounds=None if loss.classes else read_bounds(target_bounds, where),
-            classes=read_classes(classes, where) if loss.classes else None,
+            classes=read_labels(classes, where) if loss.classes else None,
             learner=choice(learner, "learner", where, ("auto", *LEARNERS)),
             lift=choice(lift, "lift", where, LIFTS),
             rows=None if rows is None else positive(rows, "rows", where),

@@ -9,9 +9,8 @@ from sklearn.base import ClassifierMixin
 from dplinear.analyst.laws import Matrix
 from dplinear.analyst.linear_release import LinearRelease
 from dplinear.analyst.model_release import ModelRelease
-from dplinear.analyst.reading import read_classes
 from dplinear.arguments import choice
-from dplinear.curator.labels import check_kind, is_second
+from dplinear.curator.labels import check_kind, is_second, read_labels
 from dplinear.curator.model_gate import release_model
 from dplinear.erm.learners import LEARNERS
 from dplinear.erm.sets.given import check_constraint
@@ -81,13 +80,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
         bounds = read_bounds(self.bounds, "bounds", self._where)
-        classes = read_classes(self.classes, self._where)
+        classes = read_labels(self.classes, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
         columns = for_columns(bounds, names, "bounds", self._where)
-        check_kind(labels, classes[1], self._where)
+        check_kind(y, classes[1], self._where)
         (goal,) = target_names(names, labels)
         asked = self._asked(columns | {goal: (0, 1)})
         learn = self._model if self.constraint is None else self._constrained

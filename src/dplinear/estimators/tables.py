@@ -23,6 +23,7 @@ from dplinear.arguments import mistyped, rejection
 from dplinear.schema import INTERCEPT
 from dplinear.schema.cells import array_of, numbers_of
 from dplinear.schema.columns import Numeric
+from dplinear.schema.frames import exportable
 
 Array = npt.NDArray[Any]
 
@@ -166,9 +167,11 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
         if isinstance(values, list | tuple)
         else _of_frame(values, parameter, where)
     )
-    # A frame's dtypes, too, may follow its cells, so none of them is refused. Times are missing, as
-    # beside a cell that makes a column one of objects (a cast would make integers of some).
-    if array.dtype.kind in "mM":
+    # A frame's dtypes, too, may follow its cells, so none of them is refused. Spans of time are
+    # missing, as beside a cell that makes a column one of objects; a cast would make integers.
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]").astype(object)
+    elif array.dtype.kind == "m":
         array = np.full(array.shape, None, dtype=object)
     elif array.dtype.kind not in _READABLE:
         array = array.astype(object)
@@ -203,8 +206,12 @@ def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
         return array_of(values)
     if not hasattr(values, "__arrow_c_stream__"):
         return np.asarray(values)
+    polars = type(values).__module__.partition(".")[0] == "polars"
     if not hasattr(values, "columns"):
-        return array_of(pa.chunked_array(values))
+        column = exportable(values.to_frame()).to_series() if polars else values
+        return array_of(pa.chunked_array(column))
+    if polars:
+        values = exportable(values)
     columns = [array_of(column) for column in pa.table(values).columns]
     return _stacked(columns) if columns else np.asarray(values)
 

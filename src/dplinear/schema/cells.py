@@ -1,182 +1,52 @@
-"""From the cells of one column to numbers or level codes, one cell at a time.
+"""From the cells of one column to numbers or level codes, a whole column at a time.
 
 Promises, for every function here: it never raises or warns because of what a cell holds, and the
 result for a cell depends on that cell alone. That must hold although readers choose a column's
-type by looking at all of it (one bad cell turns a column of integers into text), so text, integers
-and objects that mean the same number give the same bits: all roads end in rounded float64.
+type by looking at all of it (one bad cell turns a column of integers into text), so all roads end
+in what `canonical` says of a single cell, bit for bit: numbers in rounded float64, dates in whole
+microseconds, levels by their keys.
 """
 
-import datetime as dt
-import decimal
-import math
-import numbers
-import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import wraps
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dplinear.schema.columns import MICROSECONDS_PER_DAY, Category, Column, Numeric, days
+from dplinear.schema.canonical import (
+    FIRST_DAY,
+    LAST_DAY,
+    MICROSECONDS_PER_DAY,
+    canonical,
+    day_in,
+    number_in,
+    text_in,
+    text_of,
+)
+from dplinear.schema.columns import Category, Numeric
 
 Floats = npt.NDArray[np.float64]
-_T = TypeVar("_T")
+Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array, or a NumPy array of one dimension
 
 # Text that Arrow converts without fail; anything else is looked at cell by cell.
 _SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
-_NUMBER = re.compile(
-    r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)\s*", re.IGNORECASE
-)
-_TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
+# Text that may be a number, a date or a time, however it is spelt: all that does not begin with a
+# letter, and words of truth values and infinities.
+_MORE_THAN_TEXT = r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)"
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}
-_NO_TEXT: str | None = None
 _FLOAT64 = pa.float64()
 _UNITS = (*_MICROSECONDS, "ns")
-
-
-def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]]:
-    """Let a reader return `nothing` for an object that raises whatever is asked of it."""
-
-    def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
-        @wraps(read)
-        def reader(cell: Any) -> _T:  # noqa: ANN401 - a cell may hold anything
-            try:
-                return read(_plain(cell))
-            except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
-                return nothing
-
-        return reader
-
-    return wrapped
-
-
-def _plain(cell: Any) -> Any:  # noqa: ANN401
-    """Return text or bytes of a class with its own ideas as plain ones; anything else as it is."""
-    if isinstance(cell, str):
-        return str.__str__(cell)
-    return bytes.__getitem__(cell, slice(None)) if isinstance(cell, bytes) else cell
-
-
-@_discreet(math.nan)
-def number_in(cell: Any) -> float:  # noqa: ANN401
-    """Return the number a cell holds, ±inf if it is too large, NaN if it is no number."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, str):
-        # Some white space of the pattern's is none to float, whose message would quote the cell.
-        return _as_float(cell) if _NUMBER.fullmatch(cell) else math.nan
-    real = _real_of(cell)
-    return (
-        _as_float(real) if isinstance(real, numbers.Real | decimal.Decimal | np.bool_) else math.nan
-    )
-
-
-def _real_of(cell: Any) -> Any:  # noqa: ANN401
-    """Return a cell, or the number it stands for where a frame wrote it in another type.
-
-    One complex number makes a frame's whole column complex, so 1 + 0j is 1, as it was without that
-    neighbour. NumPy counts spans of time among the integers, where frames say they are none.
-    """
-    if isinstance(cell, complex | np.complexfloating):
-        return cell.real if cell.imag == 0 else None
-    return None if isinstance(cell, np.timedelta64) else cell
-
-
-def _as_float(cell: Any) -> float:  # noqa: ANN401
-    try:
-        return float(cell)
-    except OverflowError:
-        return -math.inf if cell < 0 else math.inf
-    except Exception:  # noqa: BLE001 - a signalling NaN, or a number of a class with its own ideas
-        return math.nan
-
-
-@_discreet(math.nan)
-def truth_in(cell: Any) -> float:  # noqa: ANN401
-    """Return 1 for true, 0 for false, and whatever number the cell holds otherwise."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, str) and cell.strip().lower() in _TRUTH:
-        return _TRUTH[cell.strip().lower()]
-    return number_in(cell)
-
-
-@_discreet(math.nan)
-def day_in(cell: Any) -> float:  # noqa: ANN401
-    """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[us]").item()
-    if isinstance(cell, str):
-        cell = dt.datetime.fromisoformat(cell.strip())
-    if not isinstance(cell, dt.date):
-        return math.nan
-    # As `_days_of_ticks` does it, bit for bit: whole microseconds, then one division.
-    return float(days(cell) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-
-
-@_discreet(_NO_TEXT)
-def text_in(cell: Any) -> str | None:  # noqa: ANN401, PLR0911 - a type each
-    """Return a cell as the text its category is named by; None if it holds nothing."""
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", "surrogateescape")
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool | np.bool_):
-        return "true" if cell else "false"
-    cell = _real_of(cell)
-    if isinstance(cell, numbers.Integral):
-        return str(int(cell))  # None where that is more digits than Python writes
-    if isinstance(cell, numbers.Real | decimal.Decimal):
-        number = number_in(cell)
-        if not math.isfinite(number):
-            return None
-        return str(int(number)) if number == int(number) else repr(number)
-    return None
-
-
-_READERS = {"number": number_in, "integer": number_in, "boolean": truth_in, "date": day_in}
+_ENDLESS = {4: 2**31 - 1, 8: 2**63 - 1}  # what DuckDB makes of "inf" beside dates, or alone
+_ANY_NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
 
 def _floats(values: Iterable[float], count: int) -> Floats:
     return np.fromiter(values, np.float64, count)
-
-
-def readable(column: Column, kind: pa.DataType) -> bool:
-    """Return whether cells of an Arrow type mean something in this column (else: missing)."""
-    if pa.types.is_dictionary(kind):
-        return readable(column, kind.value_type)
-    if _is_text(kind) or pa.types.is_null(kind):
-        return True
-    if isinstance(column, Numeric) and column.type == "date":
-        return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    return bool(plain or pa.types.is_decimal(kind))
-
-
-def series_cells(column: Column, series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
-    """Return the cells of a pandas series.
-
-    Its own Arrow export raises on columns of mixed objects, that is, because of values. It also
-    chooses types by looking at values (a column of nothing but None is of floats), so a type that
-    means nothing in a column makes its cells missing.
-    """
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
-        return series.to_numpy()
-    levels = getattr(series.dtype, "categories", None)
-    if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
-        return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
-    try:
-        cells = pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        return series.to_numpy(dtype=object)
-    return joined(cells) if readable(column, cells.type) else pa.nulls(len(series))
 
 
 def joined(cells: Any) -> Cells:  # noqa: ANN401 - an array, or chunks of one
@@ -197,25 +67,69 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def numbers_of(column: Numeric, cells: Cells) -> Floats:  # noqa: PLR0911 - a type each
+def _is_day(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _stored(cells: pa.Array) -> pa.Array:
+    """Return cells of an extension type as what stores them, DuckDB's long integers as text."""
+    kind = cells.type
+    if not isinstance(kind, pa.BaseExtensionType):
+        return cells
+    if (getattr(kind, "vendor_name", ""), getattr(kind, "type_name", "")) == ("DuckDB", "bignum"):
+        return pa.array([text_in(_long(cell)) for cell in cells.storage.to_pylist()], pa.string())
+    plain = kind.extension_name in {"arrow.json", "arrow.bool8"}
+    return cells.storage if plain else pa.nulls(len(cells))
+
+
+def _long(cell: bytes | None) -> int | None:
+    """Return an integer of DuckDB's type BIGNUM.
+
+    Three bytes, of which the first bit says that it is not negative, then its size in bytes that
+    begin with the largest; all bits are turned over where it is negative.
+    """
+    if cell is None:
+        return None
+    if cell[0] & 0x80:
+        return int.from_bytes(cell[3:], "big")
+    return -int.from_bytes(bytes(byte ^ 0xFF for byte in cell[3:]), "big")
+
+
+def _spread(values: npt.NDArray[Any], indices: pa.Array, absent: float) -> npt.NDArray[Any]:
+    """Return each cell's value where values are those of distinct cells; nulls are absent."""
+    codes = np.asarray(pc.fill_null(pc.cast(indices, pa.int64()), len(values)))
+    return np.asarray(np.append(values, absent)[codes])
+
+
+def numbers_of(column: Numeric, cells: Cells) -> Floats:
     """Return the raw numbers of a column's cells, NaN where there is none."""
     if isinstance(cells, np.ndarray):
         return _numbers_of_array(column, cells)
     kind = cells.type
     if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
         return np.asarray(cells.to_numpy())  # the common case, without a copy
-    if pa.types.is_null(kind) or not readable(column, kind):
-        return np.full(len(cells), np.nan)
     if pa.types.is_dictionary(kind):
-        return _by_dictionary(column, cells)
-    if _is_text(kind):
+        return _spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
+    cells = _stored(cells)
+    if _is_text(cells.type):
         return _numbers_of_text(column, cells)
-    if column.type == "date":
-        return _days_of_arrow(cells)
+    return _days_of_arrow(cells) if column.type == "date" else _plain_numbers(cells)
+
+
+def _plain_numbers(cells: pa.Array) -> Floats:
+    """Return the numbers of Arrow cells that are no text; types that have none are missing."""
+    kind = cells.type
     if pa.types.is_boolean(kind):
         cells = pc.cast(cells, pa.uint8())
     elif pa.types.is_decimal(kind):  # by its text: Arrow's own conversion is not correctly rounded
-        return _numbers_of_text(column, pc.cast(cells, pa.string()))
+        return _numbers_of_text(_ANY_NUMBER, pc.cast(cells, pa.string()))
+    elif pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+        ticks = pc.cast(cells, pa.int32() if pa.types.is_date32(kind) else pa.int64())
+        days = np.asarray(pc.fill_null(ticks, 0))
+        end = _ENDLESS[days.dtype.itemsize]
+        return np.where(days == end, np.inf, np.where(days == -end, -np.inf, np.nan))
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.full(len(cells), np.nan)
     return np.asarray(cells.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -224,44 +138,41 @@ def _numbers_of_array(column: Numeric, cells: npt.NDArray[Any]) -> Floats:
         filled = _numbers_of_array(column, np.asarray(cells.data))
         return np.where(np.ma.getmaskarray(cells), np.nan, filled)
     code = cells.dtype.kind
-    if code == "M":
-        return _days_of_datetimes(cells) if column.type == "date" else np.full(len(cells), np.nan)
+    if code in "mM":
+        days = code == "M" and column.type == "date"
+        return _days_of_datetimes(cells) if days else np.full(len(cells), np.nan)
     if code in "fiub" and column.type != "date":
         return cells.astype(np.float64, copy=False)
-    read = _READERS[column.type]
+    read = _reader(column)
     return _floats((read(cell) for cell in cells.tolist()), len(cells))
 
 
-def _by_dictionary(column: Numeric, cells: pa.DictionaryArray) -> Floats:
-    values = numbers_of(column, cells.dictionary)
-    codes = np.asarray(pc.fill_null(pc.cast(cells.indices, pa.int64()), len(values)))
-    return np.asarray(np.append(values, np.nan)[codes])
+def _reader(column: Numeric) -> Callable[[Any], float]:
+    return day_in if column.type == "date" else number_in
 
 
 def _numbers_of_text(column: Numeric, cells: pa.Array) -> Floats:
-    if column.type not in {"number", "integer"}:
-        distinct = cells.dictionary_encode() if not _is_view(cells.type) else None
-        read = _READERS[column.type]
-        if distinct is None:
-            return _floats((read(cell) for cell in _bytes_of(cells)), len(cells))
-        values = _floats(map(read, _bytes_of(distinct.dictionary)), len(distinct.dictionary))
-        codes = np.asarray(pc.fill_null(pc.cast(distinct.indices, pa.int64()), len(values)))
-        return np.asarray(np.append(values, np.nan)[codes])
+    read = _reader(column)
     binary = _as_binary(cells)
     if binary is None:
-        return _floats((number_in(cell) for cell in _bytes_of(cells)), len(cells))
+        return _floats(map(read, cells.to_pylist()), len(cells))
+    if column.type not in {"number", "integer"}:
+        return _by_distinct(read, binary)
     simple = pc.fill_null(pc.match_substring_regex(binary, _SIMPLE_NUMBER), fill_value=False)
     # By a filter: in old versions of Arrow `if_else` misreads slices of an array.
     parsed = pc.cast(binary.filter(simple), pa.float64())
     result, chosen = np.empty(len(binary)), np.asarray(simple)
     result[chosen] = parsed.to_numpy(zero_copy_only=False)
-    rest = np.flatnonzero(~chosen)
-    result[rest] = _floats((number_in(binary[int(i)].as_py()) for i in rest), len(rest))
+    if not chosen.all():
+        result[~chosen] = _by_distinct(read, binary.filter(pc.invert(simple)))
     return result
 
 
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+def _by_distinct(read: Callable[[Any], float], binary: pa.Array) -> Floats:
+    """Return what a reader of single cells makes of a column, each distinct cell read once."""
+    distinct = binary.dictionary_encode()
+    values = _floats(map(read, distinct.dictionary.to_pylist()), len(distinct.dictionary))
+    return _spread(values, distinct.indices, np.nan)
 
 
 def _as_binary(cells: pa.Array) -> pa.Array | None:
@@ -274,18 +185,13 @@ def _as_binary(cells: pa.Array) -> pa.Array | None:
         return None
 
 
-def _bytes_of(cells: pa.Array) -> Iterable[Any]:
-    binary = _as_binary(cells)
-    cells_or_bytes: list[Any] = (cells if binary is None else binary).to_pylist()
-    return cells_or_bytes
-
-
 def array_of(cells: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - as for `joined`
-    """Return an Arrow column as an array that is read alike, times and lists as missing.
+    """Return an Arrow column as an array that is read alike, dates as text, lists as missing.
 
-    Arrow's own conversion raises over a broken letter, and takes a missing word for another one.
+    Arrow's own conversion raises over a broken letter or a far date, and takes a missing word for
+    another one.
     """
-    cells = joined(cells)
+    cells = _stored(joined(cells))
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return array_of(cells.dictionary_decode())
@@ -295,67 +201,157 @@ def array_of(cells: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - as for `joined`
         return np.asarray(cells.to_numpy(zero_copy_only=False))
     array = np.full(len(cells), None, dtype=object)
     if _is_text(kind):
-        array[:] = [text_in(cell) for cell in _bytes_of(cells)]
-    elif pa.types.is_decimal(kind):
-        array[:] = cells.to_pylist()
+        binary = _as_binary(cells)
+        array[:] = [text_in(cell) for cell in (cells if binary is None else binary).to_pylist()]
+        return array
+    for what, values in _meanings(cells):
+        known = np.flatnonzero(~np.isnan(values))
+        array[known] = [text_of(what, float(value)) for value in values[known]]
     return array
 
 
+def _meanings(cells: pa.Array) -> list[tuple[str, Floats]]:
+    """Return the keys of Arrow cells that are no text: values of each kind, NaN where none."""
+    found = [("number", _plain_numbers(cells))]
+    if _is_day(cells.type):
+        found.append(("day", _days_of_arrow(cells)))
+    if pa.types.is_time(cells.type):
+        found.append(("time", _times_of_arrow(cells)))
+    return found
+
+
 def _days_of_arrow(cells: pa.Array) -> Floats:
+    if not _is_day(cells.type):
+        return np.full(len(cells), np.nan)
     if pa.types.is_date32(cells.type):
-        return np.asarray(pc.cast(cells, pa.int32()).to_numpy(zero_copy_only=False), np.float64)
+        days = np.asarray(pc.cast(cells, pa.int32()).to_numpy(zero_copy_only=False), np.float64)
+        return _known_days(days)
     unit = "ms" if pa.types.is_date64(cells.type) else cells.type.unit
+    return _known_days(_ticks_of(cells, unit) / MICROSECONDS_PER_DAY)
+
+
+def _times_of_arrow(cells: pa.Array) -> Floats:
+    width = pa.int32() if pa.types.is_time32(cells.type) else pa.int64()
+    return _ticks_of(pc.cast(cells, width), cells.type.unit)
+
+
+def _ticks_of(cells: pa.Array, unit: str) -> Floats:
     ticks = pc.cast(cells, pa.int64())
-    values = _days_of_ticks(np.asarray(pc.fill_null(ticks, 0)), unit)
+    values = _microseconds_of(np.asarray(pc.fill_null(ticks, 0)), unit)
     return np.where(np.asarray(ticks.is_null()), np.nan, values)
 
 
-def _days_of_ticks(ticks: npt.NDArray[np.int64], unit: str) -> Floats:
-    """Return days, by way of whole microseconds: a reader may change the unit, never the bits."""
+def _microseconds_of(ticks: npt.NDArray[np.int64], unit: str) -> Floats:
+    """Return whole microseconds: a reader may change the unit, never the bits."""
     if unit == "ns":
-        return (ticks // 1000).astype(np.float64) / MICROSECONDS_PER_DAY
-    return ticks.astype(np.float64) * _MICROSECONDS[unit] / MICROSECONDS_PER_DAY
+        return (ticks // 1000).astype(np.float64)
+    return ticks.astype(np.float64) * _MICROSECONDS[unit]
+
+
+def _known_days(days: Floats) -> Floats:
+    """Return days with years from 1 to 9999, as text can be read; NaN for others."""
+    return np.where((days >= FIRST_DAY) & (days < LAST_DAY + 1), days, np.nan)
 
 
 def _days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
     unit, step = np.datetime_data(cells.dtype)
     if unit not in _UNITS or step != 1:
         cells, unit = cells.astype("datetime64[s]"), "s"
-    return np.where(np.isnat(cells), np.nan, _days_of_ticks(cells.astype(np.int64), unit))
+    days = _microseconds_of(cells.astype(np.int64), unit) / MICROSECONDS_PER_DAY
+    return np.where(np.isnat(cells), np.nan, _known_days(days))
 
 
-def codes_of(column: Category, cells: Cells) -> npt.NDArray[np.int64]:
+class _Levels:
+    """The levels of a category by their keys, and by the text that nearly all cells have."""
+
+    def __init__(self, levels: tuple[str | Fraction, ...]) -> None:
+        keys = [canonical(level) for level in levels]
+        self.codes = {key: code for code, key in enumerate(keys) if key is not None}
+        self._names = [_name(level).encode() for level in levels]
+        # Text of another spelling can only be a level that is more than a text.
+        self._by_value = any(kind != "text" for kind, _ in self.codes)
+
+    def code(self, cell: Any) -> int:  # noqa: ANN401 - a cell may hold anything
+        """Return the index of a cell's level, -1 for none."""
+        return self.codes.get(canonical(cell) or ("", ""), -1)
+
+    def of_values(self, kind: str, values: Floats) -> Codes:
+        """Return the index of each key of one kind."""
+        known = sorted((key[1], code) for key, code in self.codes.items() if key[0] == kind)
+        codes = np.full(len(values), -1, np.int64)
+        if known:
+            points = np.array([value for value, _ in known], np.float64)
+            places = np.minimum(np.searchsorted(points, values), len(points) - 1)
+            same = points[places] == values
+            codes[same] = np.array([code for _, code in known], np.int64)[places[same]]
+        return codes
+
+    def of_text(self, binary: pa.Array) -> Codes:
+        """Return the index of each text; of those that are spelt otherwise, each distinct once."""
+        names = pa.array(self._names, binary.type)
+        found = pc.index_in(binary, value_set=names, skip_nulls=True)
+        codes = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
+        rest = codes < 0
+        if self._by_value and rest.any():
+            meant = pc.fill_null(
+                pc.match_substring_regex(binary, _MORE_THAN_TEXT), fill_value=False
+            )
+            rest &= np.asarray(meant)
+            distinct = binary.filter(pa.array(rest)).dictionary_encode()
+            values = [self.code(cell) for cell in distinct.dictionary.to_pylist()]
+            codes[rest] = _spread(np.array(values, np.int64), distinct.indices, -1)
+        return codes
+
+    def of_objects(self, cells: list[Any]) -> Codes:
+        """Return the index of each cell."""
+        seen: dict[str, int] = {}
+
+        def code(cell: Any) -> int:  # noqa: ANN401 - a cell may hold anything
+            if type(cell) is not str:
+                return self.code(cell)
+            if cell not in seen:
+                seen[cell] = self.code(cell)
+            return seen[cell]
+
+        return np.fromiter(map(code, cells), np.int64, len(cells))
+
+
+def _name(level: str | Fraction) -> str:
+    """Return the text that a level's cells most often are."""
+    if isinstance(level, str):
+        return level
+    short = level.denominator == 1 and abs(level) < 2**63
+    return str(level.numerator) if short else repr(number_in(level))
+
+
+@lru_cache(maxsize=512)
+def _levels_of(levels: tuple[str | Fraction, ...]) -> _Levels:
+    return _Levels(levels)
+
+
+def codes_of(column: Category, cells: Cells) -> Codes:
     """Return the index of each cell's level, -1 where the cell holds none of them."""
-    if isinstance(column.levels[0], Fraction):
-        return _codes_of_numbers(column, cells)
-    levels = [str(level) for level in column.levels]
+    levels = _levels_of(column.levels)
     if isinstance(cells, np.ndarray):
         hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
-        codes = _codes_of_objects(levels, np.asarray(cells).tolist())
+        codes = _codes_of_array(levels, np.asarray(cells))
         return codes if hidden is None else np.where(hidden, -1, codes)
-    if not readable(column, cells.type):
-        return np.full(len(cells), -1, np.int64)
     if pa.types.is_dictionary(cells.type):
-        values = codes_of(column, cells.dictionary)
-        indices = np.asarray(pc.fill_null(pc.cast(cells.indices, pa.int64()), len(values)))
-        return np.asarray(np.append(values, -1)[indices])
-    binary = _as_binary(cells) if _is_text(cells.type) else None
-    if binary is None:
-        return _codes_of_objects(levels, cells.to_pylist())
-    names = pa.array([level.encode() for level in levels], binary.type)
-    codes = pc.fill_null(pc.index_in(binary, value_set=names, skip_nulls=True), -1)
-    return np.asarray(codes).astype(np.int64)
-
-
-def _codes_of_objects(levels: list[str], cells: list[Any]) -> npt.NDArray[np.int64]:
-    index: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
-    return np.fromiter((index.get(text_in(cell), -1) for cell in cells), np.int64, len(cells))
-
-
-def _codes_of_numbers(column: Category, cells: Cells) -> npt.NDArray[np.int64]:
-    stand_in = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
-    values = numbers_of(stand_in, cells)
-    codes = np.full(len(values), -1, np.int64)
-    for code, level in enumerate(column.levels):
-        codes[values == float(level)] = code
+        return _spread(codes_of(column, cells.dictionary), cells.indices, -1)
+    cells = _stored(cells)
+    if _is_text(cells.type):
+        binary = _as_binary(cells)
+        return levels.of_objects(cells.to_pylist()) if binary is None else levels.of_text(binary)
+    codes = np.full(len(cells), -1, np.int64)
+    for kind, values in _meanings(cells):
+        codes = np.maximum(codes, levels.of_values(kind, values))
     return codes
+
+
+def _codes_of_array(levels: _Levels, cells: npt.NDArray[Any]) -> Codes:
+    kind = cells.dtype.kind
+    if kind in "fiub":
+        return levels.of_values("number", cells.astype(np.float64))
+    if kind == "M":
+        return levels.of_values("day", _days_of_datetimes(cells))
+    return np.full(len(cells), -1, np.int64) if kind == "m" else levels.of_objects(cells.tolist())

@@ -13,12 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from dplinear.arguments import choice, mistyped, rejection
+from dplinear.schema.canonical import EPOCH, MICROSECONDS_PER_DAY, canonical, days
 
 WHERE = "Schema"
 NUMERIC_TYPES = ("number", "integer", "boolean", "date")
 TYPES = (*NUMERIC_TYPES, "category")
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-MICROSECONDS_PER_DAY = 86_400_000_000
 
 _LARGEST = Fraction(2) ** 500
 _NARROWEST = Fraction(2) ** -500
@@ -66,14 +65,6 @@ class Category:
 
 
 Column = Numeric | Category
-
-
-def days(value: dt.date) -> Fraction:
-    """Return a date or time as days since 1970-01-01 (times without a zone are taken as UTC)."""
-    if not isinstance(value, dt.datetime):
-        return Fraction(value.toordinal() - EPOCH.toordinal())
-    moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-    return Fraction((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS_PER_DAY)
 
 
 def check_bounds(low: Fraction, high: Fraction, parameter: str, shown: object) -> None:
@@ -192,6 +183,7 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
         raise rejection(parameter, WHERE, rule, list(levels))
     if not all(text.isprintable() for text in texts):
         raise rejection(parameter, WHERE, "a list of printable category names", list(levels))
+    check_levels(chosen, parameter, WHERE)
     other = options.get("other")
     if other is not None:
         known = other if texts else exact_number(other, f"{parameter}.other", "a level", other)
@@ -199,6 +191,33 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
             raise rejection(f"{parameter}.other", WHERE, "one of the column's levels", other)
         other = known
     return Category(chosen, other, _flag(options, "drop_first", parameter, default=True))
+
+
+def check_levels(levels: Sequence[object], parameter: str, where: str) -> None:
+    """Raise unless levels stay apart however a library reads the cells that hold them.
+
+    Cells are compared by `canonical`, so that no other row decides what "02139" is. Levels that it
+    cannot tell apart, or that it takes for nothing, would never be found.
+    """
+    first: dict[object, object] = {}
+    for level in levels:
+        key = canonical(level)
+        if key is None:
+            rule = "free of words for missing cells, and of dates that do not begin with the year"
+            hint = (
+                "some libraries read them as missing cells or as dates, as other cells will have "
+                'it. Leave the level out (its cells are then "other"), or rename it in the table; '
+                "write dates as 2020-12-31."
+            )
+            raise rejection(parameter, where, rule, level, hint)
+        if key in first:
+            rule = "made of levels that are different numbers, truth values, dates or texts"
+            hint = (
+                "levels are compared by what they mean, since libraries read 02139 as 2139, 1.0 as "
+                "1, true, yes and t as 1, and integers beyond 2^53 as the nearest float64."
+            )
+            raise rejection(parameter, where, rule, [first[key], level], hint)
+        first[key] = level
 
 
 def read_column(name: str, declared: Any) -> Column:  # noqa: ANN401

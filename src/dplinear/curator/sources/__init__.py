@@ -14,9 +14,10 @@ import pyarrow as pa
 from dplinear.arguments import choice, integer, mistyped
 from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.gram import Moments, SecondMoments
-from dplinear.curator.sources.arrays import from_array, from_sparse
+from dplinear.curator.sources.arrays import from_array, from_sparse, is_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
-from dplinear.curator.sources.files import expand, from_files, is_paths
+from dplinear.curator.sources.files import from_files
+from dplinear.curator.sources.paths import expand, is_paths
 from dplinear.curator.sources.pool import LocalReader, available_cores
 from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
 from dplinear.curator.sources.warm import warm
@@ -147,7 +148,7 @@ def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
     if isinstance(data, np.ndarray):
         return from_array(data, schema)
     library = type(data).__module__.partition(".")[0]
-    if library == "scipy" and hasattr(data, "tocsr"):
+    if is_sparse(data):
         return from_sparse(data, schema)
     if library == "pandas" and hasattr(data, "columns") and hasattr(data, "dtypes"):
         return from_pandas(data, schema)

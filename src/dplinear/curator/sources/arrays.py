@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from dplinear.arguments import rejection
 from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.source import WHERE, Source, check_names
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
+from dplinear.schema.sparse_rows import SparseRows
 
 STEP = 32_768
 _READABLE = "biufOSUM"
@@ -71,18 +73,27 @@ def _add_fields(data: npt.NDArray[Any], start: int, accumulator: Blocks[Any]) ->
     yield len(block)
 
 
+def is_sparse(data: object) -> bool:
+    """Return whether a table is a SciPy sparse matrix, or the rows of one."""
+    return isinstance(data, SparseRows) or bool(sparse.issparse(data))
+
+
 def from_sparse(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any SciPy sparse format
-    """Read a SciPy sparse matrix, a few thousand dense rows at a time."""
+    """Read a SciPy sparse matrix, or its rows, a few thousand dense rows at a time."""
     check_shape(schema, data.shape)
+    if data.dtype.kind not in "biuf":
+        raise rejection("data", WHERE, "of real numbers (the matrix)", data.dtype)
     check_dtype(schema, data.dtype, "the matrix")
-    rows = data.tocsr()
-    step = max(1, min(STEP, 2**22 // max(1, data.shape[1])))
-    steps = range(0, data.shape[0], step)
-    tasks = [partial(_add_sparse, rows, start, step) for start in steps]
-    return Source(tasks, data.shape[0], in_memory=True)
+    rows = data if isinstance(data, SparseRows) else SparseRows.of(data)
+    count, width = rows.shape
+    step = max(1, min(STEP, 2**22 // max(1, width)))
+    tasks = [
+        partial(_add_sparse, rows, first, min(first + step, count))
+        for first in range(0, count, step)
+    ]
+    return Source(tasks, count, in_memory=True)
 
 
-def _add_sparse(rows: Any, start: int, step: int, accumulator: Blocks[Any]) -> Iterator[int]:  # noqa: ANN401
-    block = rows[start : start + step].toarray()
-    accumulator.update_array(block)
-    yield len(block)
+def _add_sparse(rows: SparseRows, first: int, last: int, accumulator: Blocks[Any]) -> Iterator[int]:
+    accumulator.update_array(rows.array(first, last))
+    yield last - first

@@ -8,12 +8,14 @@ import pyarrow as pa
 
 from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
-from dplinear.curator.sources.source import Source, Task, check_names, check_types, failure
+from dplinear.curator.sources.source import Source, Task, check_names, failure
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, series_cells
+from dplinear.schema.cells import Cells
+from dplinear.schema.frames import exportable, series_cells
 
 Opening = Callable[[], pa.RecordBatchReader]
 _T = TypeVar("_T")
+_LONG = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}  # DuckDB's, which Arrow has no integers for
 
 
 def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
@@ -26,13 +28,15 @@ def from_stream(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any prod
     """Read a reader, a table, a data frame or a relation, batch by batch.
 
     Promises: a lazy frame or a relation computes its rows in the pass, and not before. A producer
-    of a library that is not known here may be able to export its rows only once.
+    of a library that is not known here may be able to export its rows only once. No type is
+    refused: frames and relations have types that a library chose by looking at cells, so that an
+    error would tell of a cell. Where a type means nothing in a column, its cells are missing.
     """
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     library = _library(data)
     empty, whole = _openings(data, schema)
-    check_types(schema, _opened(empty).schema, "the stream")
+    check_names(schema, _opened(empty).schema.names, "the stream")
     tables = isinstance(data, pa.Table) or (library == "polars" and not hasattr(data, "collect"))
     rows = getattr(data, "height" if library == "polars" else "num_rows", None)
     return Source(
@@ -55,18 +59,29 @@ def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: AN
     library = _library(data)
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
-        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in schema.columns)
-        relation = data.project(quoted)
+        kinds = dict(zip(data.columns, map(str, data.types), strict=True))
+        relation = data.project(", ".join(_chosen(name, kinds[name]) for name in schema.columns))
         return partial(_relation, relation.limit(0)), partial(_relation, relation)
     if library == "polars" and hasattr(data, "collect"):
         check_names(schema, _opened(data.collect_schema).names(), "the frame")
         frame = data.select(list(schema.columns))
-        return lambda: _stream(frame.collect_schema().to_frame()), partial(_collected, frame)
+        return (
+            lambda: _stream(exportable(frame.collect_schema().to_frame())),
+            lambda: _stream(exportable(frame.collect(engine="streaming"))),
+        )
     if library == "polars" or isinstance(data, pa.Table):
-        opening = partial(_stream, _narrowed(data, schema))
-        return opening, opening
+        narrow = _narrowed(data, schema)
+        if library == "polars":
+            narrow = _opened(partial(exportable, narrow))
+        return partial(_stream, narrow), partial(_stream, narrow)
     reader = _opened(partial(_stream, data))
     return (lambda: reader), (lambda: reader)
+
+
+def _chosen(name: str, kind: str) -> str:
+    """Return a column of a relation, long integers as text: one of them is a type for all rows."""
+    quoted = '"{}"'.format(name.replace('"', '""'))
+    return f"CAST({quoted} AS VARCHAR) AS {quoted}" if kind in _LONG else quoted
 
 
 def _opened(opening: Callable[[], _T]) -> _T:
@@ -85,10 +100,6 @@ def _stream(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401
 def _relation(relation: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - DuckDB is not imported here
     make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return _stream(make(STEP))
-
-
-def _collected(frame: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - nor is Polars
-    return _stream(frame.collect(engine="streaming"))
 
 
 def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
@@ -123,8 +134,7 @@ def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
 def from_pandas(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - pandas is not imported here
     """Read a pandas data frame column by column."""
     check_names(schema, data.columns, "the frame")
-    declared = schema.declared.items()
-    columns = {name: series_cells(column, data[name]) for name, column in declared}
+    columns = {name: series_cells(data[name]) for name in schema.columns}
     return from_columns(columns, len(data))
 
 

@@ -15,7 +15,7 @@ from dplinear.arguments import mistyped
 from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
-from dplinear.curator.sources.files import is_paths
+from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.pool import available_cores
 from dplinear.curator.sources.source import (
     WHERE,

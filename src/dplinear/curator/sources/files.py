@@ -1,7 +1,5 @@
-"""Paths and globs: which files, in which format, checked by their metadata before any row."""
+"""Files of a known format, checked by their metadata before any row."""
 
-import glob
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,74 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dplinear.arguments import mistyped, rejection
 from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.delimited import delimited_task
-from dplinear.curator.sources.source import WHERE, Source, Task, check_types, failure
+from dplinear.curator.sources.paths import DELIMITED, PARQUET
+from dplinear.curator.sources.source import Source, Task, check_types, failure
 from dplinear.schema import Schema
 
-PARQUET = (".parquet", ".pq", ".parq")
-DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-IPC = (".arrow", ".feather", ".ipc", ".arrows")
-_FORMATS = (*PARQUET, *DELIMITED, *IPC)
 _COLUMN_BUFFER = 2**20  # bytes of a column chunk held at a time, so that row groups may be large
-
-
-def is_paths(data: object) -> bool:
-    """Return whether an argument names files: a path, a glob, or a list of them."""
-    if isinstance(data, list | tuple):
-        return bool(data) and all(isinstance(entry, str | os.PathLike) for entry in data)
-    return isinstance(data, str | os.PathLike)
-
-
-def expand(data: Any) -> list[Path]:  # noqa: ANN401 - checked here
-    """Return the files that paths, folders and globs name, in a fixed order."""
-    entries = list(data) if isinstance(data, list | tuple) else [data]
-    found: list[Path] = []
-    for entry in entries:
-        if isinstance(entry, bytes):
-            raise mistyped("data", WHERE, "a path as text", entry)
-        found.extend(_expand_one(os.fspath(entry)))
-    for file in found:
-        _check_format(file)
-    return found
-
-
-def _expand_one(entry: str) -> list[Path]:
-    if not entry:
-        raise rejection("data", WHERE, "the path of a readable file", repr(entry))
-    path = Path(entry)
-    rule = "a glob that matches at least one file"
-    try:
-        if path.is_dir():
-            rule = f"a folder with files of a known format ({', '.join(_FORMATS)})"
-            found = sorted(file for file in path.rglob("*") if _is_data(file, path))
-        elif path.exists():
-            found = [path]
-        else:
-            # Where exists() is False for lack of rights or a loop of links, stat says which.
-            if not glob.has_magic(entry):
-                path.stat()
-            matches = map(Path, glob.glob(entry, recursive=True))  # noqa: PTH207
-            found = sorted(match for match in matches if match.is_file())
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise rejection("data", WHERE, f"the path of a readable file ({reason})", entry) from None
-    if not found:
-        raise rejection("data", WHERE, rule, entry)
-    return found
-
-
-def _is_data(file: Path, folder: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    return not hidden and file.name.lower().endswith(_FORMATS) and file.is_file()
-
-
-def _check_format(file: Path) -> None:
-    if not file.name.lower().endswith(_FORMATS):
-        rule = f"a file of a known format ({', '.join(_FORMATS)})"
-        raise rejection("data", WHERE, rule, file.name)
 
 
 def from_files(files: Sequence[Path], schema: Schema) -> Source:

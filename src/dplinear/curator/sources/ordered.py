@@ -18,7 +18,7 @@ import numpy as np
 from dplinear.arguments import integer, mistyped, rejection
 from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources import local_source
-from dplinear.curator.sources.files import is_paths
+from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.pool import PATIENCE, available_cores, bar, one_blas_thread
 from dplinear.curator.sources.source import Source, SourceError
 from dplinear.curator.sources.warm import warm

@@ -69,11 +69,12 @@ def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
 
 
 def check_types(schema: Schema, types: pa.Schema, table: str) -> None:
-    """Raise unless every column is there, and holds single values.
+    """Raise unless every column of a file is there, and declared to hold single values.
 
-    Not for other types that a declaration cannot be read from: many readers choose a column's type
+    Not for other types that a declaration cannot be read from: many writers choose a column's type
     by looking at its cells (SQLite's takes a column of nulls for integers), so an error would
-    depend on private values. Such cells are missing.
+    depend on private values. Such cells are missing. Nor for frames and relations, whose types may
+    be guesses altogether.
     """
     check_names(schema, types.names, table)
     for name in schema.columns:

@@ -16,13 +16,12 @@ from dplinear.arguments import mistyped
 from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
-from dplinear.curator.sources.files import is_paths
+from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.source import (
     WHERE,
     Source,
     Task,
     check_names,
-    check_types,
     failure,
 )
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
@@ -68,7 +67,10 @@ def _chosen(data: Any, schema: Schema) -> Any:  # noqa: ANN401
     """Return the data frame with the schema's columns alone, once they are checked."""
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
-    check_types(schema, to_arrow_schema(chosen.schema), "the Spark data frame")
+    try:
+        to_arrow_schema(chosen.schema)  # as the pass will have it, and before anything is spent
+    except Exception as error:  # noqa: BLE001 - whatever Spark says of a type Arrow has not
+        raise failure("the types of the Spark data frame", error) from None
     return chosen
 
 

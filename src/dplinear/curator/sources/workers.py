@@ -10,7 +10,8 @@ import pyarrow as pa
 from dplinear.arguments import rejection
 from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrow import add_batch
-from dplinear.curator.sources.files import PARQUET, Piece, add_row_group, expand, parquet_pieces
+from dplinear.curator.sources.files import Piece, add_row_group, parquet_pieces
+from dplinear.curator.sources.paths import PARQUET, expand
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import WHERE, Source
 from dplinear.schema import Schema

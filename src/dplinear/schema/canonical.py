@@ -1,0 +1,249 @@
+"""What one cell means, in one form, whatever type a library gave its column.
+
+pandas, Polars, DuckDB, Dask and Arrow choose a column's type by looking at all of its cells, so one
+row decides whether another row's "02139" comes as text or as the integer 2139, "True" as text or as
+a truth value, "2020-01-01" as text, a date or a time. What a row is read as must not depend on that
+choice. So every cell is first brought to a key, and only keys are compared.
+
+Requires: a cell of any type at all.
+Promises: for each text t and each value v that one of those libraries makes of t,
+`canonical(t) == canonical(v)`; nothing raises or warns because of what a cell holds. That holds
+for numbers (also hexadecimal and binary ones, which DuckDB reads), words of truth values,
+infinities, dates and times that begin with a year of four digits, and times of day. Any other way
+to write a date is read by some library, day or month first as other rows will have it, so such a
+text has no key at all, nor has a word that Arrow's reader takes for a missing cell.
+"""
+
+import datetime as dt
+import decimal
+import math
+import numbers
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECONDS_PER_DAY = 86_400_000_000
+_FIRST = EPOCH.toordinal()
+FIRST_DAY = dt.date.min.toordinal() - _FIRST
+LAST_DAY = dt.date.max.toordinal() - _FIRST
+
+# What kind of thing a cell means, and which: numbers by their float64, dates in days since
+# 1970-01-01, times of day in microseconds, anything else by its text.
+Key = tuple[str, float | str]
+_T = TypeVar("_T")
+
+_NUMBER = re.compile(
+    r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)\s*", re.IGNORECASE
+)
+_LITERAL = re.compile(r"0x[0-9a-f]{1,400}|0b[01]{1,1600}", re.IGNORECASE)
+_TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
+# Arrow's reader takes these for missing cells of a column of numbers, and for words beside text.
+_INDEFINITE = frozenset({"-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"})
+_MISSING = _INDEFINITE | {"", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "n/a", "null"}
+_DIGIT_FIRST = re.compile(r"\s*[0-9]")
+_NO_NUMBER = re.compile(r"\s*[+-]?nan\s*", re.IGNORECASE)
+_CLOCK = (
+    r"(?P<h>[0-9]{1,2}):(?P<m>[0-9]{1,2})(:(?P<s>[0-9]{1,2})([.,](?P<f>[0-9]+))?)?"
+    r"|(?P<H>[0-9]{2})((?P<M>[0-9]{2})((?P<S>[0-9]{2})([.,](?P<F>[0-9]+))?)?)?"
+)
+_DATE = re.compile(
+    r"\s*(?P<year>[0-9]{4})(?P<dash>[-/. ])(?P<month>[0-9]{1,2})(?P=dash)(?P<day>[0-9]{1,2})"
+    rf"((\s*T|\s+)({_CLOCK})"
+    r"\s*(?P<zone>Z|UTC|(?P<sign>[+-])(?P<zh>[0-9]{2})(:?(?P<zm>[0-9]{2}))?)?)?\s*",
+    re.IGNORECASE,
+)
+_TIME = re.compile(r"\s*([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.,]([0-9]+))?)?\s*")
+_LIKE_A_DATE = re.compile(
+    r"\s*[+-]?[0-9]{1,7}\s*([-/.]|\s)\s*[0-9]{1,2}\s*([-/.]|\s)\s*[0-9]{1,7}([\sTZ(+].*)?"
+    r"|\s*epoch\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+_LONGEST_DATE = 100  # characters: patterns with runs of white space are slow on longer ones
+_NO_KEY: Key | None = None
+_NO_TEXT: str | None = None
+
+
+def days(value: dt.date) -> Fraction:
+    """Return a date or time as days since 1970-01-01 (times without a zone are taken as UTC)."""
+    if not isinstance(value, dt.datetime):
+        return Fraction(value.toordinal() - EPOCH.toordinal())
+    moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+    return Fraction((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS_PER_DAY)
+
+
+def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]]:
+    """Let a reader return `nothing` for an object that raises whatever is asked of it."""
+
+    def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
+        @wraps(read)
+        def reader(cell: Any) -> _T:  # noqa: ANN401 - a cell may hold anything
+            try:
+                return read(_plain(cell))
+            except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
+                return nothing
+
+        return reader
+
+    return wrapped
+
+
+def _plain(cell: Any) -> Any:  # noqa: ANN401
+    """Return text or bytes, also of a class with its own ideas, as plain text; others as is."""
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    if isinstance(cell, bytes):
+        return bytes.__getitem__(cell, slice(None)).decode("utf-8", "surrogateescape")
+    return cell
+
+
+@_discreet(math.nan)
+def number_in(cell: Any) -> float:  # noqa: ANN401
+    """Return the number a cell holds, ±inf if it is too large, NaN if it is no number.
+
+    Truth values and their words are 1 and 0.
+    """
+    if isinstance(cell, str):
+        return _number_of_text(cell)
+    real = _real_of(cell)
+    return (
+        _as_float(real) if isinstance(real, numbers.Real | decimal.Decimal | np.bool_) else math.nan
+    )
+
+
+def _number_of_text(text: str) -> float:
+    if _NUMBER.fullmatch(text):
+        # Some white space of the pattern's is none to float, whose message would quote the cell.
+        return _as_float(text)
+    word = text.strip().lower()
+    if word in _TRUTH:
+        return _TRUTH[word]
+    return _as_float(int(word, 0)) if _LITERAL.fullmatch(word) else math.nan
+
+
+def _real_of(cell: Any) -> Any:  # noqa: ANN401
+    """Return a cell, or the number it stands for where a frame wrote it in another type.
+
+    One complex number makes a frame's whole column complex, so 1 + 0j is 1, as it was without that
+    neighbour. NumPy counts spans of time among the integers, where frames say they are none.
+    """
+    if isinstance(cell, complex | np.complexfloating):
+        return cell.real if cell.imag == 0 else None
+    return None if isinstance(cell, np.timedelta64) else cell
+
+
+def _as_float(cell: Any) -> float:  # noqa: ANN401
+    try:
+        return float(cell)
+    except OverflowError:
+        return -math.inf if cell < 0 else math.inf
+    except Exception:  # noqa: BLE001 - a signalling NaN, or a number of a class with its own ideas
+        return math.nan
+
+
+@_discreet(math.nan)
+def day_in(cell: Any) -> float:  # noqa: ANN401
+    """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN.
+
+    Text that is a number is none: "20200101" comes as an integer beside other such cells.
+    """
+    if isinstance(cell, str):
+        dashed = cell[4:5] == cell[7:8] == "-"  # no number, and what nearly all dates are
+        return _day_of_text(cell) if dashed or math.isnan(_number_of_text(cell)) else math.nan
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[us]").item()
+    return _as_days(days(cell)) if isinstance(cell, dt.date) else math.nan
+
+
+def _as_days(exact: Fraction) -> float:
+    """Return days as the readers of whole columns do: whole microseconds, then one division.
+
+    Years that only some libraries know (before 1, after 9999) are none.
+    """
+    if not FIRST_DAY <= exact < LAST_DAY + 1:
+        return math.nan
+    return float(exact * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
+
+
+@_discreet(math.nan)
+def _day_of_text(text: str) -> float:
+    if len(text) > _LONGEST_DATE:
+        return math.nan
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return _as_days(days(dt.datetime.fromisoformat(text.strip())))
+    if found["h"] is found["H"] is None:
+        day = dt.date(int(found["year"]), int(found["month"]), int(found["day"]))
+        return float(day.toordinal() - _FIRST)
+    part = found.groupdict(default="0")
+    whole = days(dt.date(int(part["year"]), int(part["month"]), int(part["day"])))
+    clock = _microseconds(*(part[low] if found[low] else part[low.upper()] for low in "hmsf"))
+    offset = _microseconds(part["zh"], part["zm"], "0", "0")
+    shift = clock + (offset if part["sign"] == "-" else -offset)
+    return _as_days(whole + Fraction(shift, MICROSECONDS_PER_DAY))
+
+
+def _microseconds(hours: str, minutes: str, seconds: str, fraction: str) -> int:
+    """Return a time of day, 24:00 and leap seconds included, what is below them cut off."""
+    h, m, s = int(hours), int(minutes), int(seconds)
+    if h > 24 or m > 59 or s > 60 or (h == 24 and (m or s)):
+        raise ValueError
+    return ((h * 60 + m) * 60 + s) * 1_000_000 + int(fraction[:6].ljust(6, "0"))
+
+
+@_discreet(math.nan)
+def time_in(cell: Any) -> float:  # noqa: ANN401
+    """Return the microseconds since midnight of a time of day, or of its text; otherwise NaN."""
+    if isinstance(cell, str):
+        found = _TIME.fullmatch(cell)
+        h, m, s, f = found.group(1, 2, 4, 6) if found else (None,) * 4
+        return math.nan if h is None else float(_microseconds(h, m or "0", s or "0", f or "0"))
+    if not isinstance(cell, dt.time):
+        return math.nan
+    seconds = (cell.hour * 60 + cell.minute) * 60 + cell.second
+    return float(seconds * 1_000_000 + cell.microsecond)
+
+
+@_discreet(_NO_KEY)
+def canonical(cell: Any) -> Key | None:  # noqa: ANN401
+    """Return what a cell means, as levels of categories are compared; None where it is nothing."""
+    number = number_in(cell)
+    if number == number:  # noqa: PLR0124 - a NaN is not what it is
+        return "number", number
+    if isinstance(cell, str) and not _DIGIT_FIRST.match(cell):
+        nothing = cell in _MISSING or _NO_NUMBER.fullmatch(cell) or _is_like_a_date(cell)
+        return None if nothing else ("text", cell)
+    for kind, read in (("day", day_in), ("time", time_in)):
+        value = read(cell)
+        if value == value:  # noqa: PLR0124 - as above
+            return kind, value
+    nothing = not isinstance(cell, str) or cell in _MISSING or _is_like_a_date(cell)
+    return None if nothing else ("text", cell)
+
+
+def _is_like_a_date(text: str) -> bool:
+    return len(text) <= _LONGEST_DATE and _LIKE_A_DATE.fullmatch(text) is not None
+
+
+@_discreet(_NO_TEXT)
+def text_in(cell: Any) -> str | None:  # noqa: ANN401
+    """Return text of the same key as a cell; None if it holds nothing."""
+    if isinstance(cell, str):
+        return cell
+    key = canonical(cell)
+    return None if key is None else text_of(*key)
+
+
+def text_of(kind: str, value: float | str) -> str:
+    """Return text that has a key."""
+    if isinstance(value, str):
+        return value
+    if kind == "number":
+        return repr(value)
+    ticks = value * (MICROSECONDS_PER_DAY if kind == "day" else 1)
+    moment = EPOCH + dt.timedelta(microseconds=round(ticks))
+    return moment.isoformat() if kind == "day" else moment.time().isoformat()

@@ -1,0 +1,50 @@
+"""The cells of pandas and Polars columns that those libraries cannot hand over as Arrow.
+
+Both choose types by looking at cells: one long integer makes a column of Python objects or of 128
+bits. An export that fails, or a type that is refused, would tell of that one cell.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dplinear.schema.canonical import text_in
+from dplinear.schema.cells import Cells, joined
+
+_LONG = ("Int128", "UInt128")
+
+
+def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
+    """Return the cells of a pandas series.
+
+    Its own Arrow export raises on columns of mixed objects, that is, because of values.
+    """
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
+        return series.to_numpy()
+    levels = getattr(series.dtype, "categories", None)
+    if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
+        return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
+    try:
+        return joined(pa.array(series, from_pandas=True))
+    except (pa.ArrowException, TypeError, ValueError):
+        return series.to_numpy(dtype=object)
+
+
+def exportable(frame: Any) -> Any:  # noqa: ANN401 - nor is Polars
+    """Return a Polars frame whose columns all have an Arrow type: some as text, lists as missing.
+
+    Requires: a frame that is no lazy one.
+    """
+    import polars as pl  # noqa: PLC0415 - optional, and here since there is a frame of it
+
+    changed = []
+    for name, kind in frame.schema.items():
+        if str(kind) in _LONG:
+            changed.append(frame[name].cast(pl.String))
+        elif kind == pl.Object:
+            cells = [text_in(cell) for cell in frame[name].to_list()]
+            changed.append(pl.Series(name, cells, dtype=pl.String))
+        elif kind.is_nested():
+            changed.append(pl.Series(name, [None] * len(frame), dtype=pl.String))
+    return frame.with_columns(changed) if changed else frame

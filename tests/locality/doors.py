@@ -1,0 +1,115 @@
+"""How a table's encoded integers are captured: the ways by which rows reach any mechanism.
+
+- `rows`: `open_rows`, which every source stands behind, in the table's order. `through_sums` holds
+  the exact sums that gates read of the same table to those rows.
+- `fit`: an estimator's `fit(X, y)`, caught where it would release; then as above.
+- `labels`: the same for a classifier, whose labels are words or numbers.
+- `examples`: `read_examples`, the rows of learners in constraint sets.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.curator.examples import Rules, read_examples
+from dplinear.curator.sources import second_moments
+from dplinear.curator.sources.ordered import open_rows
+from dplinear.estimators import PrivateLinearRegression, PrivateLogisticRegression
+from dplinear.estimators.tables import joined
+from dplinear.schema import Schema
+
+Rows = npt.NDArray[np.int64]
+# The callers that an error of ours may name.
+NAMES = ("second_moments", "locality", "read_examples", "Fit", "Labels", "Schema")
+_BOUNDS = (-100, 100)
+
+
+def through_rows(data: Any, schema: Schema) -> Rows:
+    """Return the encoded rows of a table, in order."""
+    with open_rows(data, schema, "locality", threads=1).through(np.copy) as blocks:
+        found = list(blocks)
+    if not found:
+        return np.zeros((0, schema.dimension), np.int64)
+    return np.concatenate(found, axis=1).T.astype(np.int64)
+
+
+def through_sums(data: Any, schema: Schema) -> tuple[Any, int]:
+    """Return the exact second moments of a table, and its number of rows."""
+    moments = second_moments(data, schema, threads=1)
+    return moments.integers, moments.count
+
+
+def sums_of(rows: Rows) -> Any:
+    """Return what `through_sums` must say of rows."""
+    whole = rows.astype(object)
+    return whole.T @ whole if len(rows) else np.zeros((rows.shape[1],) * 2, object)
+
+
+class Fit(PrivateLinearRegression):
+    """A regression that keeps its table's rows where it would release."""
+
+    def _learn(self, table: Any, columns: Any, names: Any, goals: Any) -> None:
+        _ = names, goals
+        self.rows_ = through_rows(table, Schema(columns))
+        self.coef_ = self.intercept_ = np.zeros(1)
+        self.fit_result_ = None  # type: ignore[assignment]  # nothing is released
+
+
+class Labels(PrivateLogisticRegression):
+    """A classifier that keeps its table's rows where it would release."""
+
+    def _model(self, features: Any, labels: Any, goal: str, asked: Any) -> Any:
+        _ = goal
+        self.rows_ = through_rows(joined(features, labels), asked["schema"])
+        raise _CaughtError
+
+
+class _CaughtError(Exception):
+    """The table was caught: nothing is released."""
+
+
+def through_fit(data: Any, schema: Schema) -> Rows:
+    """Return the encoded rows of (X, y) as a regression reads them."""
+    _ = schema
+    model = Fit(bounds=_BOUNDS, target_bounds=_BOUNDS)
+    model.fit(*data)
+    return model.rows_
+
+
+def through_labels(data: Any, schema: Schema) -> Rows:
+    """Return the encoded rows of (X, y) as a classifier reads them; y's public classes vary."""
+    *table, classes = data
+    _ = schema
+    model = Labels(bounds=_BOUNDS, classes=classes)
+    try:
+        model.fit(*table)
+    except _CaughtError:
+        return model.rows_
+    raise AssertionError("nothing was caught")
+
+
+def through_examples(data: Any, schema: Schema) -> Rows:
+    """Return the examples of (X, y, options of `Rules`)."""
+    X, y, options = data
+    _ = schema
+    rules = Rules(features=X.shape[1], row_norm=2.0, **options)
+    found = [_whole(block) for block in read_examples(X, y, rules).blocks()]
+    if not found:
+        return np.zeros((0, rules.frame.features + 1), np.int64)
+    return np.concatenate(found, axis=1).T.astype(np.int64)
+
+
+def _whole(block: Any) -> Any:
+    features = (
+        block.features if isinstance(block.features, np.ndarray) else block.features.toarray()
+    )
+    return np.vstack((features, block.labels))
+
+
+DOORS = {
+    "rows": through_rows,
+    "fit": through_fit,
+    "labels": through_labels,
+    "examples": through_examples,
+}
