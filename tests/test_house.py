@@ -28,6 +28,33 @@ def test_lowest_versions_are_those_of_the_project() -> None:
     assert pinned == allowed
 
 
+# The first versions without a hole that is known of them or of what their wheels bring along.
+SAFE = {
+    "cryptography": "50.0.0",  # CVE-2026-69247; before: CVE-2026-39892, OpenSSL in wheels
+    "jinja2": "3.1.6",  # CVE-2025-27516
+    "pyarrow": "23.0.1",  # CVE-2026-25087
+    "scikit-learn": "1.5.0",  # CVE-2024-5206
+    "scipy": "1.10.0",  # CVE-2023-25399
+    "numpy": "1.22.0",  # CVE-2021-34141
+    "dask": "2026.1.1",  # with distributed
+    "distributed": "2026.1.1",  # CVE-2026-23528
+    "pyspark": "4.0.1",  # CVE-2025-54920
+    "psycopg[binary]": "3.3.0",  # CVE-2025-12818, in the libpq of wheels
+}
+
+
+def test_no_version_with_known_holes_is_allowed() -> None:
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    lines = [*PROJECT["project"]["dependencies"], *(line for extra in extras for line in extra)]
+    found = {name: bound for name, _, bound in (line.partition(">=") for line in lines)}
+    for name, safe in SAFE.items():
+        assert _version(found[name]) >= _version(safe), name
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
 def test_requirements_are_pinned_by_hash_and_name_no_index() -> None:
     for name in ("dev.txt", "lowest.txt"):
         text = (ROOT / "requirements" / name).read_text()

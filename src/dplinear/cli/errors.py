@@ -148,7 +148,9 @@ def with_budget(told: Complaint, error: BaseException) -> Complaint:
     from dplinear.ledger.spent import spent_note  # noqa: PLC0415 - not for --help
 
     note = spent_note(error)
-    return told if note is None else replace(told, sentence=f"{told.sentence} {note}")
+    if note is None or note in told.sentence:
+        return told
+    return replace(told, sentence=f"{told.sentence} {note}")
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TextIO
 
+from dplinear.arguments import printable
 from dplinear.cli.errors import Code, complaint_of, interrupted, unexpected, veil, with_budget
 
 
@@ -90,9 +91,9 @@ def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
 
     shown = output.console(stderr=True)
     with suppress(BrokenPipeError):
-        shown.print(Text.assemble(("Error: ", "bold red"), told.sentence))
+        shown.print(Text.assemble(("Error: ", "bold red"), printable(told.sentence)))
         if told.hint:
-            shown.print(Text.assemble(("Hint: ", "bold"), told.hint))
+            shown.print(Text.assemble(("Hint: ", "bold"), printable(told.hint)))
     if json:
         content = {"code": int(told.code), "sentence": told.sentence, "hint": told.hint}
         with suppress(BrokenPipeError):

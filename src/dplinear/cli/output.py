@@ -3,12 +3,13 @@
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dplinear.arguments import is_url, veiled
+from dplinear.arguments import is_url, printable, veiled
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dplinear.analyst.certificate import Certificate
 
 _NARROW, _WIDE = 40, 100
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -37,7 +39,19 @@ def say(*what: "RenderableType") -> None:
     shown = console()
     for each in what:
         # Text has its own line ends; a terminal that is narrower knows how to break them.
-        shown.print(each, markup=False, soft_wrap=isinstance(each, str))
+        shown.print(_harmless(each), markup=False, soft_wrap=isinstance(each, str))
+
+
+def _harmless(what: "RenderableType") -> "RenderableType":
+    """Return text without what a terminal would obey; tables are made of such text."""
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    if isinstance(what, str):
+        return printable(what)
+    if isinstance(what, Text):
+        what = what.copy()
+        what.plain = printable(what.plain)
+    return what
 
 
 def caution(sentence: str, hint: str) -> None:
@@ -45,8 +59,8 @@ def caution(sentence: str, hint: str) -> None:
     from rich.text import Text  # noqa: PLC0415 - not where all is well
 
     shown = console(stderr=True)
-    shown.print(Text.assemble(("Warning: ", "bold yellow"), sentence))
-    shown.print(Text.assemble(("Hint: ", "bold"), hint))
+    shown.print(Text.assemble(("Warning: ", "bold yellow"), printable(sentence)))
+    shown.print(Text.assemble(("Hint: ", "bold"), printable(hint)))
 
 
 def certified(certificate: "Certificate") -> list[tuple[str, str]]:
@@ -58,7 +72,12 @@ def certified(certificate: "Certificate") -> list[tuple[str, str]]:
 def tell(content: Any) -> None:  # noqa: ANN401 - what `plain` takes
     """Print JSON on stdout."""
     text = json.dumps(plain(content), ensure_ascii=False, indent=1, allow_nan=False)
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(_UNSEEN.sub(_escaped, text) + "\n")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return what JSON does not escape by itself, and a terminal would obey, as JSON spells it."""
+    return f"\\u{ord(found[0]):04x}"
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
@@ -93,7 +112,7 @@ def table(
     from rich.text import Text  # noqa: PLC0415
 
     made = Table(
-        title=title or None,
+        title=Text(printable(title)) if title else None,
         box=box.SIMPLE_HEAD,
         title_justify="left",
         title_style="bold",
@@ -102,9 +121,11 @@ def table(
         show_edge=False,
     )
     for place, head in enumerate(heads):
-        made.add_column(Text(head), justify="left" if place < left else "right", overflow="fold")
+        made.add_column(
+            Text(printable(head)), justify="left" if place < left else "right", overflow="fold"
+        )
     for row in rows:
-        made.add_row(*map(Text, row))
+        made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 
@@ -118,8 +139,8 @@ def facts(pairs: Iterable[tuple[str, str]], title: str = "") -> "RenderableType"
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
     for name, told in pairs:
-        made.add_row(Text(name), Text(told))
-    return Group(Text(title, style="bold"), made) if title else made
+        made.add_row(Text(printable(name)), Text(printable(told)))
+    return Group(Text(printable(title), style="bold"), made) if title else made
 
 
 def shown(path: str | os.PathLike[str]) -> str:

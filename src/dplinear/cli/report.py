@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dplinear.arguments import printable
 from dplinear.cli import flags
 from dplinear.cli.output import certified, console, facts, say, shown, tell
 
@@ -139,7 +140,7 @@ def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":  # noqa: 
     certificate, shown, name = loaded.certificate, console(stderr=True), _entry(loaded)
     claim, entropy = certificate.holds, system()
     if name not in ENTRIES or claim is None:
-        shown.print(f"There is no audit of {name}.", markup=False)
+        shown.print(printable(f"There is no audit of {name}."), markup=False)
         return None
     step = certificate.parameters.get("step_epsilon")
     part = step is not None and not isinstance(claim, PureDP)

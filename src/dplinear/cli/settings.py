@@ -12,6 +12,10 @@ from dplinear.cli.errors import Code, CommandError, like
 # What says how a command runs, and not what it computes.
 _MANNERS = frozenset({"config", "json_", "dry_run"})
 _SWITCHES = frozenset({"overwrite", "html", "audit"})  # off is what they are without a word
+# All flags that are yes or no and that a file may set; a test holds this to the flags there are.
+BOOLEANS = _SWITCHES | {
+    "centred", "intercept", "progress", "public_projection", "scaled", "y_public"
+}  # fmt: skip
 _GUARANTEES = ("epsilon", "delta", "rho", "mu", "bits")
 _DESCRIPTION = ("columns", "derived", "row_norm")
 _PATHS = frozenset({"data", "release", "schema", "output", "ledger"})
@@ -49,6 +53,9 @@ def _read(path: Path, flags: Mapping[str, Any], aside: Collection[str]) -> dict[
         if name not in known:
             hint = like(name, sorted(known))
             raise CommandError(f"The file '{path.name}' has no use for '{key}' here.", hint)
+        if name in BOOLEANS and not isinstance(value, bool):  # "no" would be a yes
+            told = f"The setting '{key}' of the file '{path.name}' must be true or false."
+            raise CommandError(told, f"without quotes: {key} = false.")
         found[name] = _beside(path.parent, value) if name in _PATHS else value
     return found
 

