@@ -21,9 +21,9 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 # The other way to name a server, libpq's: host=… password=… One pair alone, without a password, may
-# be a level of a column.
+# be a level of a column. A password may also stand after the ? or & of a URL that lost its start.
 _PAIRS = re.compile(
-    r"(^|[\s'\"\[(])(ssl)?password\s*="
+    r"(^|[\s'\"\[(?&;,])(ssl)?password\s*="
     r"|^[\sb'\"\[(]*(host(addr)?|port|dbname|user|passfile|service)\s*=\s*\S+\s+\w+\s*=",
     re.IGNORECASE,
 )
