@@ -36,9 +36,10 @@ def is_url(text: str) -> bool:
 
 def veiled(text: str) -> str:
     """Return what may be shown of a text: of a URL, which may hold a password, only its kind."""
-    if _PAIRS.search(text) is not None:
+    found = _URL.match(text)
+    if found is None and _PAIRS.search(text) is not None:
         return "…"
-    found = _URL.search(text)
+    found = found or _URL.search(text)
     return text if found is None else f"{found['kind'] or found['server'] or ''}://…"
 
 

@@ -281,12 +281,13 @@ def use(path: Path, told: Path) -> None:
     """Spend, keep, ask again, and spend once more; whatever is refused is refused in a sentence."""
     notes = Notes(told)
     ledger = open_ledger(path)
-    for turn in (
+    turns: list[Callable[[], object]] = [
         lambda: notes.spend(ledger, ask("one")),
         lambda: notes.keep(ledger, "one", _SHARED),
         lambda: notes.spend(ledger, ask("one")),
         lambda: notes.spend(ledger, ask("two")),
-    ):
+    ]
+    for turn in turns:
         try:
             turn()
         except (LedgerError, BudgetExceededError):

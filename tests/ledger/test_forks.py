@@ -173,17 +173,19 @@ def test_a_fork_waits_for_uses_and_holds_back_new_ones() -> None:
     inside.wait()
 
     def release() -> None:
-        while not forks._USES.forking:
-            time.sleep(0.001)
+        for _ in range(2000):
+            if not forks._USES.forking:
+                time.sleep(0.001)
         threads[1].start()
         time.sleep(0.05)
         leave.set()
 
-    threading.Thread(target=release).start()
+    releasing = threading.Thread(target=release)
+    releasing.start()
     forks._before()
     order.append("fork")
     forks._in_parent()
-    for thread in threads:
+    for thread in (releasing, *threads):
         thread.join()
     assert order == ["first", "fork", "second"]
     assert not forks._USES.inside

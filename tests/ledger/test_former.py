@@ -46,7 +46,7 @@ def lines_of_old(count: int) -> list[tuple[Entry, bytes | None]]:
     for turn in range(count):
         request = asked(f"request {turn}", age=50.0)
         facts = {"neighbours": "element", "parameters": dict(request.parameters), "figures": {}}
-        said = {"request": request.request, "digest": former_digest(request)}
+        said: dict[str, Any] = {"request": request.request, "digest": former_digest(request)}
         add("spend", facts, **said, cost=Units(PER), spent=Units(PER * (turn + 1)))
     add("release", {"bytes": 7}, b"release", request="request 0", digest=sha256(b"release"))
     return lines

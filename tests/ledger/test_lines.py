@@ -171,6 +171,28 @@ def test_a_budget_is_spent_to_its_end_and_no_further(ledger: Ledger) -> None:
     assert (status.dataset, status.releases) == ("table", 3)
 
 
+def test_a_spend_names_a_dataset_that_has_a_budget(ledger: Ledger) -> None:
+    for ask in (ledger.spend, ledger.price):
+        with pytest.raises(LedgerError, match="none was named"):
+            ask(replace(asked("third"), dataset=None))
+        with pytest.raises(LedgerError, match="'other' has no budget"):
+            ask(asked("third", dataset="other"))
+    with pytest.raises(LedgerError, match="'other' has no budget"):
+        ledger.figures("other")
+
+
+def test_spends_of_former_versions_are_counted(ledger: Ledger) -> None:
+    """Their lines do not say how many there were before them."""
+    facts = {
+        name: said for name, said in ledger.lines.kept[4][0].content().items() if name != SO_FAR
+    }
+    ledger.change(4, {"facts": json.dumps(facts)})
+    assert ledger.status()[0].releases == 2
+    ledger.spend(asked("third"))
+    assert ledger.lines.newest().content()[SO_FAR]["spends"] == 3
+    assert ledger.status()[0].releases == 3
+
+
 def test_history_is_that_of_a_dataset(ledger: Ledger) -> None:
     ledger.declare("other", ApproxDP(1.0, 1e-6))
     assert [line.sequence for line in ledger.history()] == [1, 2, 3, 4, 5, 6]

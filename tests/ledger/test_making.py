@@ -60,6 +60,8 @@ def test_a_ledger_that_is_gone_and_was_never_used_is_made_anew(tmp_path: Path) -
     path = tmp_path / "budget.db"
     SqliteLedger.create(path)
     first = SqliteLedger(path).history()[0]
+    with pytest.raises(LedgerError, match="already"):
+        SqliteLedger.create(path)
     path.unlink()
     SqliteLedger.create(path)
     assert SqliteLedger(path).history()[0].hash != first.hash

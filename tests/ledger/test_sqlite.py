@@ -554,7 +554,7 @@ def test_nothing_is_looked_through_for_a_spend(path: Path, monkeypatch: pytest.M
     steps, connect = [0], sqlite3.connect
 
     def counting(*words: Any, **more: Any) -> sqlite3.Connection:
-        connection = connect(*words, **more)
+        connection: sqlite3.Connection = connect(*words, **more)
 
         def step() -> None:
             steps[0] += 1
@@ -574,7 +574,11 @@ def test_nothing_is_looked_through_for_a_spend(path: Path, monkeypatch: pytest.M
         grow(SqliteLedger(path), length, b"a release")
         name = f"at {length}"
         spend, keep = asked(name, 1e-9), partial(SqliteLedger.keep, request=name, content=b"it")
-        uses = [partial(SqliteLedger.spend, request=spend), keep, SqliteLedger.status]
+        uses: list[Callable[[SqliteLedger], object]] = [
+            partial(SqliteLedger.spend, request=spend),
+            keep,
+            SqliteLedger.status,
+        ]
         found.append([counted(use) for use in uses])
     assert min(found[0]) > 100
     assert all(after <= 1.1 * before for before, after in zip(*found, strict=True))
