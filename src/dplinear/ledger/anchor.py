@@ -26,6 +26,7 @@ from dplinear.ledger.request import DamagedLedgerError, refusal
 _SIZE = 256
 _BLANK = b" " * (_SIZE - 1) + b"\n"
 _BEGINS = b'{"ledger": "'
+_MAKE = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # and never where a symbolic link leads
 _TRIES, _PAUSE = 20, 0.001  # seconds; of a reader that meets a record which is being written
 
 
@@ -170,7 +171,7 @@ def locked(path: Path, timeout: float, *, make: bool = False) -> Iterator[Anchor
     The lock is let go by its own call, and not only by closing the file: a child that was forked
     meanwhile holds a copy of it.
     """
-    handle = _opened(path, timeout, os.O_RDWR | (os.O_CREAT | os.O_NOFOLLOW if make else 0))
+    handle = _opened(path, timeout, os.O_RDWR | (_MAKE if make else 0))
     try:
         yield Anchor(handle)
     finally:
