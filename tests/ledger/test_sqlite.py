@@ -148,6 +148,25 @@ def test_nothing_is_returned_that_the_side_file_does_not_know_of(
         SqliteLedger(path).spend(asked("another"))
 
 
+@pytest.mark.parametrize("failing", ["pwrite", "fsync"])
+def test_a_moments_fault_of_the_side_file_burns_no_spend(
+    path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    really, calls = getattr(os, failing), []
+
+    def broken(*words: Any) -> Any:
+        calls.append(words)
+        if len(calls) == 1:
+            raise OSError(5, "Input/output error")
+        return really(*words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, failing, broken)
+        assert SqliteLedger(path).spend(asked("another")) is None
+    assert len(calls) == 2
+    assert spent(path) == 4 * PER
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -86,9 +86,9 @@ BUGS = (
         "reader_holds_lock",
         "whoever reads a ledger waits for those who write, and they for it",
         "ledger/sqlite.py",
-        "            known = anchor.seen(self._side)  # first: the lines are at least as new\n",
-        "            with anchor.locked(self._side, self.timeout) as side:\n"
-        "                known = side.latest()\n",
+        "            known = anchor.seen(side)  # first: the lines are at least as new\n",
+        "            with anchor.locked(side, self.timeout) as held:\n"
+        "                known = held.latest()\n",
         "tests/ledger/test_sqlite.py::test_a_locked_ledger_is_refused_after_a_while",
     ),
     Bug(
@@ -161,10 +161,9 @@ BUGS = (
         "anchor_before_commit",
         "the side file knows of a line before it lasts, and refuses the ledger after a crash",
         "ledger/sqlite.py",
-        '            connection.execute("COMMIT")\n'
-        "            # Only what the side file knows of has happened: nothing is released before.\n"
-        "            side.move(mark)\n",
-        '            side.move(mark)\n            connection.execute("COMMIT")\n',
+        '                connection.execute("COMMIT")\n                # Only what',
+        "                side.move(mark)\n"
+        '                connection.execute("COMMIT")\n                # Only what',
         "tests/ledger/test_faults.py::"
         "test_what_was_acknowledged_is_there_whatever_fails_and_the_ledger_is_of_use"
         "[use-before-some]",

@@ -98,6 +98,16 @@ class Anchor:
         self._write(mark.record(), place)
 
     def _write(self, record: bytes, place: int) -> None:
+        """Write a record and wait until it lasts; once more, where that fails for a moment.
+
+        By then its line is in the ledger, and would be spent for nothing. What is written anew is
+        synced anew: a sync that succeeds after one that failed says nothing of what was before it.
+        """
+        with suppress(OSError):
+            return self._write_once(record, place)
+        return self._write_once(record, place)
+
+    def _write_once(self, record: bytes, place: int) -> None:
         if os.pwrite(self._handle, record, _SIZE * place) != _SIZE:
             raise OSError("a record was written in part")
         os.fsync(self._handle)
