@@ -29,7 +29,7 @@ ROOMS = {
 }
 
 # Tests that wait for servers, locks or many processes are not asked.
-QUICK = "not (postgres or server or killed or processes or threads or locked)"
+QUICK = "not (postgres or server or killed or processes or threads or locked or faults)"
 
 
 def files(room: str) -> list[str]:
