@@ -15,8 +15,8 @@ from dplinear.ledger import LedgerError, Request, anchor
 from dplinear.ledger.anchor import Anchor, Mark
 from dplinear.ledger.budget import Budget, Units, written
 from dplinear.ledger.fingerprint import fingerprint, plain
-from dplinear.ledger.ledger import Status
 from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.status import Status
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 
 ONE = 10**12

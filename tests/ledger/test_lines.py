@@ -20,7 +20,6 @@ from dplinear.ledger.anchor import Mark
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.chain import FORMAT, Entry, entry, sha256
 from dplinear.ledger.ledger import BudgetLedger, Lines
-from dplinear.ledger.sqlite import SqliteLines
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
 
 SECRETS = ("?password=secret", "?sslmode=require&password=secret", "?sslpassword=secret")
@@ -312,15 +311,6 @@ def test_a_password_is_kept_out_of_what_is_printed() -> None:
         assert "postgresql://…" in str(told.value)
 
 
-def test_what_sqlite_finds_damaged_is_told() -> None:
-    class Connection:
-        def execute(self, _text: str) -> list[tuple[str]]:
-            return [("row 3 missing from index",)]
-
-    with pytest.raises(LedgerError, match="SQLite says 'row 3 missing from index'"):
-        SqliteLines(Connection()).sound()  # type: ignore[arg-type]
-
-
 def test_an_address_is_taken_apart_and_put_together_again() -> None:
     given = (
         "postgresql://user:pass@host:5432/data%20base?ledger=visits&sslmode=require&anchor=a%2Fb"
@@ -428,7 +418,7 @@ def test_a_lock_that_comes_late_is_waited_for(
         time.sleep(0.05)
 
     anchor.begin(tmp_path / "side", Mark("ledger", 1, "a"))
-    locks = SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4)
+    locks = SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4, LOCK_UN=8)
     monkeypatch.setattr(anchor, "_locks", lambda: locks)
     with anchor.locked(tmp_path / "side", 60.0) as held:
         assert held.latest() == Mark("ledger", 1, "a")
@@ -460,13 +450,13 @@ def test_a_side_file_begins_where_files_have_no_links(
         assert held.latest() == mark
 
 
-def test_nobody_runs_a_side_file(tmp_path: Path) -> None:
+def test_a_side_file_is_its_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         anchor.create(tmp_path / "side")
     finally:
         os.umask(before)
-    assert (tmp_path / "side").stat().st_mode & 0o777 == 0o666
+    assert (tmp_path / "side").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_price_is_told_and_nothing_is_spent(ledger: Ledger) -> None:

@@ -23,12 +23,12 @@ from dplinear.ledger import (
     open_ledger,
     opening,
     sqlite,
+    sqlite_words,
 )
 from dplinear.ledger import mounts as mounts_module
-from dplinear.ledger.budget import Budget
-from dplinear.ledger.chain import entry
-from dplinear.ledger.mounts import network_file_system
+from dplinear.ledger.mounts import file_system
 from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite_lines import SqliteLines
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Neighbours
 
@@ -59,17 +59,23 @@ def spent(path: Path) -> int:
     return status.spent.main
 
 
-def refused(path: Path, match: str, timeout: float = 60.0) -> None:
+WRITING: list[Callable[[SqliteLedger], object]] = [
+    lambda ledger: ledger.spend(asked("another")),
+    lambda ledger: ledger.spend(asked("request 0")),
+    lambda ledger: ledger.keep("request 1", b"a release"),
+    lambda ledger: ledger.declare("other", ZCDP(1.0)),
+]
+READING: list[Callable[[SqliteLedger], object]] = [SqliteLedger.status, SqliteLedger.verify]
+
+
+def refused(
+    path: Path,
+    match: str,
+    timeout: float = 60.0,
+    uses: list[Callable[[SqliteLedger], object]] | None = None,
+) -> None:
     """Every use of the ledger is refused, in the same words."""
-    uses: list[Callable[[SqliteLedger], object]] = [
-        lambda ledger: ledger.spend(asked("another")),
-        lambda ledger: ledger.spend(asked("request 0")),
-        lambda ledger: ledger.keep("request 1", b"a release"),
-        lambda ledger: ledger.declare("other", ZCDP(1.0)),
-        SqliteLedger.status,
-        SqliteLedger.verify,
-    ]
-    for use in uses:
+    for use in uses or [*WRITING, *READING]:
         with pytest.raises(LedgerError, match=match):
             use(SqliteLedger(path, timeout=timeout))
 
@@ -164,10 +170,11 @@ def test_lines_are_only_ever_added(path: Path, change: str) -> None:
     "change",
     [
         "UPDATE lines SET facts = replace(facts, '1.0', '9.0') WHERE sequence = 2",
-        "UPDATE lines SET cost = 1 WHERE sequence = 4",
+        "UPDATE lines SET cost = 1 WHERE sequence = 5",
         "UPDATE lines SET spent = 1 WHERE sequence = 5",
-        "UPDATE lines SET dataset = 'other' WHERE sequence = 4",
-        "DELETE FROM lines WHERE sequence = 4",
+        "UPDATE lines SET dataset = 'other' WHERE sequence = 5",
+        "DELETE FROM lines WHERE sequence = 5",
+        "DELETE FROM lines WHERE sequence = 2",
     ],
 )
 def test_lines_that_were_changed_all_the_same_are_found(path: Path, change: str) -> None:
@@ -178,6 +185,24 @@ def test_lines_that_were_changed_all_the_same_are_found(path: Path, change: str)
         SqliteLedger(path).verify()
     with pytest.raises(LedgerError, match="The ledger is damaged"):
         SqliteLedger(path).spend(asked("another"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE lines SET cost = 1 WHERE sequence = 4",
+        "UPDATE lines SET dataset = 'other' WHERE sequence = 4",
+        "DELETE FROM lines WHERE sequence = 4",
+    ],
+)
+def test_what_is_spent_does_not_shrink_with_lines_of_long_ago(path: Path, change: str) -> None:
+    """What stands on the lines in between is found by `verify`; a spend does not rest on them."""
+    _guarded(path, _forced(path, change))
+    assert spent(path) == 3 * PER
+    with pytest.raises(BudgetExceededError):
+        SqliteLedger(path).spend(asked("another", 0.7000001))
+    with pytest.raises(LedgerError, match="The ledger is damaged"):
+        SqliteLedger(path).verify()
 
 
 def _forced(path: Path, change: str) -> list[str]:
@@ -198,18 +223,10 @@ def _guarded(path: Path, guards: list[str]) -> None:
 
 
 def test_a_line_that_is_gone_breaks_the_chain(path: Path) -> None:
-    SqliteLedger(path).declare("other", ZCDP(1.0))
+    SqliteLedger(path).keep("request 1", b"release")
     SqliteLedger(path).spend(asked("later"))
-    _guarded(path, _forced(path, "DELETE FROM lines WHERE dataset = 'other'"))
+    _guarded(path, _forced(path, "DELETE FROM lines WHERE sequence = 7"))
     with pytest.raises(LedgerError, match="line 8 does not follow the one before it"):
-        SqliteLedger(path).verify()
-
-
-def test_a_second_budget_is_found(path: Path) -> None:
-    with SqliteLedger(path).writing() as lines:
-        more = Budget(ZCDP(9.0))
-        lines.append(entry(lines.last(), "budget", more.facts(), dataset="table", cost=more.limit))
-    with pytest.raises(LedgerError, match="line 7 gives 'table' a second budget"):
         SqliteLedger(path).verify()
 
 
@@ -359,7 +376,8 @@ def test_a_locked_ledger_is_refused_after_a_while(path: Path) -> None:
         connection.execute("BEGIN EXCLUSIVE")
         refused(path, "locked by another process", timeout=0.01)
     with anchor.locked(path.with_name(f"{path.name}.anchor"), 1.0):
-        refused(path, "locked for 0.01 seconds", timeout=0.01)
+        refused(path, "locked for 0.01 seconds", timeout=0.01, uses=WRITING)
+        assert SqliteLedger(path, timeout=0.01).verify() == 6  # who reads waits for nobody
     assert spent(path) == 3 * PER
 
 
@@ -369,7 +387,7 @@ def test_a_lock_that_fails_while_waiting_is_not_held(
     def flock(_: int, how: int) -> None:
         raise BlockingIOError if how & fcntl.LOCK_NB else OSError
 
-    locks = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB)
+    locks = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB, LOCK_UN=8)
     monkeypatch.setattr(anchor, "_locks", lambda: locks)
     with pytest.raises(LedgerError, match="locked for 60 seconds"):
         SqliteLedger(path).spend(asked("another"))
@@ -386,7 +404,7 @@ def test_whoever_gave_up_waiting_holds_no_lock(path: Path) -> None:
 def test_a_full_disk_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pages, by SQLite's own limit; then of bytes, by the system's."""
     with monkeypatch.context() as patch:
-        patch.setitem(sqlite._SETTINGS, "max_page_count", "1")
+        patch.setitem(sqlite._WRITING, "max_page_count", "1")
         with pytest.raises(LedgerError, match="the disk is full"):
             SqliteLedger(path).keep("request 1", b"x" * 10**6)
     size = path.stat().st_size
@@ -462,14 +480,14 @@ def _nobody() -> Iterator[None]:
 def test_unsafe_settings_are_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setitem(sqlite._SETTINGS, name, value)
-    refused(path, f"SQLite's {name} is .*, which is not safe enough")
+    monkeypatch.setitem(sqlite._WRITING, name, value)
+    refused(path, f"SQLite's {name} is .*, which is not safe enough", uses=WRITING)
 
 
 def test_commits_that_are_synced_in_full_are_safe_enough(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sqlite._SETTINGS, "synchronous", "FULL")
+    monkeypatch.setitem(sqlite._WRITING, "synchronous", "FULL")
     assert spent(path) == 3 * PER
 
 
@@ -486,9 +504,9 @@ def test_a_connection_that_is_refused_is_closed(
         return made[-1]
 
     monkeypatch.setattr(sqlite3, "connect", noted)
-    monkeypatch.setitem(sqlite._SETTINGS, "synchronous", "OFF")
+    monkeypatch.setitem(sqlite._WRITING, "synchronous", "OFF")
     with pytest.raises(LedgerError, match="not safe enough"):
-        SqliteLedger(path).status()
+        SqliteLedger(path).spend(asked("another"))
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         made[0].execute("SELECT 1")
 
@@ -496,8 +514,9 @@ def test_a_connection_that_is_refused_is_closed(
 def test_settings_are_in_force(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:  # somebody's tool has left it like this
         assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-    assert spent(path) == 3 * PER
-    with closing(sqlite._connected(path, 1.0, "rw")) as connection:
+    SqliteLedger(path).spend(asked("later"))
+    assert spent(path) == 4 * PER
+    with sqlite._connected(path, 1.0, sqlite._WRITING) as connection:
         wanted = {"journal_mode": "delete", "synchronous": 3, "cell_size_check": 1}
         for name, value in (wanted | {"trusted_schema": 0}).items():
             assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
@@ -512,7 +531,7 @@ def test_a_ledger_waits_as_long_as_it_was_made_to(tmp_path: Path) -> None:
 
 
 def test_requests_are_found_by_their_index(path: Path) -> None:
-    with closing(sqlite._connected(path, 1.0, "rw")) as connection:
+    with sqlite._connected(path, 1.0, sqlite._READING) as connection:
         plans: list[str] = []
 
         class Explained:
@@ -521,7 +540,7 @@ def test_requests_are_found_by_their_index(path: Path) -> None:
                 plans.extend(row[3] for row in rows)
                 return connection.execute(text, values)
 
-        lines = sqlite.SqliteLines(Explained())  # type: ignore[arg-type]
+        lines = SqliteLines(Explained())  # type: ignore[arg-type]
         assert lines.last("spend", request="request 1") is not None
         assert lines.output("request 0") is not None
     assert len(plans) == 2
@@ -545,36 +564,50 @@ SAID = {
 
 def test_what_sqlite_says_becomes_a_sentence() -> None:
     for said, match in SAID.items():
-        with pytest.raises(LedgerError, match=match), sqlite._told("budget.db"):
+        with pytest.raises(LedgerError, match=match), sqlite_words.told("budget.db"):
             raise sqlite3.OperationalError(said)
-    with pytest.raises(LedgerError, match="holds what is no text"), sqlite._told("budget.db"):
+    with pytest.raises(LedgerError, match="holds what is no text"), sqlite_words.told("budget.db"):
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     full = "(?s)cannot be used: No space left.*Hint: nothing is released; make room"
-    with pytest.raises(LedgerError, match=full), sqlite._told("it"):
+    with pytest.raises(LedgerError, match=full), sqlite_words.told("it"):
         raise OSError(28, "No space left on device")
     denied = r"(?s)cannot be used.*side file \(.anchor\)"
     for code in (errno.EPERM, errno.EROFS):
-        with pytest.raises(LedgerError, match=denied), sqlite._told("it"):
+        with pytest.raises(LedgerError, match=denied), sqlite_words.told("it"):
             raise OSError(code, os.strerror(code))
-    with pytest.raises(LedgerError, match=r"error\.$"), sqlite._told("it"):
+    with pytest.raises(LedgerError, match=r"error\.$"), sqlite_words.told("it"):
         raise OSError(errno.EIO, "Input/output error")
 
 
-NETWORK = (
+OTHERS = (
     "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb2 smb3 "
-    "smbfs fuse.ceph fuse.cephfs fuse.davfs2 fuse.glusterfs fuse.mfs fuse.rclone fuse.s3fs "
-    "fuse.sshfs"
+    "smbfs fuse fuse.sshfs fuse.s3fs fuseblk virtiofs vboxsf drvfs fakeowner exfat vfat "
+    "a-kind-that-nobody-has-heard-of"
 )
 
 
-def test_file_systems_of_other_machines_are_known(tmp_path: Path) -> None:
-    mounts = tmp_path / "mounts"
-    for kind in NETWORK.split():
-        mounts.write_text(f"1 0 0:9 / / rw - {kind} host: rw", encoding="utf-8")
-        assert network_file_system(tmp_path, mounts) == kind
-    for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs"):
-        mounts.write_text(f"1 0 8:1 / / rw - {kind} /dev/sda rw", encoding="utf-8")
-        assert network_file_system(tmp_path, mounts) is None
+@pytest.mark.parametrize("kind", OTHERS.split())
+def test_file_systems_that_are_not_known_to_keep_locks_are_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = path.with_name("mounts")
+    mounts.write_text(f"1 0 0:9 / / rw - {kind} host: rw", encoding="utf-8")
+    assert file_system(path, mounts) == kind
+    monkeypatch.setattr(mounts_module, "file_system", lambda _: kind)
+    with pytest.raises(LedgerError, match=f"on a file system of kind {kind}") as told:
+        SqliteLedger(path)
+    assert "ext4" in str(told.value)
+    with pytest.raises(LedgerError, match="on a file system of kind"):
+        SqliteLedger.create(path.with_name("new.db"))
+    assert not list(path.parent.glob("new.db*"))
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", None])
+def test_disks_of_this_machine_are_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str | None
+) -> None:
+    monkeypatch.setattr(mounts_module, "file_system", lambda _: kind)
+    assert spent(path) == 3 * PER
 
 
 @pytest.mark.parametrize("name", ["é ü", "\u2028", os.fsdecode(b"\xff"), "a\\134b"], ids=range(4))
@@ -584,39 +617,33 @@ def test_mounts_of_any_name_are_found(tmp_path: Path, name: str) -> None:
     mounts.write_bytes(
         b"1 0 8:1 / / rw - xfs /dev/sda rw\n2 1 0:9 / " + place + b" rw - nfs h: rw\n"
     )
-    assert network_file_system(folder / "budget.db", mounts) == "nfs"
-    assert network_file_system(tmp_path, mounts) is None
+    assert file_system(folder / "budget.db", mounts) == "nfs"
+    assert file_system(tmp_path, mounts) == "xfs"
 
 
 @pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="only Linux tells")
-def test_what_the_system_has_mounted_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the one file system that is sure to be there were on another machine."""
-    assert network_file_system(Path("/proc/self")) is None
-    monkeypatch.setattr(mounts_module, "_NETWORK", frozenset({"proc"}))
-    assert network_file_system(Path("/proc/self")) == "proc"
+def test_what_the_system_has_mounted_is_read() -> None:
+    assert file_system(Path("/proc/self")) == "proc"
 
 
-def test_network_file_systems_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_mount_counts(path: Path) -> None:
     mounts = path.with_name("mounts")
     folder = str(path.parent.resolve()).replace("_", r"\137")
     lines = ["1 0 8:1 / / rw - ext4 /dev/sda rw", f"2 1 0:9 / {folder} rw shared:1 - nfs4 host: rw"]
     mounts.write_text("\n".join(lines), encoding="utf-8")
-    assert network_file_system(path, mounts) == "nfs4"
-    assert network_file_system(path.parent.parent, mounts) is None
+    assert file_system(path, mounts) == "nfs4"
+    assert file_system(path.parent.parent, mounts) == "ext4"
     mounts.write_text("\n".join([*lines, lines[1].replace("nfs4", "xfs")]), encoding="utf-8")
-    assert network_file_system(path, mounts) is None
-    assert network_file_system(path, path.with_name("nowhere")) is None
-    monkeypatch.setattr(mounts_module, "network_file_system", lambda _: "nfs4")
-    with pytest.raises(LedgerError, match=r"on a network file system \(nfs4\)"):
-        SqliteLedger(path)
-    with pytest.raises(LedgerError, match="on a network file system"):
-        SqliteLedger.create(path.with_name("new.db"))
-    assert not list(path.parent.glob("new.db*"))
+    assert file_system(path, mounts) == "xfs"
+    assert file_system(path, path.with_name("nowhere")) is None
+    mounts.write_text(lines[1], encoding="utf-8")
+    assert file_system(path.parent.parent, mounts) is None
 
 
 def test_ledgers_are_made_once_and_opened_where_they_are(path: Path) -> None:
-    for create in (path, path.with_name("other")):
-        create.with_name(f"{create.name}.anchor").touch()
+    path.with_name("other.anchor").write_text("somebody's notes", encoding="utf-8")
+    path.with_name("third").touch()
+    for create in (path, path.with_name("other"), path.with_name("third")):
         with pytest.raises(LedgerError, match="already"):
             open_ledger(create, create=True)
     with pytest.raises(LedgerError, match="no folder"):

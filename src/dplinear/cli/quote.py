@@ -13,8 +13,8 @@ from dplinear.cli import gates
 from dplinear.cli.output import facts, plain, say, shown, tell
 
 if TYPE_CHECKING:
-    from dplinear.ledger.ledger import Price
     from dplinear.ledger.request import Request
+    from dplinear.ledger.status import Price
 
 _DELTA = 1e-6  # at which (ε, δ) is told where none was asked for
 _REAL = frozenset({"engine", "progress"})  # of a table that is there

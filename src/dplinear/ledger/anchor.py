@@ -2,12 +2,14 @@
 
 Two records of fixed size are written in turn, in place, and each is synced to disk before a spend
 counts as made; a crash damages the one that is being written, and the other still holds. Whoever
-writes to the ledger holds the file's lock, which the system lets go when a process dies.
+writes to the ledger holds the file's lock, which the system lets go when a process dies. Who reads
+needs no lock: the record that is not being written is whole.
 """
 
 import json
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,11 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from dplinear.analyst.files import claim, sync_folder
+from dplinear.ledger import forks
 from dplinear.ledger.chain import Entry, damaged, sha256
 from dplinear.ledger.ledger import Lines
 from dplinear.ledger.request import DamagedLedgerError, refusal
 
 _SIZE = 256
+_BLANK = b" " * (_SIZE - 1) + b"\n"
+_BEGINS = b'{"ledger": "'
+_TRIES, _PAUSE = 20, 0.001  # seconds; of a reader that meets a record which is being written
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,25 @@ class Anchor:
         """Return both records."""
         return [Mark.read(os.pread(self._handle, _SIZE, _SIZE * place)) for place in (0, 1)]
 
+    def unmade(self) -> bool:
+        """Return whether its ledger was never written to beyond its own line, if it was made.
+
+        Not so for what is no side file: every record is blank, or begins as ours do.
+        """
+        content = os.pread(self._handle, 2 * _SIZE + 1, 0)
+        records = (content[:_SIZE], content[_SIZE : 2 * _SIZE])
+        ours = all(not one.strip() or one.startswith(_BEGINS) for one in records)
+        latest = self.latest()
+        young = latest is None or latest.sequence <= 1
+        return len(content) <= 2 * _SIZE and ours and young
+
+    def restart(self, mark: Mark) -> None:
+        """Begin with the mark of a new ledger, where `unmade`; a crash leaves it so."""
+        first, _ = self.marks()
+        place = 1 if first is not None else 0
+        self._write(mark.record(), place)
+        self._write(_BLANK, 1 - place)
+
     def latest(self) -> Mark | None:
         """Return the newer of the whole records."""
         whole = [mark for mark in self.marks() if mark is not None]
@@ -69,16 +94,19 @@ class Anchor:
         if latest is not None and mark.sequence <= latest.sequence:
             return
         place = 1 if latest is not None and first == latest else 0
-        if os.pwrite(self._handle, mark.record(), _SIZE * place) != _SIZE:
+        self._write(mark.record(), place)
+
+    def _write(self, record: bytes, place: int) -> None:
+        if os.pwrite(self._handle, record, _SIZE * place) != _SIZE:
             raise OSError("a record was written in part")
         os.fsync(self._handle)
 
 
 def create(path: Path) -> None:
-    """Make the side file of a ledger that is not there yet; raise if it is."""
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    """Make the side file of a ledger that is not there yet, its owner's alone; raise if it is."""
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
-        os.write(handle, (b" " * (_SIZE - 1) + b"\n") * 2)
+        os.write(handle, _BLANK * 2)
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -95,6 +123,24 @@ def begin(path: Path, mark: Mark) -> None:
     finally:
         beside.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def seen(path: Path) -> Mark | None:
+    """Return how far a ledger had come at the least, without waiting for those who write to it.
+
+    A record that is being written is not whole; unless the file is damaged, one of them soon is.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        side = Anchor(handle)
+        for _ in range(_TRIES):
+            known = side.latest()
+            if known is not None:
+                return known
+            time.sleep(_PAUSE)
+        return None
+    finally:
+        os.close(handle)
 
 
 def mark_of(first: Entry, line: Entry) -> Mark:
@@ -118,14 +164,40 @@ def check_age(lines: Lines, known: Mark | None) -> None:
 
 
 @contextmanager
-def locked(path: Path, timeout: float) -> Iterator[Anchor]:
-    """Open the side file and hold its lock."""
-    handle = os.open(path, os.O_RDWR)
+def locked(path: Path, timeout: float, *, make: bool = False) -> Iterator[Anchor]:
+    """Open the side file and hold its lock; with `make`, make an empty one where there is none.
+
+    The lock is let go by its own call, and not only by closing the file: a child that was forked
+    meanwhile holds a copy of it.
+    """
+    handle = _opened(path, timeout, os.O_RDWR | (os.O_CREAT | os.O_NOFOLLOW if make else 0))
     try:
-        _lock(handle, timeout)
         yield Anchor(handle)
     finally:
-        os.close(handle)
+        if forks.owned(handle):
+            locks = _locks()
+            locks.flock(handle, locks.LOCK_UN)
+        forks.close_file(handle)
+
+
+def _opened(path: Path, timeout: float, flags: int) -> int:
+    """Return the side file, locked: the one that has the name now, and not had it before a wait."""
+    while True:
+        handle = forks.open_file(path, flags)
+        try:
+            _lock(handle, timeout)
+            if _is_named(handle, path):
+                return handle
+        except BaseException:
+            forks.close_file(handle)
+            raise
+        forks.close_file(handle)
+
+
+def _is_named(handle: int, path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(handle), path.stat())
+    return False
 
 
 def _lock(handle: int, timeout: float) -> None:

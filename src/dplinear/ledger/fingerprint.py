@@ -6,6 +6,7 @@ import json
 import sys
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+_EXACT = ([Fraction.__qualname__], [Decimal.__qualname__])  # numbers that may be floats
 # Whose text says all that they are.
 _TOLD = (Fraction, Decimal, complex, date, timedelta, range, PurePath)
 
@@ -26,7 +28,33 @@ def fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
     What has no content that can be compared (a lambda, an object of an unknown class) is new each
     time: a request with it is never taken for an earlier one.
     """
+    return hashlib.sha256(_text(_canonical(plain(value))).encode()).hexdigest()
+
+
+def former_fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
+    """Return the digest that former versions wrote, to which 1 and 1.0 were two arguments."""
     return hashlib.sha256(_text(plain(value)).encode()).hexdigest()
+
+
+def _canonical(content: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON in which equal numbers are written alike; truth values stay what they are."""
+    if isinstance(content, dict):
+        return {name: _canonical(entry) for name, entry in content.items()}
+    if isinstance(content, list):
+        exact = _float(*content) if content[:1] in _EXACT and len(content) == 2 else None
+        if exact is not None:
+            return _canonical(exact)
+        return [_canonical(entry) for entry in content]
+    whole = isinstance(content, float) and content.is_integer()
+    return int(content) if whole else content
+
+
+def _float(_: str, text: object) -> float | None:
+    """Return the float that a fraction or a decimal is, if it is one."""
+    with suppress(ValueError, OverflowError):
+        exact = Fraction(str(text))
+        return float(exact) if Fraction(float(exact)) == exact else None
+    return None
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type

@@ -3,16 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
-from dplinear.analyst import notebook
 from dplinear.arguments import mistyped
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import BEGINNING, FORMAT, Entry, damaged, entry, sha256
+from dplinear.ledger.chain import FORMAT, Entry, damaged, entry, sha256
 from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
-from dplinear.ledger.fingerprint import fingerprint, plain
-from dplinear.ledger.request import DamagedLedgerError, Request, refusal
+from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
+from dplinear.ledger.request import (
+    WORD,
+    DamagedLedgerError,
+    Request,
+    checked,
+    is_word,
+    refusal,
+)
+from dplinear.ledger.status import Price, Status
+from dplinear.ledger.verification import SO_FAR, STATE, verified
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -49,6 +56,26 @@ class Lines(ABC):
     def sound(self) -> None:
         """Raise if whatever holds the lines finds itself damaged."""
 
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Return the lines after one of them, in order, unchecked, without the bytes they keep."""
+        return (line for line, _ in self.walk() if line.sequence > after)
+
+    def budgets(self) -> list[Entry]:
+        """Return the lines that give a dataset its budget, in order, checked."""
+        return [line.checked() for line in self.entries() if line.kind == "budget"]
+
+    def spends(self, dataset: str) -> int:
+        """Return how many spends a dataset has."""
+        return sum((line.kind, line.dataset) == ("spend", dataset) for line in self.entries())
+
+    def adds_up(self, dataset: str, spent: Units) -> bool:
+        """Return whether what a dataset's last spend says is spent is what was spent."""
+        return self.total(dataset) == spent
+
+    def state(self) -> str | None:
+        """Return the digest of all budgets and what is spent of them; None if lines keep none."""
+        return None
+
     def first(self) -> Entry:
         """Return the ledger's own line."""
         line = self.at(1)
@@ -62,55 +89,12 @@ class Lines(ABC):
         return self.first() if line is None else line
 
 
-@dataclass(frozen=True)
-class Status:
-    """A dataset's budget and what is left of it."""
+class DatedLines(Lines):
+    """Lines that can be looked at as they once were: they are only ever added to."""
 
-    dataset: str
-    budget: Budget
-    spent: Units
-    releases: int
-
-    @property
-    def remaining(self) -> Units:
-        """What can still be spent."""
-        return self.budget.limit.minus(self.spent)
-
-    def __str__(self) -> str:
-        spent, left = self.budget.text(self.spent), self.budget.text(self.remaining)
-        return f"{self.dataset}: {self.budget}; {spent} spent in {self.releases}, {left} left"
-
-    def _repr_html_(self) -> str:
-        spent, limit = self.spent, self.budget.limit
-        parts = ((spent.main, limit.main), (spent.delta, limit.delta))
-        share = max((used / whole for used, whole in parts if whole), default=0.0)
-        facts = [
-            ("budget", str(self.budget)),
-            ("spent", f"{self.budget.text(spent)}, in {self.releases}"),
-            ("left", self.budget.text(self.remaining)),
-        ]
-        told = notebook.bar(share, f"{100 * share:.0f}% spent"), notebook.pairs(facts)
-        return notebook.card(f"Budget of {self.dataset}", *told)
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a request would cost a dataset's budget; nothing where it was paid for before."""
-
-    budget: Budget
-    cost: Units
-    left: Units
-    repeated: bool
-
-    @property
-    def after(self) -> Units:
-        """What would be left; negative where the budget does not suffice."""
-        return self.left.minus(self.cost)
-
-    @property
-    def suffices(self) -> bool:
-        """Whether the request would be admitted."""
-        return self.cost.within(self.left)
+    @abstractmethod
+    def as_of(self, sequence: int) -> "DatedLines":
+        """Return the lines up to one of them."""
 
 
 class BudgetLedger(ABC):
@@ -140,16 +124,14 @@ class BudgetLedger(ABC):
         change: float | None = None,
     ) -> None:
         """Give a dataset its budget, once: it can never be raised, reset or taken back."""
-        _check_name(dataset)
+        if not is_word(dataset):
+            raise mistyped("dataset", "declare", WORD, dataset)
         budget = Budget(guarantee, Neighbours.parse(neighbours, "declare"), change)
         with self.writing() as lines:
             if lines.last("budget", dataset=dataset) is not None:
                 hint = "a budget cannot be raised once it is there; other data are another dataset."
                 raise refusal(f"The dataset {dataset!r} has a budget already.", hint)
-            line = entry(
-                lines.newest(), "budget", budget.facts(), dataset=dataset, cost=budget.limit
-            )
-            lines.append(line)
+            _append(lines, "budget", budget.facts(), dataset=dataset, cost=budget.limit)
 
     def spend(self, request: Request) -> bytes | None:
         """Record a spend for good and return None; or return what the same request got before.
@@ -158,14 +140,15 @@ class BudgetLedger(ABC):
         request cannot be counted, was made with other arguments, or has been paid for without a
         release to show: that stays spent.
         """
+        request = checked(request, "spend")
         dataset = _named(request)
-        digest = _digest(request)
+        digests = _digests(request)
         with self.writing() as lines:
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
-                return _again(lines, earlier, digest)
-            budget, spent = _latest(lines, dataset)
-            _check_ranges(lines, dataset, request)
+                return _again(lines, earlier, digests)
+            budget, spent, latest = _latest(lines, dataset)
+            so_far = _so_far(lines, dataset, latest, request)
             cost = budget.cost(request)
             after = spent.plus(cost)
             if not after.within(budget.limit):
@@ -174,19 +157,18 @@ class BudgetLedger(ABC):
                     f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
                     "Hint: ask for a weaker guarantee; a budget cannot be raised."
                 )
-            # All spends are added up only for one that would be admitted: that takes long.
+            # All spends are added up only for one that would be admitted: that may take long.
             _check_sum(lines, dataset, spent)
-            line = entry(
-                lines.newest(),
+            _append(
+                lines,
                 "spend",
-                _facts(request),
+                {**_facts(request), SO_FAR: so_far},
                 dataset=dataset,
                 request=request.request,
-                digest=digest,
+                digest=digests[0],
                 cost=cost,
                 spent=after,
             )
-            lines.append(line)
         return None
 
     def price(self, request: Request) -> Price:
@@ -194,19 +176,24 @@ class BudgetLedger(ABC):
 
         Raises what `spend` would, but for a budget that does not suffice, which the price tells.
         """
+        request = checked(request, "price")
         dataset = _named(request)
         with self.reading() as lines:
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
-                _again(lines, earlier, _digest(request))
-            budget, spent = _state(lines, dataset)
+                _again(lines, earlier, _digests(request))
+            budget, spent, latest = _state(lines, dataset)
             if earlier is None:
-                _check_ranges(lines, dataset, request)
+                _so_far(lines, dataset, latest, request)
         cost = Units(0) if earlier is not None else budget.cost(request)
         return Price(budget, cost, budget.limit.minus(spent), earlier is not None)
 
     def keep(self, request: str, content: bytes) -> None:
         """Keep the bytes of a release, once, so that the same request gets them again."""
+        if not is_word(request):
+            raise mistyped("request", "keep", WORD, request)
+        if not isinstance(content, bytes):
+            raise mistyped("content", "keep", "the bytes of a release", type(content).__name__)
         with self.writing() as lines:
             paid = lines.last("spend", request=request)
             if paid is None:
@@ -214,15 +201,15 @@ class BudgetLedger(ABC):
                 raise refusal(told, kind=DamagedLedgerError)
             if lines.last("release", request=request) is not None:
                 raise refusal(f"The request {request!r} has its release already.")
-            line = entry(
-                lines.newest(),
+            _append(
+                lines,
                 "release",
                 {"bytes": len(content)},
+                content,
                 dataset=paid.dataset,
-                request=request,
+                request=paid.request,
                 digest=sha256(content),
             )
-            lines.append(line, content)
 
     def kept(self, request: str) -> bytes | None:
         """Return the bytes of the release that a request got, or None; nothing is spent."""
@@ -232,12 +219,12 @@ class BudgetLedger(ABC):
     def status(self) -> list[Status]:
         """Return every dataset's budget and what is left of it."""
         with self.reading() as lines:
-            all_lines = [line for line, _ in lines.walk()]
-            named = [line.dataset for line in all_lines if line.kind == "budget"]
-            counts = dict.fromkeys(named, 0)
-            for line in all_lines:
-                counts[line.dataset] = counts.get(line.dataset, 0) + (line.kind == "spend")
-            return [Status(name, *_state(lines, name), counts[name]) for name in named]
+            found = []
+            for declared in lines.budgets():
+                budget, spent, latest = _state(lines, declared.dataset)
+                count = _count(lines, declared.dataset, latest)
+                found.append(Status(declared.dataset, budget, spent, count))
+            return found
 
     def figures(self, dataset: str, deltas: Sequence[float] = DELTAS) -> Figures:
         """Return what a dataset's releases so far promise, had they been settled beforehand.
@@ -245,12 +232,8 @@ class BudgetLedger(ABC):
         For readers, beside what is spent: it never admits a spend.
         """
         with self.reading() as lines:
-            budget, spent = _state(lines, dataset)
-            spends = [
-                line.checked().content()
-                for line, _ in lines.walk()
-                if (line.kind, line.dataset) == ("spend", dataset)
-            ]
+            budget, spent, _ = _state(lines, dataset)
+            spends = [line.content() for line in _spends(lines, dataset)]
         told = [(facts.get("figures", {}), _steps(budget, facts)) for facts in spends]
         found = figures(told, budget, deltas)
         return Figures(dataset, budget, budget.text(spent), len(spends), found)
@@ -258,20 +241,14 @@ class BudgetLedger(ABC):
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return all lines, or those of one dataset, in order."""
         with self.reading() as lines:
-            found = [line.checked() for line, _ in lines.walk()]
+            found = [line.checked() for line in lines.entries()]
         return [line for line in found if dataset in {None, line.dataset}]
 
     def verify(self) -> int:
         """Check every line and every sum; return how many lines there are, or raise."""
         with self.reading() as lines:
             lines.sound()
-            return _verified(lines)
-
-
-def _check_name(dataset: object) -> None:
-    if not (isinstance(dataset, str) and 0 < len(dataset) <= 200 and dataset.isprintable()):
-        rule = "a text of 1 to 200 printable characters"
-        raise mistyped("dataset", "declare", rule, dataset)
+            return verified(lines)
 
 
 def _named(request: Request) -> str:
@@ -281,11 +258,13 @@ def _named(request: Request) -> str:
     return request.dataset
 
 
-def _digest(request: Request) -> str:
-    said = request.arguments or plain(request.parameters)
-    return fingerprint(
-        [request.dataset, request.mechanism, str(request.neighbours), request.guarantee, said]
-    )
+def _digests(request: Request) -> tuple[str, str]:
+    """Return the digest of all arguments, and what former versions would have written for it."""
+    asked = [request.dataset, request.mechanism, str(request.neighbours), request.guarantee]
+    said, before = request.arguments, request.former
+    if not said:
+        said = before = plain(request.parameters)
+    return fingerprint([*asked, said]), former_fingerprint([*asked, before])
 
 
 def _facts(request: Request) -> Mapping[str, Any]:
@@ -302,49 +281,96 @@ def _steps(budget: Budget, facts: Mapping[str, Any]) -> int:
     return budget.steps(Neighbours(facts["neighbours"]), facts["parameters"].get("change"))
 
 
-def _state(lines: Lines, dataset: str) -> tuple[Budget, Units]:
-    """Return a dataset's budget and what is spent of it, found in two ways that must agree."""
-    budget, spent = _latest(lines, dataset)
+def _state(lines: Lines, dataset: str) -> tuple[Budget, Units, Entry | None]:
+    """Return a dataset's budget, what is spent of it, and its last spend, if all of them agree."""
+    budget, spent, latest = _latest(lines, dataset)
     _check_sum(lines, dataset, spent)
-    return budget, spent
+    return budget, spent, latest
 
 
-def _latest(lines: Lines, dataset: str) -> tuple[Budget, Units]:
-    """Return a dataset's budget and what is spent of it, as its last spend says."""
+def _latest(lines: Lines, dataset: str) -> tuple[Budget, Units, Entry | None]:
+    """Return a dataset's budget, what is spent of it as its last spend says, and that."""
     declared = lines.last("budget", dataset=dataset)
     if declared is None:
         hint = "declare one first: dplinear ledger create PATH DATASET --rho 1"
         raise refusal(f"The dataset {dataset!r} has no budget in this ledger.", hint)
     latest = lines.last("spend", dataset=dataset)
     spent = Units(0) if latest is None else latest.spent
-    return Budget.from_facts(declared.content()), spent
+    return Budget.from_facts(declared.content()), spent, latest
 
 
 def _check_sum(lines: Lines, dataset: str, spent: Units) -> None:
-    if lines.total(dataset) != spent:
+    if not lines.adds_up(dataset, spent):
         raise damaged(f"the spends of {dataset!r} do not add up")
 
 
-def _check_ranges(lines: Lines, dataset: str, request: Request) -> None:
-    """Raise where a change, which is in half-ranges, is not what it was in earlier spends."""
-    said = request.parameters.get("half_ranges")
-    if said is None:
-        return
-    for line, _ in lines.walk():
-        if (line.kind, line.dataset) != ("spend", dataset):
-            continue
-        before = line.checked().content()["parameters"].get("half_ranges", {})
-        others = sorted(name for name in said if before.get(name, said[name]) != said[name])
-        if others:
-            hint = "use the schema of the earlier release, or count it as another dataset."
-            fact = f"Changes are in half-ranges, and those of {', '.join(others)} were others"
-            raise refusal(f"{fact} when {line.request!r} was released.", hint)
+def _spends(lines: Lines, dataset: str) -> Iterator[Entry]:
+    """Return a dataset's spends, checked."""
+    for line in lines.entries():
+        if (line.kind, line.dataset) == ("spend", dataset):
+            yield line.checked()
 
 
-def _again(lines: Lines, earlier: Entry, digest: str) -> bytes:
+def _count(lines: Lines, dataset: str, latest: Entry | None) -> int:
+    """Return how many spends a dataset has, which its last one says unless it is an old line."""
+    if latest is None:
+        return 0
+    said = latest.content().get(SO_FAR)
+    return lines.spends(dataset) if said is None else int(said["spends"])
+
+
+def _so_far(
+    lines: Lines, dataset: str, latest: Entry | None, request: Request
+) -> Mapping[str, Any]:
+    """Return what a spend says of its dataset's spends with it, so that none has to be looked up.
+
+    Raises where a change, which is in half-ranges, is not what it was in earlier spends.
+    """
+    ranges: dict[str, Any] = {}
+    before = None if latest is None else latest.content().get(SO_FAR)
+    if before is not None:
+        ranges |= before["half_ranges"]
+    elif latest is not None:
+        for line in _spends(lines, dataset):
+            ranges = line.content()["parameters"].get("half_ranges", {}) | ranges
+    said = request.parameters.get("half_ranges") or {}
+    others = sorted(name for name in said if ranges.get(name, said[name]) != said[name])
+    if others:
+        hint = "use the schema of the earlier release, or count it as another dataset."
+        fact = f"Changes are in half-ranges, and those of {', '.join(others)} were others"
+        raise refusal(f"{fact} when {_ranged(lines, dataset, others[0])!r} was released.", hint)
+    return {"spends": _count(lines, dataset, latest) + 1, "half_ranges": plain({**said, **ranges})}
+
+
+def _ranged(lines: Lines, dataset: str, column: str) -> str:
+    """Return the first request with a half-range of a column."""
+    spends = ((line, line.content()["parameters"]) for line in _spends(lines, dataset))
+    return next(line.request for line, said in spends if column in said.get("half_ranges", {}))
+
+
+def _append(
+    lines: Lines,
+    kind: str,
+    facts: Mapping[str, Any],
+    output: bytes | None = None,
+    **said: Any,  # noqa: ANN401 - as `entry` takes them
+) -> None:
+    """Write the next line, and read it back: what could not be read again is not written at all."""
+    state = lines.state()
+    told = facts if state is None else {**facts, STATE: state}
+    line = entry(lines.newest(), kind, told, **said)
+    lines.append(line, output)
+    same = output is None or lines.output(line.request) == output
+    if not same or lines.at(line.sequence) != line:
+        raise refusal(
+            f"The line {line.sequence} does not read as it was written; it is taken back."
+        )
+
+
+def _again(lines: Lines, earlier: Entry, digests: tuple[str, str]) -> bytes:
     """Return the release that a request got before."""
     request = earlier.request
-    if earlier.digest != digest:
+    if earlier.digest != digests[SO_FAR not in earlier.content()]:
         hint = "a request is one release with one set of arguments: give this one another name."
         raise refusal(f"The request {request!r} was made before, with other arguments.", hint)
     content = _kept(lines, request)
@@ -362,29 +388,3 @@ def _kept(lines: Lines, request: str) -> bytes | None:
     if sha256(content) != kept.digest:
         raise damaged(f"the release of the request {request!r} is not as it was kept")
     return content
-
-
-def _verified(lines: Lines) -> int:
-    before: Entry | None = None
-    spent: dict[str, Units] = {}
-    limits: dict[str, Units] = {}
-    for line, output in lines.walk():
-        line.checked()
-        expected = (1, BEGINNING) if before is None else (before.sequence + 1, before.hash)
-        if (line.sequence, line.previous) != expected:
-            raise damaged(f"line {line.sequence} does not follow the one before it")
-        if line.kind == "budget":
-            if line.dataset in limits:
-                raise damaged(f"line {line.sequence} gives {line.dataset!r} a second budget")
-            limits[line.dataset] = Budget.from_facts(line.content()).limit
-        if line.kind == "spend":
-            spent[line.dataset] = spent.get(line.dataset, Units(0)).plus(line.cost)
-            counted = line.spent == spent[line.dataset] and Units(0).within(line.cost)
-            if not (counted and line.dataset in limits and line.spent.within(limits[line.dataset])):
-                raise damaged(f"line {line.sequence} spends what is not there")
-        if line.kind == "release" and (output is None or sha256(output) != line.digest):
-            raise damaged(f"the release in line {line.sequence} is not as it was kept")
-        before = line
-    for dataset in limits:
-        _check_sum(lines, dataset, spent.get(dataset, Units(0)))
-    return 0 if before is None else before.sequence

@@ -6,49 +6,40 @@ from pathlib import Path
 from dplinear.ledger.request import refusal
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_NETWORK = frozenset(
+# Whose locks hold for every process that sees the file, and whose syncs reach the disk. What is not
+# here (NFS, SMB, FUSE, folders that a virtual machine shares, whatever comes next) is refused.
+_LOCAL = frozenset(
     (
-        "9p",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "gfs2",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "ocfs2",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "fuse.ceph",
-        "fuse.cephfs",
-        "fuse.davfs2",
-        "fuse.glusterfs",
-        "fuse.mfs",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.sshfs",
+        "bcachefs",
+        "btrfs",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "jfs",
+        "nilfs2",
+        "overlay",
+        "ramfs",
+        "reiserfs",
+        "tmpfs",
+        "ubifs",
+        "xfs",
+        "zfs",
     )
 )
 
 
-def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str | None:
-    """Return the kind of network file system a path is on, or None where it is on none known.
+def file_system(path: Path, mounts: Path = _MOUNTS) -> str | None:
+    """Return the kind of file system a path is on; None where the system does not tell.
 
-    Linux tells; where nothing does, None.
+    Linux tells.
     """
     try:
         lines = mounts.read_bytes().split(b"\n")
     except OSError:
         return None
     place = path.resolve()
-    best, kind = -1, ""
+    best, kind = -1, None
     for line in filter(None, lines):
         before, _, after = line.partition(b" - ")
         # Spaces and the like are written as \040; every other byte of a name is as it is.
@@ -58,12 +49,15 @@ def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str | None:
         # Of several mounts on one folder the last hides the others.
         if depth >= best and (place == folder or folder in place.parents):
             best, kind = depth, after.split(b" ")[0].decode()
-    return kind if kind in _NETWORK else None
+    return kind
 
 
 def check_disk(path: Path) -> None:
-    """Raise for a path on a network file system."""
-    kind = network_file_system(path)
-    if kind is not None:
-        hint = "locks and syncs may do nothing there: keep it on a disk of this machine."
-        raise refusal(f"The ledger {path.name!r} is on a network file system ({kind}).", hint)
+    """Raise for a path on a file system that is not known to keep locks and syncs."""
+    kind = file_system(path)
+    if kind is not None and kind not in _LOCAL:
+        hint = (
+            "locks and syncs may do nothing there: keep it on a disk of this machine "
+            "(ext4, xfs, btrfs, zfs)."
+        )
+        raise refusal(f"The ledger {path.name!r} is on a file system of kind {kind}.", hint)

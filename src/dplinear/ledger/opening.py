@@ -2,7 +2,6 @@
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dplinear.arguments import is_url, mistyped, rejection
@@ -35,8 +34,10 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = False) -> Budget
 
 def is_there(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a file, or a ledger on the server."""
+    from dplinear.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - few programs need SQLite
+
     url = _url(path)
-    return Path(path).exists() if url is None else _postgres().exists(url)
+    return SqliteLedger.exists(path) if url is None else _postgres().exists(url)
 
 
 def as_ledger(given: Any) -> Any:  # noqa: ANN401 - the caller's argument, checked at the gate

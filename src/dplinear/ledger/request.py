@@ -1,12 +1,15 @@
 """One spend, in public terms, and the hook that a budget is kept through."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from dplinear.arguments import mistyped
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
+
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,8 @@ class Request:
     """What a release will spend: `guarantee` between `neighbours` of `dataset`.
 
     `guarantee` is None where nothing is proved (a reproduction of a paper without a proof).
-    `parameters` are public arguments of the release, `arguments` the fingerprint of all of them.
+    `parameters` are public arguments of the release, `arguments` the fingerprint of all of them and
+    `former` the one that former versions would have made.
     `concentrated` is the ρ that the mechanism keeps besides, where one is known, and `profile` its
     whole curve.
     """
@@ -27,6 +31,7 @@ class Request:
     parameters: Mapping[str, Any]
     concentrated: ZCDP | None = None
     arguments: str | None = field(default=None, compare=False)
+    former: str | None = field(default=None, compare=False, repr=False)
     profile: Profile | None = field(default=None, compare=False, repr=False)
 
 
@@ -73,6 +78,32 @@ class NotKeptWarning(UserWarning):
     def __init__(self, text: str, release: Any) -> None:  # noqa: ANN401 - of any kind
         super().__init__(text)
         self.release = release
+
+
+def checked(request: Request, where: str) -> Request:
+    """Return a request whose words are texts that every ledger can hold and read back, or raise.
+
+    Words of a class of their own become plain ones: what is written is what is hashed.
+    """
+    if not isinstance(request, Request):
+        raise mistyped("request", where, "a Request", request)
+    words = {name: getattr(request, name) for name in ("request", "dataset", "mechanism")}
+    for name, word in words.items():
+        if not (is_word(word) or (name == "dataset" and word is None)):
+            raise mistyped(name, where, WORD, word)
+    if not isinstance(request.parameters, Mapping):
+        raise mistyped("parameters", where, "a mapping", request.parameters)
+    relation = Neighbours.parse(request.neighbours, where)
+    plain = {name: word if word is None else word[:] for name, word in words.items()}
+    return replace(request, **plain, neighbours=relation)
+
+
+WORD = "a text of 1 to 200 printable characters"
+
+
+def is_word(text: object) -> bool:
+    """Return whether a text may name a dataset or a request."""
+    return isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable()
 
 
 def refusal(fact: str, hint: str = "", kind: type[LedgerError] = LedgerError) -> LedgerError:

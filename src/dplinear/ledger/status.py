@@ -1,0 +1,57 @@
+"""What is left of a budget, and what a request would take of it."""
+
+from dataclasses import dataclass
+
+from dplinear.analyst import notebook
+from dplinear.ledger.budget import Budget, Units
+
+
+@dataclass(frozen=True)
+class Status:
+    """A dataset's budget and what is left of it."""
+
+    dataset: str
+    budget: Budget
+    spent: Units
+    releases: int
+
+    @property
+    def remaining(self) -> Units:
+        """What can still be spent."""
+        return self.budget.limit.minus(self.spent)
+
+    def __str__(self) -> str:
+        spent, left = self.budget.text(self.spent), self.budget.text(self.remaining)
+        return f"{self.dataset}: {self.budget}; {spent} spent in {self.releases}, {left} left"
+
+    def _repr_html_(self) -> str:
+        spent, limit = self.spent, self.budget.limit
+        parts = ((spent.main, limit.main), (spent.delta, limit.delta))
+        share = max((used / whole for used, whole in parts if whole), default=0.0)
+        facts = [
+            ("budget", str(self.budget)),
+            ("spent", f"{self.budget.text(spent)}, in {self.releases}"),
+            ("left", self.budget.text(self.remaining)),
+        ]
+        told = notebook.bar(share, f"{100 * share:.0f}% spent"), notebook.pairs(facts)
+        return notebook.card(f"Budget of {self.dataset}", *told)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a request would cost a dataset's budget; nothing where it was paid for before."""
+
+    budget: Budget
+    cost: Units
+    left: Units
+    repeated: bool
+
+    @property
+    def after(self) -> Units:
+        """What would be left; negative where the budget does not suffice."""
+        return self.left.minus(self.cost)
+
+    @property
+    def suffices(self) -> bool:
+        """Whether the request would be admitted."""
+        return self.cost.within(self.left)
