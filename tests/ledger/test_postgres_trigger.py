@@ -67,7 +67,15 @@ class Books:
         whole = {"dataset": "table", "request": uuid.uuid4().hex, "digest": DIGEST, "spent": spent}
         whole |= said
         kind, facts = whole.pop("kind", "spend"), whole.pop("facts", FACTS)
+        if facts and kind == "spend":
+            count = sum((line.kind, line.dataset) == ("spend", "table") for line in lines)
+            ranges = {name: value for line in lines for name, value in _ranges(line).items()}
+            facts = {"so_far": {"spends": count + 1, "half_ranges": ranges}} | facts
         return entry(last, kind, facts, **whole)
+
+
+def _ranges(line: Entry) -> dict[str, float]:
+    return dict(line.content().get("parameters", {}).get("half_ranges", {}))
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +208,10 @@ def test_only_the_owner_declares_budgets(books: Books, postgres: Server) -> None
         {"facts": FACTS | {"figures": None}},
         {"facts": FACTS | {"neighbours": 3}},
         {"facts": FACTS | {"more": "x" * 2**24}},
+        {"facts": FACTS | {"state": DIGEST}},
+        {"facts": FACTS | {"so_far": None}},
+        {"facts": FACTS | {"so_far": {"spends": 1, "half_ranges": {}}}},
+        {"facts": FACTS | {"so_far": {"spends": 3, "half_ranges": {"x": 1.0}}}},
     ],
     ids=lambda line: str(line)[:70],
 )
@@ -245,3 +257,30 @@ def test_who_wrote_a_line_is_what_the_server_says(books: Books, postgres: Server
     books.insert(bob, line, role=ann)
     found = postgres.sql(f'TABLE "{books.name}".lines ORDER BY sequence DESC LIMIT 1')
     assert found[0][-1] == bob
+
+
+def test_half_ranges_of_earlier_spends_are_not_forgotten(postgres: Server, tmp_path: Path) -> None:
+    """A change of one half-range costs what it says only if the half-range stays what it was."""
+    books = Books(postgres, tmp_path)
+    ann = books.roles[0]
+    books.ledger(ann).spend(asked("a"))
+
+    def spend(said: dict[str, float], so_far: dict[str, float], count: int) -> Entry:
+        told = {"spends": count, "half_ranges": so_far}
+        return books.next(facts=FACTS | {"parameters": {"half_ranges": said}, "so_far": told})
+
+    books.insert(ann, spend({"x": 1.5, "y": 1e-5}, {"x": 1.5, "y": 1e-5}, 2))
+    refused(books, ann, spend({"x": 2.5}, {"x": 1.5, "y": 1e-5}, 3))
+    refused(books, ann, spend({"x": 2.5}, {"x": 2.5, "y": 1e-5}, 3))
+    refused(books, ann, spend({"x": 1.5}, {"x": 1.5}, 3))
+    refused(books, ann, spend({}, {}, 3))
+    refused(books, ann, spend({"z": 1.0}, {"x": 1.5, "y": 1e-5}, 3))
+    refused(books, ann, spend({"x": 1.5}, {"x": 1.5, "y": 1e-5}, 4))
+    books.insert(ann, spend({"z": 1.0}, {"x": 1.5, "y": 1e-5, "z": 1.0}, 3))
+    with pytest.raises(LedgerError, match="half-ranges, and those of x were others"):
+        books.ledger(ann).spend(
+            replace(asked("b"), parameters={"half_ranges": {"x": 1.0, "z": 1.0}})
+        )
+    books.ledger(ann).spend(replace(asked("b"), parameters={"half_ranges": {"x": 1.5}}))
+    (status,) = books.keeper.status()
+    assert status.releases == 4

@@ -1,6 +1,7 @@
 """Ledgers that an earlier version made: their owner opens them, and nobody else spends before."""
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,35 @@ def test_former_tables_that_somebody_changed_are_refused(
     postgres.sql(change.replace("{name}", f'"{name}"'))
     with pytest.raises(LedgerError, match="are not as they were made"):
         PostgresLedger(former)
+
+
+def test_spends_that_do_not_tell_of_those_before_them_are_counted(
+    postgres: Server, former: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier versions wrote neither how many spends there were nor the half-ranges in them."""
+    ledger = PostgresLedger(former)
+    set_back(postgres, name)
+    with monkeypatch.context() as patch:
+        # As those versions did: what they wrote, with the tables that they had.
+        patch.setattr("dplinear.ledger.ledger.SO_FAR", "of_today")
+        patch.setattr("dplinear.ledger.postgres_session.is_former", lambda *_: False)
+        patch.setattr("dplinear.ledger.postgres_session.expected", lambda *_: Anything())
+        for request, half in (("first", 1.5), ("second", 1.5)):
+            ledger.spend(replace(asked(request), parameters={"half_ranges": {"x": half}}))
+    ledger = PostgresLedger(former)
+    with pytest.raises(LedgerError, match="half-ranges, and those of x were others"):
+        ledger.spend(replace(asked("third"), parameters={"half_ranges": {"x": 2.5}}))
+    ledger.spend(replace(asked("third"), parameters={"half_ranges": {"y": 2.5}}))
+    (told,) = ledger.history()[-1:]
+    assert told.content()["so_far"] == {"spends": 5, "half_ranges": {"x": 1.5, "y": 2.5}}
+    ledger.spend(asked("fourth"))
+    assert ledger.verify() == 9
+
+
+class Anything:
+    """What is equal to whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # as nobody asks for it

@@ -153,8 +153,7 @@ class PostgresLedger(BudgetLedger):
                 hint = "bring back what is missing, or copy it from where the ledger was made."
                 raise refusal(f"There is no side file {side.name!r} of the ledger.", hint)
             _begun(side, mark_of(lines.first(), newest))
-        with anchor.locked(side, self.timeout) as known:
-            return known.latest()
+        return anchor.seen(side)
 
     def _upgrade(self) -> None:
         """Bring tables of an earlier version up to date, if that is the owner's wish and right."""
@@ -266,25 +265,43 @@ class PostgresLines(Lines):
 
     def walk(self) -> Iterator[tuple[Entry, bytes | None]]:
         """Return all lines from the first on, unchecked, each with the bytes it keeps."""
+        for *row, output in self._rows(f"{_NAMES}, output", 0):
+            yield _entry(row), output
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Return the lines after one of them, in order, unchecked, without the bytes they keep."""
+        return map(_entry, self._rows(_NAMES, after))
+
+    def budgets(self) -> list[Entry]:
+        """Return the lines that give a dataset its budget, in order, checked."""
+        text = f"SELECT {_NAMES} FROM {self._lines} WHERE kind = 'budget' ORDER BY sequence"  # noqa: S608
+        return [_entry(row).checked() for row in self._session.ask(text)]
+
+    def spends(self, dataset: str) -> int:
+        """Return how many spends a dataset has."""
+        text = f"SELECT count(*) FROM {self._lines} WHERE dataset = %s AND kind = 'spend'"  # noqa: S608
+        return int(self._session.ask(text, dataset)[0][0])
+
+    def _rows(self, names: str, after: int) -> Iterator[Any]:
         text = (
-            f"SELECT {_NAMES}, output FROM {self._lines} "  # noqa: S608 - names that were checked
+            f"SELECT {names} FROM {self._lines} "  # noqa: S608 - names that were checked
             "WHERE sequence > %s ORDER BY sequence LIMIT %s"
         )
-        seen = -1
-        while found := self._session.ask(text, seen, _STEP):
-            for *row, output in found:
-                yield _entry(row), output
-            seen = found[-1][0]
+        while found := self._session.ask(text, after, _STEP):
+            yield from found
+            after = found[-1][0]
             self._session.renew()
 
     def append(self, line: Entry, output: bytes | None = None) -> None:
-        """Write a line."""
+        """Write a line; what the server has of it then is the newest."""
         row = [*vars(line).values()]
         flat = [value for cell in row for value in (cell if isinstance(cell, Units) else (cell,))]
         marks = ", ".join(["%s"] * (len(flat) + 1))
-        text = f"INSERT INTO {self._lines} ({_NAMES}, output) VALUES ({marks})"  # noqa: S608
-        self._session.ask(text, *flat, output)
-        self._newest = line
+        text = (
+            f"INSERT INTO {self._lines} ({_NAMES}, output) "  # noqa: S608 - names that were checked
+            f"VALUES ({marks}) RETURNING {_NAMES}"
+        )
+        self._newest = _entry(self._session.ask(text, *flat, output)[0])
 
     def sound(self) -> None:
         """Raise if the lines that an index finds are not those that are there."""

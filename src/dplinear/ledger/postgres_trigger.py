@@ -48,6 +48,11 @@ DECLARE
  before record;
  paid record;
  told jsonb;
+ own jsonb;
+ latest jsonb;
+ spends bigint := 0;
+ ranges jsonb := '{{}}';
+ other text;
  owns boolean := (SELECT pg_has_role(session_user, relowner, 'MEMBER')
   FROM pg_class WHERE oid = TG_RELID);
 BEGIN
@@ -59,12 +64,26 @@ BEGIN
  THEN RAISE EXCEPTION '{NEVER}';
  END IF;
  BEGIN
-  told := {_told()};
+  told := {_json("NEW.facts")};
  EXCEPTION WHEN OTHERS THEN
   told := NULL;
  END;
+ own := coalesce(told->'parameters'->'half_ranges', '{{}}');
  SELECT dataset, role INTO paid FROM {lines}
   WHERE request = NEW.request AND kind = 'spend' AND request <> '';
+ SELECT facts INTO other FROM {lines} WHERE dataset = NEW.dataset AND kind = 'spend'
+  ORDER BY sequence DESC LIMIT 1;
+ latest := {_json("other")};
+ IF latest ? 'so_far' THEN
+  spends := latest->'so_far'->'spends';
+  ranges := latest->'so_far'->'half_ranges';
+ ELSIF NEW.kind = 'spend' THEN
+  FOR other IN SELECT facts FROM {lines} WHERE dataset = NEW.dataset AND kind = 'spend'
+  LOOP
+   spends := spends + 1;
+   ranges := ranges || coalesce({_json("other")}->'parameters'->'half_ranges', '{{}}');
+  END LOOP;
+ END IF;
 {_unless(*_always())} CASE NEW.kind
 {kinds} ELSE
 {_unless(("false", "it has no lines of this kind"))} END CASE;
@@ -83,10 +102,10 @@ def _unless(*rules: tuple[str, str]) -> str:
     )
 
 
-def _told() -> str:
-    """Return the facts as JSON: with 0 for numbers that JSON has no word for, and without NUL."""
+def _json(facts: str) -> str:
+    """Return facts as JSON: with 0 for numbers that JSON has no word for, and without NUL."""
     numbers = r"E'(: |, |\\[)(NaN|-?Infinity)(?=[],}])', E'\\10', 'g'"
-    return rf"replace(regexp_replace(NEW.facts, {numbers}), E'\\u0000', E'\\u0001')::jsonb"
+    return rf"replace(regexp_replace({facts}, {numbers}), E'\\u0000', E'\\u0001')::jsonb"
 
 
 def _always() -> list[tuple[str, str]]:
@@ -112,6 +131,10 @@ def _always() -> list[tuple[str, str]]:
                 f"AND NOT {deeper}"
             ),
             "the facts of a line are a JSON object",
+        ),
+        (
+            "NOT told ? 'state'",
+            "lines of a server tell no state",
         ),
         (
             "(NEW.output IS NOT NULL) = (NEW.kind = 'release')",
@@ -160,13 +183,18 @@ def _kinds(lines: str) -> dict[str, list[tuple[str, str]]]:
                 "a spend has a request and the digest of its arguments",
             ),
             (
+                "jsonb_typeof(told->'parameters') = 'object' AND jsonb_typeof(own) = 'object'",
+                "a spend tells its parameters",
+            ),
+            ("jsonb_typeof(told->'figures') = 'object'", "a spend tells its figures"),
+            ("jsonb_typeof(told->'neighbours') = 'string'", "a spend tells its neighbours"),
+            ("own || ranges = ranges || own", "half-ranges are those of earlier spends"),
+            (
                 (
-                    "jsonb_typeof(told->'parameters') = 'object' "
-                    "AND jsonb_typeof(told->'figures') = 'object' "
-                    "AND jsonb_typeof(told->'neighbours') = 'string' AND coalesce("
-                    "jsonb_typeof(told->'parameters'->'half_ranges'), 'object') = 'object'"
+                    "told->'so_far' = "
+                    "jsonb_build_object('spends', spends + 1, 'half_ranges', own || ranges)"
                 ),
-                "the facts of a spend are its neighbours, parameters and figures",
+                "a spend tells of those before it",
             ),
         ],
         "release": [
