@@ -31,10 +31,11 @@ _FACTS = (
 )
 _WRITTEN = "the line is written: what was asked for is spent, and nothing is released"
 _DAMAGE = ("XX001", "XX002")
+_WRONG = "it wants another password"
 # Of attempts to connect, whose text may quote what the address holds.
 _REFUSED = (
-    ("password", "it wants another password"),
-    ("authentication", "it wants another password"),
+    ("password", _WRONG),
+    ("authentication", _WRONG),
     ("pg_hba.conf", "it lets nobody in from here"),
     ("does not exist", "there is no such database or role"),
     ("timeout", "it does not answer in time"),
@@ -104,4 +105,6 @@ def lost(address: Address, error: Exception) -> LedgerError:
     said = str(error)
     fact = next((fact for word, fact in _REFUSED if word in said), "it cannot be reached")
     hint = "nothing is released, and nothing was written."
+    if fact == _WRONG:
+        hint += " A ledger that was saved and loaded has no password: keep it in ~/.pgpass."
     return refusal(f"There is no way to the ledger {address}: {fact}.", hint)
