@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -108,6 +110,18 @@ class Server:
                 cursor = line.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
+    @contextmanager
+    def set(self, setting: str, value: str) -> Iterator[None]:
+        """Change a setting of the whole server, for a while."""
+        before = self.sql(f"SHOW {setting}")
+        self.sql(f"ALTER SYSTEM SET {setting} = '{value}'", "SELECT pg_reload_conf()")
+        try:
+            until(lambda: self.sql(f"SHOW {setting}") == [(value,)])
+            yield
+        finally:
+            self.sql(f"ALTER SYSTEM RESET {setting}", "SELECT pg_reload_conf()")
+            until(lambda: self.sql(f"SHOW {setting}") == before)
+
     def limit(self, process: int, size: int) -> None:
         """Let one of the server's processes write no file of more than so many bytes."""
         command = ["prlimit", f"--pid={process}", f"--fsize={size}"]
@@ -151,6 +165,15 @@ class Server:
             self.running.send_signal(signal.SIGQUIT)  # at once: nobody will miss the data
             self.running.wait(timeout=60)
         shutil.rmtree(self.folder)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that happens."""
+    for _ in range(_TRIES):
+        if happened():
+            return
+        time.sleep(_PAUSE / 2)
+    raise AssertionError("it does not happen")
 
 
 def _free_port() -> int:

@@ -16,7 +16,7 @@ from dplinear.arguments import mistyped
 from dplinear.curator.gate import release_moments
 from dplinear.estimators.tables import Array, column_names, features_of, numbers
 from dplinear.ledger import AnyLedger
-from dplinear.ledger.address import check_shown, veil
+from dplinear.ledger.address import check_shown, savable, veil
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.schema import Schema
@@ -115,6 +115,27 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - whatever is set
         # scikit-learn, and those who log its models, print what an estimator was given.
         super().__setattr__(name, veil(value) if name == "ledger" else value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whatever saves a model, a password is not saved with it.
+        state: dict[str, Any] = super().__getstate__()
+        return {
+            name: savable(value) if name == "ledger" else value for name, value in state.items()
+        }
+
+    def __copy__(self) -> Self:
+        # Which would otherwise be what is saved, and so without the password.
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        # A copy of a ledger might have a budget of its own.
+        memo[id(self.ledger)] = self.ledger
+        vars(twin).update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        return twin
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
         tags = super().__sklearn_tags__()

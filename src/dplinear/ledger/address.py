@@ -4,6 +4,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from dplinear.arguments import is_url, rejection, veiled
@@ -15,7 +16,7 @@ _URL = re.compile(
     r"(?:/([^/?#@\s]*))?(?:\?([^#@\s]*))?"
 )
 _OWN = ("ledger", "anchor")  # everything else is the driver's
-_PASSWORD = re.compile(r"://[^:@]*:[^@]+@")
+_PASSWORD = re.compile(r"(://[^:@]*):[^@]+@")
 _PASSWORDS = ("password", "sslpassword")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -25,7 +26,9 @@ class Address:
     """A server's database, the name of a ledger in it, and the side file on this machine.
 
     `url` is what the driver is given; `anchor` is None where the side file is to be found by the
-    ledger's own id.
+    ledger's own id. Whatever saves an address (pickle, joblib, the processes of a search) gets it
+    without the password, so that none is ever in a file: who loads it needs ~/.pgpass, or the
+    environment.
     """
 
     url: str = field(repr=False)
@@ -58,12 +61,23 @@ class Address:
     @property
     def has_password(self) -> bool:
         """Whether the URL holds a password, rather than a file or the environment."""
-        query = self.url.partition("?")[2]
-        names = {unquote(pair.partition("=")[0]) for pair in query.split("&")}
-        return _PASSWORD.search(self.url) is not None or not names.isdisjoint(_PASSWORDS)
+        return _bare(self.url) != self.url
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"url": _bare(self.url)}
+
+    def __deepcopy__(self, _: object) -> "Address":
+        return self  # which is not saved, and never changed
 
     def __str__(self) -> str:
         return f"{self.ledger!r} in the database {self.database!r}"
+
+
+def _bare(url: str) -> str:
+    """Return a URL that was parsed, without its password."""
+    place, mark, query = url.partition("?")
+    pairs = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]) not in _PASSWORDS]
+    return _PASSWORD.sub(r"\1@", place) + mark * any(pairs) + "&".join(pairs)
 
 
 _EXAMPLE = "postgresql://user@host/database"
@@ -73,10 +87,29 @@ _HINT = "marks such as @ : / ? # in a name or a password are written as %40 %3A 
 class Veiled(str):
     """A URL that shows only its kind where it is printed.
 
-    To those who open files or connections, and to comparisons, it is the whole text.
+    To those who open files or connections, and to comparisons, it is the whole text; to those who
+    save it, the text without a password.
     """
 
     __slots__ = ()
+
+    def __reduce_ex__(self, _: object) -> tuple[Any, ...]:
+        return Veiled, (self.saved(),)
+
+    def __copy__(self) -> "Veiled":
+        return self
+
+    def __deepcopy__(self, _: object) -> "Veiled":
+        return self
+
+    def saved(self) -> str:
+        """Return what may be written to a file: of what nobody can connect with, its kind."""
+        text = self[:]
+        try:
+            has_password = Address.parse(text).has_password
+        except ValueError:
+            return veiled(text)
+        return _bare(text) if has_password else text
 
     def __str__(self) -> str:
         return veiled(self[:])
@@ -98,6 +131,11 @@ def veil(given: object) -> object:
     if isinstance(given, Veiled) or not (isinstance(text, str) and is_url(text)):
         return given
     return Veiled(text)
+
+
+def savable(given: object) -> object:
+    """Return an address as it may be saved, in a text that no library sees more in."""
+    return veil(given.saved()) if isinstance(given, Veiled) else given
 
 
 def check_shown(given: object, where: str) -> None:

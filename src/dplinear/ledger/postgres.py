@@ -7,18 +7,16 @@ number once. What is not known to have happened has happened: nothing is release
 """
 
 import os
-import socket
-import threading
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
-from dplinear.arguments import positive, rejection
+from dplinear.arguments import positive
 from dplinear.ledger import anchor
 from dplinear.ledger.address import Address
 from dplinear.ledger.anchor import Mark, check_age, mark_of
@@ -26,26 +24,17 @@ from dplinear.ledger.budget import Units
 from dplinear.ledger.chain import FORMAT, Entry, damaged, entry
 from dplinear.ledger.ledger import BudgetLedger, Lines
 from dplinear.ledger.mounts import check_disk
-from dplinear.ledger.postgres_tables import COLUMNS, DESCRIBE, TABLE, expected, statements
-from dplinear.ledger.postgres_words import NAME_ONE, lost, told, unsure
-from dplinear.ledger.request import refusal
+from dplinear.ledger.postgres_session import Session, session
+from dplinear.ledger.postgres_tables import qualified, statements
+from dplinear.ledger.postgres_trigger import COLUMNS
+from dplinear.ledger.postgres_upgrade import FormerTablesError, upgrade
+from dplinear.ledger.postgres_words import NAME_ONE, not_remembered, told, undone, unsure
+from dplinear.ledger.request import LedgerError, refusal
 
 _TIMEOUT = 60.0
-_GRACE = 30.0  # seconds for whatever else a slow machine has to do
 _NAMES = ", ".join(name for name, _ in COLUMNS)
 _STEP = 200  # lines read at a time
-_KEY = 0x64706C00 << 32  # of advisory locks; the table's number is added
-# What a server must say of itself, so that a commit that returned survives a loss of power, and so
-# that what is damaged is not read over.
-SAFE = {
-    "fsync": ("on",),
-    "full_page_writes": ("on",),
-    "synchronous_commit": ("on", "remote_apply"),
-    "zero_damaged_pages": ("off",),
-    "ignore_checksum_failure": ("off",),
-    "session_replication_role": ("origin",),
-    "server_encoding": ("UTF8",),
-}
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between looks at a server that went away
 
 
 class PostgresLedger(BudgetLedger):
@@ -61,10 +50,13 @@ class PostgresLedger(BudgetLedger):
     def __init__(self, url: str, *, timeout: float = _TIMEOUT) -> None:
         self._address = Address.parse(url)
         self.timeout = positive(timeout, "timeout", "PostgresLedger")
-        side = self._address.anchor
-        if side is not None and not side.is_file():
-            hint = "bring back what is missing, or copy it from where the ledger was made."
-            raise refusal(f"There is no side file {side.name!r} of the ledger.", hint)
+        try:
+            self._look()
+        except FormerTablesError:
+            self._upgrade()
+            self._look()
+
+    def _look(self) -> None:
         with self.reading():
             pass
 
@@ -79,72 +71,153 @@ class PostgresLedger(BudgetLedger):
             hint = "a side file is never written over; choose another path."
             raise refusal(f"There is a file {address.anchor.name!r} already.", hint)
         first = entry(None, "ledger", {"format": FORMAT, "id": uuid.uuid4().hex})
-        with told(address), _session(address, timeout) as session:
-            session.begin()
-            session.check_server()
-            if session.table(address.ledger) is not None:
-                hint = "a ledger is never written over; choose another name by ?ledger=."
-                raise refusal(f"There is a ledger {address} already.", hint)
-            for statement in statements(address.ledger):
-                session.ask(statement)
-            PostgresLines(session, address.ledger).append(first)
-            session.commit()
-            _begun(_side(address, first), mark_of(first, first))
+        with told(address):
+            with session(address, timeout) as line:
+                line.begin()
+                line.check_server()
+                line.lock_making(address.ledger)
+                if line.table(address.ledger) is not None:
+                    hint = "a ledger is never written over; choose another name by ?ledger=."
+                    raise refusal(f"There is a ledger {address} already.", hint)
+                for statement in statements(address.ledger):
+                    line.ask(statement)
+                PostgresLines(line, address.ledger).append(first)
+                sure = line.commit()
+            mark = mark_of(first, first)
+            if not sure:
+                _look_up(address, timeout, mark)
+            _begun(_side(address, first), mark)
         return cls(url, timeout=timeout)
 
     @staticmethod
     def exists(url: str, *, timeout: float = _TIMEOUT) -> bool:
         """Return whether there is a ledger of this name in the database."""
         address = Address.parse(url)
-        with told(address), _session(address, timeout) as session:
-            session.begin()
-            return session.table(address.ledger) is not None
+        with told(address), session(address, timeout) as line:
+            line.begin()
+            return line.table(address.ledger) is not None
 
     @contextmanager
     def writing(self) -> Iterator[Lines]:
         """Return the lines, to be written to by nobody else until the block ends."""
-        with self._opened("pg_advisory_xact_lock") as (session, lines, side):
-            yield lines
-            mark = mark_of(lines.first(), lines.newest())
-            session.commit()
-            # Only what the side file knows of has happened: nothing is released before.
-            with anchor.locked(side, self.timeout) as known:
-                known.move(mark)
+        address = self._address
+        with told(address):
+            with session(address, self.timeout) as line:
+                table, first = self._begin(line)
+                side = _side(address, first)
+                line.lock(table)  # last, as all others wait for it
+                lines = PostgresLines(line, address.ledger)
+                check_age(lines, self._known(side, lines))
+                yield lines
+                mark = mark_of(first, lines.newest())
+                sure = line.commit()
+            # Here, as a server that still waits for this connection keeps its lock.
+            if not sure:
+                _look_up(address, self.timeout, mark)
+        # Only what the side file knows of has happened: nothing is released before.
+        with not_remembered(address), anchor.locked(side, self.timeout) as known:
+            known.move(mark)
 
     @contextmanager
     def reading(self) -> Iterator[Lines]:
-        """Return the lines, to be read."""
-        with self._opened("pg_advisory_xact_lock_shared") as (_, lines, _):
+        """Return the lines as they are now, to be read; nobody who writes waits for it."""
+        address = self._address
+        with told(address), session(address, self.timeout) as line:
+            _, first = self._begin(line)
+            # What the side file knows of was there before the lines are looked at as a whole.
+            known = self._known(_side(address, first), PostgresLines(line, address.ledger))
+            line.ask("ROLLBACK")
+            line.begin("REPEATABLE READ, READ ONLY")
+            lines = PostgresLines(line, address.ledger)
+            check_age(lines, known)
             yield lines
 
-    @contextmanager
-    def _opened(self, lock: str) -> Iterator[tuple["_Session", "PostgresLines", Path]]:
+    def _begin(self, line: Session) -> tuple[int, Entry]:
+        """Begin a transaction; return the table's number and its first line, if all is safe."""
         address = self._address
-        with told(address), _session(address, self.timeout) as session:
-            session.begin()
-            table = session.table(address.ledger)
+        line.begin()
+        table = line.table(address.ledger)
+        if table is None:
+            hint = "make one with dplinear ledger create."
+            raise refusal(f"There is no ledger {address}.", hint)
+        line.check_server()
+        line.check_tables(address.ledger, table)
+        return table, PostgresLines(line, address.ledger).first()
+
+    def _known(self, side: Path, lines: "PostgresLines") -> Mark | None:
+        """Return what the side file knows of; begin it where it has nothing to remember yet."""
+        if not side.exists():
+            newest = lines.newest()
+            # A ledger that was just made, by somebody who was stopped then, has nothing to forget.
+            if self._address.anchor is not None and newest.sequence > 1:
+                hint = "bring back what is missing, or copy it from where the ledger was made."
+                raise refusal(f"There is no side file {side.name!r} of the ledger.", hint)
+            _begun(side, mark_of(lines.first(), newest))
+        return anchor.seen(side)
+
+    def _upgrade(self) -> None:
+        """Bring tables of an earlier version up to date, if that is the owner's wish and right."""
+        address = self._address
+        with told(address), session(address, self.timeout) as line:
+            line.begin()
+            table = line.table(address.ledger)
             if table is None:
-                hint = "make one with dplinear ledger create."
-                raise refusal(f"There is no ledger {address}.", hint)
-            session.check_server()
-            session.check_tables(address.ledger, table)
-            lines = PostgresLines(session, address.ledger)
-            first = lines.first()
-            side = _side(address, first)
-            session.ask(f"SELECT {lock}(%s)", _KEY + table)  # last, as all others wait for it
-            if address.anchor is None and not side.exists():
-                _begun(side, mark_of(first, lines.newest()))
-            with anchor.locked(side, self.timeout) as known:
-                mark = known.latest()
-            check_age(lines, mark)
-            yield session, lines, side
+                return
+            line.lock(table)
+            try:
+                line.check_tables(address.ledger, table)
+            except FormerTablesError:  # and nobody was faster
+                if not line.owns(table):
+                    raise
+                for statement in upgrade(address.ledger):
+                    line.ask(statement)
+            line.commit()
+
+
+def _look_up(address: Address, timeout: float, mark: Mark) -> None:
+    """Return if a line whose commit was not answered stands, and raise if not, or if nobody knows.
+
+    Requires: the connection that wrote it is closed. The transaction has held the lock that is
+    asked for here, so that it has ended, for better or worse, once the lock is given.
+    Promises: where it returns, the line lasts; where it says that nothing was written, that holds
+    for good. It writes no line, so nothing is spent twice.
+    """
+    until = time.monotonic() + timeout
+    for pause in _PAUSES:
+        stands: bool | None = None
+        with suppress(psycopg.Error, LedgerError):
+            stands = _stands(address, timeout, mark)
+        if stands:
+            return
+        if stands is not None:
+            raise undone(address)
+        if time.monotonic() + pause > until:
+            break
+        time.sleep(pause)
+    raise unsure()
+
+
+def _stands(address: Address, timeout: float, mark: Mark) -> bool | None:
+    """Return whether a line is there to last; None if the server does not say so."""
+    with session(address, timeout) as line:
+        line.begin()
+        line.check_server()
+        line.lock_making(address.ledger)
+        table = line.table(address.ledger)
+        if table is None:
+            return False
+        line.lock(table)
+        found = PostgresLines(line, address.ledger).at(mark.sequence)
+        if found is None or found.hash != mark.hash:
+            return False
+        return True if line.commit_all() else None
 
 
 class PostgresLines(Lines):
     """The lines of a ledger, seen through a connection in a transaction."""
 
-    def __init__(self, session: "_Session", name: str) -> None:
-        self._session, self._lines = session, f'"{name}".{TABLE}'
+    def __init__(self, line: Session, name: str) -> None:
+        self._session, self._lines = line, qualified(name)
         self._first: Entry | None = None
         self._newest: Entry | None = None  # which nobody else can change before the block ends
 
@@ -173,13 +246,13 @@ class PostgresLines(Lines):
         return self._one("sequence = %s", sequence)
 
     def total(self, dataset: str) -> Units:
-        """Return the sum of a dataset's spends."""
-        text = (
-            "SELECT coalesce(sum(cost), 0)::text, coalesce(sum(cost_delta), 0)::text "  # noqa: S608
-            f"FROM {self._lines} WHERE dataset = %s AND kind = 'spend'"
-        )
-        ((main, delta),) = self._session.ask(text, dataset)
-        return Units(int(main), int(delta))
+        """Return the sum of a dataset's spends.
+
+        That is what the last of them says: the trigger holds each to the sum of the one before, and
+        `verify` adds all of them up.
+        """
+        latest = self.last("spend", dataset=dataset)
+        return Units(0) if latest is None else latest.spent
 
     def output(self, request: str) -> bytes | None:
         """Return the bytes of a release, or None."""
@@ -192,25 +265,43 @@ class PostgresLines(Lines):
 
     def walk(self) -> Iterator[tuple[Entry, bytes | None]]:
         """Return all lines from the first on, unchecked, each with the bytes it keeps."""
+        for *row, output in self._rows(f"{_NAMES}, output", 0):
+            yield _entry(row), output
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Return the lines after one of them, in order, unchecked, without the bytes they keep."""
+        return map(_entry, self._rows(_NAMES, after))
+
+    def budgets(self) -> list[Entry]:
+        """Return the lines that give a dataset its budget, in order, checked."""
+        text = f"SELECT {_NAMES} FROM {self._lines} WHERE kind = 'budget' ORDER BY sequence"  # noqa: S608
+        return [_entry(row).checked() for row in self._session.ask(text)]
+
+    def spends(self, dataset: str) -> int:
+        """Return how many spends a dataset has."""
+        text = f"SELECT count(*) FROM {self._lines} WHERE dataset = %s AND kind = 'spend'"  # noqa: S608
+        return int(self._session.ask(text, dataset)[0][0])
+
+    def _rows(self, names: str, after: int) -> Iterator[Any]:
         text = (
-            f"SELECT {_NAMES}, output FROM {self._lines} "  # noqa: S608 - names that were checked
+            f"SELECT {names} FROM {self._lines} "  # noqa: S608 - names that were checked
             "WHERE sequence > %s ORDER BY sequence LIMIT %s"
         )
-        seen = -1
-        while found := self._session.ask(text, seen, _STEP):
-            for *row, output in found:
-                yield _entry(row), output
-            seen = found[-1][0]
+        while found := self._session.ask(text, after, _STEP):
+            yield from found
+            after = found[-1][0]
             self._session.renew()
 
     def append(self, line: Entry, output: bytes | None = None) -> None:
-        """Write a line."""
+        """Write a line; what the server has of it then is the newest."""
         row = [*vars(line).values()]
         flat = [value for cell in row for value in (cell if isinstance(cell, Units) else (cell,))]
         marks = ", ".join(["%s"] * (len(flat) + 1))
-        text = f"INSERT INTO {self._lines} ({_NAMES}, output) VALUES ({marks})"  # noqa: S608
-        self._session.ask(text, *flat, output)
-        self._newest = line
+        text = (
+            f"INSERT INTO {self._lines} ({_NAMES}, output) "  # noqa: S608 - names that were checked
+            f"VALUES ({marks}) RETURNING {_NAMES}"
+        )
+        self._newest = _entry(self._session.ask(text, *flat, output)[0])
 
     def sound(self) -> None:
         """Raise if the lines that an index finds are not those that are there."""
@@ -263,130 +354,3 @@ def _begun(side: Path, mark: Mark) -> None:
     side.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):  # another process was faster, and its mark holds
         anchor.begin(side, mark)
-
-
-# The connection
-
-
-class _Session:
-    """A connection that answers in time, or is cut: some servers do not keep their own limits."""
-
-    def __init__(self, connection: "psycopg.Connection[Any]", timeout: float) -> None:
-        self._connection, self._timeout = connection, timeout
-        self._warned: list[str] = []
-        connection.add_notice_handler(self._noticed)
-        self._line = socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
-        self._limit = self._timer()
-
-    def _timer(self) -> threading.Timer:
-        limit = threading.Timer(3 * self._timeout + 2 * _GRACE, self._cut)
-        limit.daemon = True
-        limit.start()
-        return limit
-
-    def _cut(self) -> None:
-        with suppress(OSError):  # it is gone already
-            self._line.shutdown(socket.SHUT_RDWR)
-
-    def renew(self) -> None:
-        """Give what comes next as much time as what came before."""
-        self._limit.cancel()
-        self._limit = self._timer()
-
-    def close(self) -> None:
-        """Let the connection go."""
-        self._limit.cancel()
-        self._limit.join()
-        self._line.close()
-        self._connection.close()
-
-    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
-        if notice.severity_nonlocalized == "WARNING":
-            self._warned.append(str(notice.message_primary))
-
-    def ask(self, text: str, *values: object) -> list[Any]:
-        """Run a statement; return its rows."""
-        cursor = self._connection.execute(text.encode(), values or None)
-        return cursor.fetchall() if cursor.description else []
-
-    def begin(self) -> None:
-        """Begin a transaction that waits for nothing for ever."""
-        wait = max(1, round(1000 * self._timeout))
-        work = 2 * wait + round(1000 * _GRACE)
-        self.ask(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; "
-            f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {work}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = {work}; "
-            "SET LOCAL search_path = pg_catalog, pg_temp"
-        )
-
-    def table(self, name: str) -> int | None:
-        """Return the number of the table of lines, or None where there is none."""
-        ((number,),) = self.ask("SELECT to_regclass(%s)::oid::bigint", f'"{name}".{TABLE}')
-        return None if number is None else int(number)
-
-    def check_server(self) -> None:
-        """Raise unless what the server says it wrote lasts."""
-        named = (
-            "SELECT name, current_setting(name), pg_is_in_recovery() "
-            "FROM unnest(%s::text[]) AS name"
-        )
-        for setting, found, follows in self.ask(named, list(SAFE)):
-            if follows:
-                hint = "what it says may be old: name the server that is written to."
-                raise refusal("The server is a copy that follows another one.", hint)
-            safe = SAFE[setting]
-            if found not in safe:
-                hint = (
-                    "a spend might be forgotten, or damage go unseen. Somebody who may has to "
-                    f"set {setting} = {safe[0]} for the database or the server."
-                )
-                raise refusal(f"PostgreSQL's {setting} is {found}, which is not safe.", hint)
-
-    def check_tables(self, name: str, table: int) -> None:
-        """Raise unless the tables are as they were made."""
-        if [self.ask(text, table) for text in DESCRIBE] != expected(name):
-            raise damaged("its tables, or the triggers that guard them, are not as they were made")
-
-    def commit(self) -> None:
-        """Let what was appended last, or say that nobody knows whether it does."""
-        try:
-            self._warned.clear()
-            done = self._connection.execute(b"COMMIT").statusmessage
-        except psycopg.Error:
-            raise unsure() from None
-        # A wait for a standby that was given up is only a warning; a transaction that had failed
-        # ends with another word, and without an error.
-        if done != "COMMIT" or self._warned:
-            raise unsure()
-
-
-def _session(address: Address, timeout: float) -> "closing[_Session]":
-    return closing(_Session(_connected(address, timeout), timeout))
-
-
-def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
-    options: dict[str, Any] = {
-        "connect_timeout": max(2, round(timeout)),
-        "keepalives_idle": 10,
-        "keepalives_interval": 10,
-        "keepalives_count": 3,
-        "application_name": "dplinear ledger",
-    }
-    said = _read(address)
-    try:
-        return psycopg.connect(
-            **(options | said | {"client_encoding": "UTF8"}),
-            autocommit=True,
-            prepare_threshold=None,
-        )
-    except (psycopg.Error, OSError, UnicodeError) as error:
-        told = lost(address, error)
-    raise told  # outside, so that it does not bring along what the driver said
-
-
-def _read(address: Address) -> dict[str, Any]:
-    with suppress(psycopg.Error):  # whose text may quote a part of the password
-        return dict(conninfo_to_dict(address.url))
-    rule = "a URL that PostgreSQL's own library can read"
-    raise rejection("path", "open_ledger", rule, address.url)

@@ -5,53 +5,18 @@ What the server's own catalogues say is compared, not statements: these read ali
 
 from typing import Any
 
+from dplinear.ledger.postgres_trigger import COLUMNS, NEVER
+from dplinear.ledger.postgres_trigger import follows as body_of_follows
+
 TABLE = "lines"
-_NEVER = "a ledger is only ever added to"
-COLUMNS = (
-    ("sequence", "bigint"),
-    ("time", "text"),
-    ("kind", "text"),
-    ("dataset", "text"),
-    ("request", "text"),
-    ("digest", "text"),
-    ("cost", "bigint"),
-    ("cost_delta", "bigint"),
-    ("spent", "bigint"),
-    ("spent_delta", "bigint"),
-    ("facts", "text"),
-    ("previous", "text"),
-    ("hash", "text"),
-)
+_REFUSED = f"\nBEGIN RAISE EXCEPTION '{NEVER}'; END\n"
+ROLE = 'role text COLLATE "C" NOT NULL'
 _SAFELY = "search_path=pg_catalog, pg_temp"  # so that nobody's functions stand in for the server's
 
 
-def _refused() -> str:
-    return f"\nBEGIN RAISE EXCEPTION '{_NEVER}'; END\n"
-
-
-def _follows(name: str) -> str:
-    """Return what lets only the next line in: those who may add lines may not add budget."""
-    lines = f'"{name}".{TABLE}'
-    same = f"FROM {lines} WHERE dataset = NEW.dataset AND kind ="
-    return f"""
-BEGIN
- IF NEW.sequence <> (SELECT coalesce(max(sequence), 0) + 1 FROM {lines})
-  OR NEW.previous <> coalesce(
-   (SELECT hash FROM {lines} ORDER BY sequence DESC LIMIT 1), repeat('0', 64))
-  OR (NEW.request <> '' AND EXISTS (
-   SELECT 1 FROM {lines} WHERE request = NEW.request AND kind = NEW.kind))
-  OR NEW.cost < 0 OR NEW.cost_delta < 0
-  OR (NEW.kind = 'budget' AND EXISTS (SELECT 1 {same} 'budget'))
-  OR (NEW.kind = 'spend' AND NOT EXISTS (
-   SELECT 1 {same} 'budget' AND NEW.spent <= cost AND NEW.spent_delta <= cost_delta))
-  OR (NEW.kind = 'spend' AND (NEW.spent - NEW.cost, NEW.spent_delta - NEW.cost_delta) <> (
-   coalesce((SELECT spent {same} 'spend' ORDER BY sequence DESC LIMIT 1), 0),
-   coalesce((SELECT spent_delta {same} 'spend' ORDER BY sequence DESC LIMIT 1), 0)))
- THEN RAISE EXCEPTION '{_NEVER}';
- END IF;
- RETURN NEW;
-END
-"""  # noqa: S608 - a name that was checked
+def qualified(name: str) -> str:
+    """Return what the table of a ledger's lines is called."""
+    return f'"{name}".{TABLE}'
 
 
 def statements(name: str) -> list[str]:
@@ -59,18 +24,14 @@ def statements(name: str) -> list[str]:
     # Bytes are compared as bytes ("C"): a new sorting order of the system breaks no index.
     collated = {"text": 'text COLLATE "C"'}
     columns = ", ".join(f"{one} {collated.get(kind, kind)} NOT NULL" for one, kind in COLUMNS)
-    lines = f'"{name}".{TABLE}'
+    lines = qualified(name)
     made = [
         f'CREATE SCHEMA "{name}"',
-        f"CREATE TABLE {lines} ({columns}, output bytea, PRIMARY KEY (sequence))",
+        f"CREATE TABLE {lines} ({columns}, output bytea, {ROLE}, PRIMARY KEY (sequence))",
         f"CREATE INDEX by_dataset ON {lines} (dataset, kind, sequence)",
         f"CREATE UNIQUE INDEX by_request ON {lines} (request, kind) WHERE request <> ''",
     ]
-    for function, body in _functions(name).items():
-        made.append(
-            f'CREATE FUNCTION "{name}".{function}() RETURNS trigger LANGUAGE plpgsql '
-            f"SET search_path = pg_catalog, pg_temp AS $body${body}$body$"
-        )
+    made += [_function(name, "refused", _REFUSED), follows(name)]
     guards = {
         "never_changed": ("UPDATE OR DELETE OR TRUNCATE", "STATEMENT", "refused"),
         "only_added": ("INSERT", "ROW", "follows"),
@@ -84,8 +45,16 @@ def statements(name: str) -> list[str]:
     return made
 
 
-def _functions(name: str) -> dict[str, str]:
-    return {"refused": _refused(), "follows": _follows(name)}
+def _function(name: str, function: str, body: str) -> str:
+    return (
+        f'CREATE OR REPLACE FUNCTION "{name}".{function}() RETURNS trigger LANGUAGE plpgsql '
+        f"SET search_path = pg_catalog, pg_temp AS $body${body}$body$"
+    )
+
+
+def follows(name: str) -> str:
+    """Return what makes the trigger's function, or replaces an earlier one."""
+    return _function(name, "follows", body_of_follows(qualified(name)))
 
 
 DESCRIBE = (
@@ -96,7 +65,7 @@ DESCRIBE = (
     FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum""",
     """SELECT array_to_string(ARRAY(SELECT attname FROM unnest(indkey) WITH ORDINALITY AS k(n, i)
      JOIN pg_attribute ON attrelid = indrelid AND attnum = n ORDER BY i), ' ') AS key,
-    indisunique, indisvalid AND indisready, indpred IS NOT NULL
+    indisunique, indisvalid AND indisready, coalesce(pg_get_expr(indpred, indrelid), '')
     FROM pg_index WHERE indrelid = %s ORDER BY key""",
     """SELECT tgname::text, tgtype::int, tgenabled::text, tgqual IS NULL, nspname::text,
     proname::text, prosrc, prosecdef, array_to_string(proconfig, ';'), lanname::text
@@ -104,6 +73,7 @@ DESCRIBE = (
     JOIN pg_language l ON l.oid = prolang
     WHERE tgrelid = %s AND NOT tgisinternal ORDER BY tgname""",
 )
+_NAMED = "(request <> ''::text)"
 
 
 def expected(name: str) -> list[list[tuple[Any, ...]]]:
@@ -111,16 +81,16 @@ def expected(name: str) -> list[list[tuple[Any, ...]]]:
     columns = [(one, kind, True, "C" if kind == "text" else "") for one, kind in COLUMNS]
     triggers = [
         # Before, for each statement: update, delete, truncate; before, for each row: insert.
-        ("never_changed", 2 + 8 + 16 + 32, "refused", _refused()),
-        ("only_added", 1 + 2 + 4, "follows", _follows(name)),
+        ("never_changed", 2 + 8 + 16 + 32, "refused", _REFUSED),
+        ("only_added", 1 + 2 + 4, "follows", body_of_follows(qualified(name))),
     ]
     return [
         [("r", "p", False, False, False)],
-        [*columns, ("output", "bytea", False, "")],
+        [*columns, ("output", "bytea", False, ""), ("role", "text", True, "C")],
         [
-            ("dataset kind sequence", False, True, False),
-            ("request kind", True, True, True),
-            ("sequence", True, True, False),
+            ("dataset kind sequence", False, True, ""),
+            ("request kind", True, True, _NAMED),
+            ("sequence", True, True, ""),
         ],
         [
             (one, kind, "A", True, name, function, body, False, _SAFELY, "plpgsql")

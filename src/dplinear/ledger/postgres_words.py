@@ -7,6 +7,7 @@ import psycopg
 
 from dplinear.ledger.address import Address
 from dplinear.ledger.chain import damaged
+from dplinear.ledger.postgres_trigger import REFUSED
 from dplinear.ledger.request import LedgerError, refusal
 
 NAME_ONE = "name a file on a disk of this machine: ?anchor=/var/lib/me/budget.anchor"
@@ -28,11 +29,13 @@ _FACTS = (
     ("23505", "was written to by somebody else meanwhile", "try again."),
     ("P0001", "was written to by somebody else meanwhile", "try again."),
 )
+_WRITTEN = "the line is written: what was asked for is spent, and nothing is released"
 _DAMAGE = ("XX001", "XX002")
+_WRONG = "it wants another password"
 # Of attempts to connect, whose text may quote what the address holds.
 _REFUSED = (
-    ("password", "it wants another password"),
-    ("authentication", "it wants another password"),
+    ("password", _WRONG),
+    ("authentication", _WRONG),
     ("pg_hba.conf", "it lets nobody in from here"),
     ("does not exist", "there is no such database or role"),
     ("timeout", "it does not answer in time"),
@@ -60,6 +63,8 @@ def _refusal(address: Address, error: psycopg.Error) -> Exception:
     said = error.diag.message_primary or type(error).__name__
     if state.startswith(_DAMAGE):
         return damaged(f"PostgreSQL says {said!r}")
+    if state == REFUSED:
+        return refusal(f"The ledger {address} takes no such line: {said}.", "nothing is released.")
     for code, fact, hint in _FACTS:
         if state.startswith(code):
             return refusal(f"The ledger {address} {fact}.", f"nothing is released; {hint}")
@@ -78,9 +83,28 @@ def unsure() -> LedgerError:
     return refusal("The server did not say whether the line was written.", hint)
 
 
+def undone(address: Address) -> LedgerError:
+    """Return the error for a commit that, as the server was asked again, did not happen."""
+    hint = "nothing is released, and nothing was written. Try again."
+    return refusal(f"The connection to the ledger {address} was lost at the last moment.", hint)
+
+
+@contextmanager
+def not_remembered(address: Address) -> Iterator[None]:
+    """Say in a sentence that a line is written which the side file could not be told of."""
+    try:
+        yield
+    except (OSError, LedgerError) as error:
+        said = error.strerror if isinstance(error, OSError) else str(error).partition("\n")[0]
+        fact = f"The side file of the ledger {address} could not be written ({said or error})."
+        raise refusal(fact, f"{_WRITTEN}. {NAME_ONE[0].upper()}{NAME_ONE[1:]}") from None
+
+
 def lost(address: Address, error: Exception) -> LedgerError:
     """Return the error for a server that cannot be reached."""
     said = str(error)
     fact = next((fact for word, fact in _REFUSED if word in said), "it cannot be reached")
     hint = "nothing is released, and nothing was written."
+    if fact == _WRONG:
+        hint += " A ledger that was saved and loaded has no password: keep it in ~/.pgpass."
     return refusal(f"There is no way to the ledger {address}: {fact}.", hint)
