@@ -18,6 +18,7 @@ from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
 from dplinear.analyst.row_laws import column_names
 from dplinear.mechanisms import checks, row_maps
 from dplinear.mechanisms.contract import Account, Shape
+from dplinear.mechanisms.held_cells import Held, held_to
 from dplinear.mechanisms.kept_projection import EncryptedFile
 from dplinear.mechanisms.reconstruction import attack
 from dplinear.mechanisms.row_changes import RELATIONS, Changes, changes_of
@@ -149,7 +150,8 @@ class ProjectedRows(RowMechanism):
             noise = setting.best(self.noise, trial)
             label = self._label(schema, shape, share.label)
             account = self._account(noise, share, schema)
-        return PreparedProjection(self, shape, places, rows, noise, label, account)
+        held = held_to(schema, shape, places, changes.l2, _WHERE)
+        return PreparedProjection(self, shape, places, rows, noise, label, account, held)
 
     def _maps(self, features: int, entropy: Entropy) -> tuple[RowMap, RowMap | None]:
         """Return the matrix, and one more of its law that decides on "quantile" noise.
@@ -263,8 +265,10 @@ class PreparedProjection(PreparedRows):
         noise: RowNoise,
         label: RowLabel | None,
         account: Account,
+        held: Held,
     ) -> None:
         self.projection, self.noise, self.account = rows, noise, account
+        self._held = held
         self._label, self._file = label, asked.keep_projection
         self._lock = threading.Lock()
         # Neighbouring features are a view of the block, which saves a copy.
@@ -319,9 +323,13 @@ class PreparedProjection(PreparedRows):
     def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
         """Multiply exactly, add the noise on integers, and map each sum to the cells' units.
 
+        Where any cell or row may stand for any other, noise is made for cells within their sets, or
+        for rows within a ball, to which they are held here; how far a limited change goes is a
+        matter of two rows (`row_changes.py`).
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
         self._keep()
+        rows = self._held.hold(rows)
         kept, noise = rows[self._places], self.noise
         if noise.before:
             drawn = noise.draw(kept.shape, entropy)
