@@ -13,8 +13,9 @@ from scipy import sparse
 from dplinear.curator import examples as module
 from dplinear.curator import sparse_integers
 from dplinear.curator.examples import Rules, check_table, read_examples
-from dplinear.erm import projections
-from dplinear.erm.examples import CELLS, SlopeSum
+from dplinear.erm import examples, projections
+from dplinear.erm.example_blocks import CELLS
+from dplinear.erm.examples import SlopeSum
 from dplinear.erm.integers import ordered_squares
 from dplinear.erm.losses import LOSSES
 from dplinear.erm.projections import KINDS, Projection
@@ -352,6 +353,8 @@ def test_unclipped_projections_are_caught(
 ) -> None:
     monkeypatch.setattr(projections, "shortened", lambda rows, _: np.rint(rows))
     image = Projection("gaussian", 8, 40, 6)
+    assert max(replay(name, image, False, generator(7))) <= 1  # examples are verified once more
+    monkeypatch.setattr(examples, "held_block", lambda block, _: block)
     assert max(replay(name, image, False, generator(7))) > 1
 
 
@@ -360,6 +363,8 @@ def test_unclipped_rows_are_caught(
     name: str, generator: Seeded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "shortened", lambda rows, *_: np.rint(rows))
+    assert max(replay(name, None, False, generator(7))) <= 1
+    monkeypatch.setattr(examples, "held_block", lambda block, _: block)
     assert max(replay(name, None, False, generator(7))) > 1
 
 

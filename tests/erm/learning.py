@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Task
 from dplinear.erm.losses import HingeLoss, HuberLoss, LogisticLoss, Loss, SquaredLoss

@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from dplinear.erm.cell_sums import CellSlopeSum
-from dplinear.erm.examples import CELLS, Block, Examples, SlopeSum
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, SlopeSum
 from dplinear.noise import simulation
 
 from .learning import LOSSES, made, rows_of, task_of

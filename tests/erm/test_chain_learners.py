@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from dplinear.erm import row_sums
 from dplinear.erm.chain import Chain
-from dplinear.erm.examples import CELLS, Frame
+from dplinear.erm.example_blocks import CELLS
+from dplinear.erm.examples import Frame
 from dplinear.erm.huber_descent import HuberDescent
 from dplinear.erm.learners.contract import Task
 from dplinear.erm.learners.mirror_descent import MirrorDescent, mixture

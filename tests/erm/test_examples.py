@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 from dplinear.erm import examples as module
-from dplinear.erm.examples import CELLS, Block, Examples, Frame, SlopeSum
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame, SlopeSum
 from dplinear.erm.losses import LOSSES, HuberLoss, SquaredLoss
 from dplinear.erm.row_sums import ClippedGram, Count
 

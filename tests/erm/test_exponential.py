@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Task
 from dplinear.erm.learners.exponential import Exponential, PreparedBall, PreparedSelection

@@ -12,7 +12,8 @@ import pytest
 from dplinear.erm import atom_scores
 from dplinear.erm.cell_sums import CellSlopeSum
 from dplinear.erm.chain import Chain
-from dplinear.erm.examples import CELLS, Frame
+from dplinear.erm.example_blocks import CELLS
+from dplinear.erm.examples import Frame
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Task
 from dplinear.erm.learners.frank_wolfe import FrankWolfe, PreparedSelections

@@ -1,17 +1,22 @@
 """The verified minimum: against SciPy, and its gradient against exact sums."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from dplinear.erm.examples import CELLS, Block
+from dplinear.erm import accurate_slopes
+from dplinear.erm.certified_gradient import CertifiedRows, Point, Regularised
+from dplinear.erm.example_blocks import CELLS, Block
 from dplinear.erm.losses import LOSSES
-from dplinear.erm.minimiser import Regularised, minimise
+from dplinear.erm.minimiser import _Rows, minimise
 from dplinear.erm.smooth_losses import SmoothLoss
 from dplinear.noise.simulation import generator
 from dplinear.schema.cells import Floats
+
+from .minima import Problem, gradient_norm, problem
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -44,7 +49,7 @@ def test_gradients_vanish_to_the_tolerance(name: str, weight: float) -> None:
     x, y = table(300, 5, 31)
     linear = 3 * generator(32).standard_normal(5)
     problem = Regularised(SmoothLoss(LOSSES[name](), 0.7), weight, linear, 1.0)
-    place = minimise(problem, blocks(x, y), 1e-6)
+    place = minimise(problem, blocks(x, y), 1e-6).values
     assert np.linalg.norm(exact_gradient(problem, x, y, place)) <= 1e-6
 
 
@@ -58,7 +63,7 @@ def test_it_is_the_minimum_that_scipy_finds() -> None:
         return float(losses.sum() + 0.25 * place @ place + linear @ place)
 
     found = optimize.minimize(value, np.zeros(4), method="BFGS", options={"gtol": 1e-4})
-    assert minimise(problem, blocks(x, y), 1e-9) == pytest.approx(found.x, abs=1e-3)
+    assert minimise(problem, blocks(x, y), 1e-9).values == pytest.approx(found.x, abs=1e-3)
 
 
 def test_a_ridge_has_its_closed_form() -> None:
@@ -66,34 +71,97 @@ def test_a_ridge_has_its_closed_form() -> None:
     problem = Regularised(SmoothLoss(LOSSES["squared"](), 1e3), 0.7, np.zeros(6), 1.0)
     scaled, labels = x / CELLS, y / CELLS
     ridge = np.linalg.solve(2 * scaled @ scaled.T + 0.7 * np.eye(6), 2 * scaled @ labels)
-    assert minimise(problem, blocks(x, y), 1e-10) == pytest.approx(ridge, abs=1e-9)
+    assert minimise(problem, blocks(x, y), 1e-10).values == pytest.approx(ridge, abs=1e-9)
 
 
 def test_sparse_rows_and_other_blocks_give_the_same_minimum() -> None:
     x, y = table(250, 5, 35)
     x[generator(36).random(x.shape) < 0.6] = 0
     problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0), 0.2, np.zeros(5), 1.0)
-    dense = minimise(problem, blocks(x, y), 1e-9)
+    dense = minimise(problem, blocks(x, y), 1e-9).values
     thin = [Block(sparse.csc_array(block.features), block.labels) for block in blocks(x, y, 64)]
-    assert minimise(problem, thin, 1e-9) == pytest.approx(dense, abs=1e-8)
+    assert minimise(problem, thin, 1e-9).values == pytest.approx(dense, abs=1e-8)
 
 
 def test_without_rows_only_the_slope_is_left() -> None:
     linear = np.array([2.0, -4.0])
     problem = Regularised(SmoothLoss(LOSSES["huber"](), 1.0), 0.5, linear, 1.0)
-    assert minimise(problem, [], 1e-9) == pytest.approx(-linear / 0.5)
+    assert minimise(problem, [], 1e-9).values == pytest.approx(-linear / 0.5)
 
 
 def test_many_rows_and_little_regularisation_still_come_to_an_end() -> None:
     x, y = table(20_000, 12, 37)
     problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0, 0.01), 1e-4, np.zeros(12), 1.0)
-    place = minimise(problem, blocks(x, y, 4096), 2.0**-17)
+    place = minimise(problem, blocks(x, y, 4096), 2.0**-17).values
     assert np.linalg.norm(exact_gradient(problem, x, y, place)) <= 2.0**-17
 
 
-def test_what_float64_cannot_reach_is_no_error() -> None:
-    """One table may be out of reach where its neighbour is not, so that an error would tell."""
-    x, y = table(300, 3, 38)
-    problem = Regularised(SmoothLoss(LOSSES["huber"](), 1.0), 1.0, np.zeros(3), 1.0)
-    place = minimise(problem, blocks(x, y), 1e-300)
-    assert np.linalg.norm(exact_gradient(problem, x, y, place)) <= 1e-12
+@pytest.mark.parametrize("name", LOSSES)
+def test_tolerances_far_beyond_float64_are_reached(name: str) -> None:
+    """Slopes are then made one by one, of as many bits as it takes."""
+    x, y = table(12, 2, 38)
+    found = Regularised(SmoothLoss(LOSSES[name](), 1.0), 1.0, np.ones(2), 1.0)
+    of = Problem(found, x, y, 1e-40)
+    assert gradient_norm(of, minimise(of.sum, of.blocks(), of.tolerance)) <= of.tolerance
+
+
+# Of 9,000 such problems float64's own gradients, added up as they come, passed one that is not so.
+@pytest.mark.parametrize("first", [0, 7400, pytest.param(10_000, marks=pytest.mark.long)])
+def test_gradients_are_within_the_tolerance_by_any_precision(first: int) -> None:
+    count = 100 if first < 10_000 else 6000
+    for seed in range(first, first + count):
+        of = problem(seed)
+        point = minimise(of.sum, of.blocks(), of.tolerance)
+        assert gradient_norm(of, point) <= of.tolerance, seed
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_certified_norm_is_no_less_than_the_exact_one(name: str) -> None:
+    """At any point, and with either kind of slopes: the errors that are claimed are real bounds."""
+    for seed in range(40):
+        of = problem(4 * seed + list(LOSSES).index(name))
+        rows = CertifiedRows(of.blocks(), of.sum)
+        place = generator(seed).standard_normal(len(of.sum.linear)) * 10.0 ** (seed % 5 - 2)
+        point = rows.start(of.tolerance).moved(place)
+        exact = gradient_norm(of, point)
+        for slopes in (False, True):
+            found = rows.gradient(point, of.tolerance, exact=slopes)
+            assert found.norm >= exact
+            assert found.norm <= exact * (1 + 1e-9) + 2.1 * found.error
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_slopes_are_within_their_error(name: str) -> None:
+    loss = SmoothLoss(LOSSES[name](), 0.9)
+    draw = generator(9)
+    margins = np.concatenate((draw.uniform(-40, 40, 300), draw.uniform(-1.3, 1.3, 300), [0.0, 1.0]))
+    rest = draw.uniform(-1, 1, len(margins)) * 2.0**-54 * np.abs(margins)
+    labels = np.rint(draw.uniform(-1, 1, len(margins)) * CELLS) / CELLS
+    found = accurate_slopes.slopes(loss, margins, rest, labels)
+    for slope, margin, left, label in zip(found, margins, rest, labels, strict=True):
+        exact = accurate_slopes.exact_slope(
+            loss, Fraction(margin) + Fraction(left), Fraction(label), 120
+        )
+        assert abs(Fraction(slope) - exact) <= Fraction(accurate_slopes.ERROR * loss.slope)
+
+
+def test_a_descent_that_float64_leads_astray_still_ends_where_it_should(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps that go nowhere, and directions that lead uphill: the certified search takes over."""
+    of = problem(2)
+    monkeypatch.setattr(_Rows, "step", lambda *_: 0.0)
+    point = minimise(of.sum, of.blocks(), of.tolerance)
+    assert gradient_norm(of, point) <= of.tolerance
+    monkeypatch.setattr(_Rows, "direction", lambda _self, found, _products: found.values)
+    easy = Problem(of.sum, of.x[:, :0], of.y[:0], of.tolerance)
+    point = minimise(easy.sum, [], easy.tolerance)
+    assert gradient_norm(easy, point) <= easy.tolerance
+
+
+def test_noise_is_added_to_the_exact_point() -> None:
+    point = Point(np.array([3**50, -7, 0], object), 70)
+    noise = np.array([0.1, 1e-30, -2.5])
+    exact = [Fraction(3**50, 2**70), Fraction(-7, 2**70), Fraction(0)]
+    wanted = [float(a + Fraction(b)) for a, b in zip(exact, noise.tolist(), strict=True)]
+    assert point.plus(noise).tolist() == wanted

@@ -23,6 +23,7 @@ from dplinear.mechanisms import (
     analyze_gauss,
     ridged,
 )
+from dplinear.mechanisms.eigenvalues import SLACK, UNITS
 from dplinear.mechanisms.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours
@@ -135,7 +136,9 @@ def failures(query: Query) -> tuple[float, float]:
     """Return the interval of the probability that the bound exceeds what a neighbour has."""
     entropy = simulation.entropy(21)
     square, least = Fraction(3), 30.0
-    bounds = [query.ask(least, square, entropy) for _ in range(QUERIES)]
+    # The most that a table with an eigenvalue of 30 may be said to have.
+    units = 10 * UNITS + SLACK
+    bounds = [query.ask(units, square, entropy) for _ in range(QUERIES)]
     # The neighbour without a row has an eigenvalue of 30 − 3.
     return interval(sum(bound > least - 3 for bound in bounds), QUERIES)
 
@@ -151,7 +154,7 @@ def test_forgetting_the_row_that_a_neighbour_lacks_is_caught(
 ) -> None:
     honest = Query.ask
     monkeypatch.setattr(
-        Query, "ask", lambda self, least, square, entropy: honest(self, least, square, entropy) + 3
+        Query, "ask", lambda self, units, square, entropy: honest(self, units, square, entropy) + 3
     )
     low, _ = failures(Query(1.0, 0.05))
     assert low > 0.05
@@ -172,7 +175,7 @@ def after_query(loss: Loss, query: Query) -> Loss:
 
         def density(gram: Matrix) -> float:
             least = max(float(np.linalg.eigvalsh(gram)[0]), 0.0)
-            centre = np.floor(least / square * 2**20) - 1 - query.margin - 2**20
+            centre = np.floor(least / square * 2**20) - SLACK - query.margin - 2**20
             return -abs(units - float(centre)) / float(query.scale)
 
         return density(one) - density(other) + loss(measurement, one, other)

@@ -72,9 +72,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "derived_rows_unverified",
         "rows of derived features are taken to be as short as was derived, without a look",
-        "mechanisms/projected_rows.py",
-        "return np.asarray(rows * (squares <= self._row_square))",
-        "return rows",
+        "mechanisms/held_cells.py",
+        "    return HeldNorm(places, row_square)\n",
+        "    return HeldNorm(places, row_square << 20)\n",
         "tests/mechanisms/test_bounded_changes.py::"
         "test_rows_of_derived_features_are_held_to_their_bound_on_the_integers",
     ),

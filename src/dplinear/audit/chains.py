@@ -27,7 +27,8 @@ from dplinear.erm.coinpress.bounds import Bounds
 from dplinear.erm.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean
 from dplinear.erm.coinpress.regression import CoinPressRegression
 from dplinear.erm.descent import Descent
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.huber_descent import HuberDescent
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Task

@@ -5,7 +5,8 @@ import numpy as np
 from dplinear.audit import densities
 from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Learner, Task
 from dplinear.erm.learners.output_perturbation import OutputPerturbation, PreparedOutput

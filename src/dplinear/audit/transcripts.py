@@ -17,7 +17,7 @@ from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.curator.passes import shape_of
 from dplinear.erm.chain import Answer
-from dplinear.erm.examples import Block
+from dplinear.erm.example_blocks import Block
 from dplinear.erm.row_sums import RowSum
 from dplinear.mechanisms.contract import Method, Shape
 from dplinear.mechanisms.solver import Integers

@@ -21,7 +21,8 @@ from scipy import sparse
 from dplinear.arguments import integer, mistyped, positive, real, rejection
 from dplinear.curator.sources.pool import PATIENCE, bar
 from dplinear.curator.sparse_integers import sparse_integers
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.integers import clamped, ordered_squares, shortened
 from dplinear.erm.projections import Projection
 from dplinear.erm.row_sums import BLOCK_ROWS

@@ -21,6 +21,7 @@ from dplinear.arguments import mistyped, rejection
 from dplinear.curator.blocks import Blocks, Reduction
 from dplinear.curator.grid import Grid
 from dplinear.curator.words import WORD, Total, Words, integers_of, normalised
+from dplinear.mechanisms.held_cells import HeldCells
 from dplinear.schema import Schema
 from dplinear.schema.cells import Floats
 
@@ -163,13 +164,16 @@ class SecondMoments:
 class Accumulator(Blocks[SecondMoments]):
     """Adds up the matrix of rows, exactly. One per thread or worker; their results add with `+`."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, held: HeldCells | None = None) -> None:
         super().__init__(schema)
+        self._held = held
         self._total = Total((schema.dimension, schema.dimension))
         self._rows = 0
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows."""
+        if self._held is not None:
+            rows = self._held.hold(rows)
         # At most 4096 products of cells in each entry: the grid keeps them below 2^53.
         self._total.add((rows @ rows.T).astype(np.int64), 1 << WORD)
         self._rows += rows.shape[1]
@@ -180,11 +184,15 @@ class Accumulator(Blocks[SecondMoments]):
 
 
 class Moments(Reduction[SecondMoments]):
-    """The pass that adds up second moments."""
+    """The pass that adds up second moments; of rows whose cells are `held` to their sets, if so."""
+
+    def __init__(self, schema: Schema, held: HeldCells | None = None) -> None:
+        super().__init__(schema)
+        self._held = held
 
     def accumulator(self) -> Accumulator:
         """Return an accumulator of the matrix."""
-        return Accumulator(self.schema)
+        return Accumulator(self.schema, self._held)
 
     def merge(self, parts: Iterable[SecondMoments]) -> SecondMoments:
         """Return the sum of partial matrices."""

@@ -246,8 +246,9 @@ def part_of(schema: Schema, names: Sequence[str], *, intercept: bool) -> Schema:
 def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
     """Return the public facts of a regression on a schema's features, on its grid.
 
-    Promises: `feature_square` and `target_square` bound every rounded row, as no cell is larger
-    than `cells` and levels of one category exclude each other, before clipping and after it.
+    Promises: no rounded row that is encoded as it should be is beyond `feature_square` and
+    `target_square`, as no cell is larger than `cells` and levels of one category exclude each
+    other, before clipping and after it. They are derived; solvers hold every row to them.
     """
     shape = shape_of(schema)
     whole = shape.sensitivity

@@ -16,8 +16,10 @@ from dplinear.curator.grid import Grid
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.sums import Sums
+from dplinear.erm.block_moments import design_moments
 from dplinear.erm.row_sums import RowSum
 from dplinear.mechanisms.contract import Shape
+from dplinear.mechanisms.solver import Design
 from dplinear.schema import Schema
 
 Integers = npt.NDArray[np.object_]
@@ -38,6 +40,10 @@ class Table:
     def moments(self) -> SecondMoments:
         """Return the exact second moments of its rows, as `second_moments` does."""
         return self._reader.run(Moments(self.schema))
+
+    def bounded_moments(self, design: Design) -> Integers:
+        """Return the second moments of a design's features and target, held to its bounds."""
+        return design_moments(self, design)
 
     def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
         """Return several exact sums over its rows, in one pass.

@@ -18,6 +18,7 @@ from dplinear.curator.words import Words
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import GaussianSketch, MIProjection
 from dplinear.mechanisms.checks import read_guarantee, within_reach
+from dplinear.mechanisms.held_cells import HeldCells
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import MIDP, ApproxDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -129,7 +130,9 @@ def _projected(
 
 def _read(reader: Reader, schema: Schema, *, peaks: bool) -> tuple[SecondMoments, Words | None]:
     if not peaks:
-        return reader.run(Moments(schema)), None
+        # Noise that hides a cell is made for cells within their sets.
+        held = HeldCells.of(schema, shape_of(schema), _WHERE)
+        return reader.run(Moments(schema, held)), None
     both = reader.run(MomentsAndPeaks(schema))
     return both.moments, both.squares
 

@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear.arguments import positive
-from dplinear.erm.examples import CELLS, Features, SlopeSum
+from dplinear.erm.example_blocks import CELLS, Features
+from dplinear.erm.examples import SlopeSum
 from dplinear.erm.row_sums import Integers, freeze
 from dplinear.schema.cells import Floats
 

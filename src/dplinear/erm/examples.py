@@ -9,12 +9,13 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import positive, rejection
+from dplinear.erm.example_blocks import CELLS, Block, Features, held_block
 from dplinear.erm.integers import EXACT
 from dplinear.erm.losses import Loss
 from dplinear.erm.public_maps import power, rounded_weights
@@ -23,10 +24,7 @@ from dplinear.mechanisms.contract import Shape
 from dplinear.mechanisms.solver import Integers as Sums
 from dplinear.schema.cells import Floats
 
-CELLS = 1 << 20  # integers to 1: what a label of 1 is
 _PRODUCT_BITS = 41  # of a feature times a slope, so that a block of 4096 adds up exactly
-
-Features = Any  # an array of shape (features, rows), or a SciPy sparse one
 
 
 @dataclass(frozen=True)
@@ -53,29 +51,16 @@ class Frame:
         object.__setattr__(self, "shape", Shape(self.features + 1, CELLS, exponent))
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """At most 4096 examples: features of shape (features, rows), and a label for each row.
-
-    Integers in float64. Dense features are a view of `rows`, which holds the labels as well.
-    """
-
-    features: Features
-    labels: Floats
-    rows: Floats | None = None
-
-    @classmethod
-    def dense(cls, rows: Floats) -> "Block":
-        """Return a block of rows that hold the features, then the label."""
-        return cls(rows[:-1], rows[-1], rows)
-
-
 class Examples:
-    """A private table of examples, to be passed over as often as a learner asks."""
+    """A private table of examples, to be passed over as often as a learner asks.
+
+    Promises: whatever the blocks hold, every example's norm is at most `frame.norm` and its label
+    within ±2^20, verified once on the integers that all learners and sums then see.
+    """
 
     def __init__(self, frame: Frame, blocks: Sequence[Block]) -> None:
         self.frame = frame
-        self._blocks = blocks
+        self._blocks = [held_block(block, frame.norm) for block in blocks]
         # Rows whose Gram matrix float64 adds up exactly, though a feature may be worth above 1.
         self._step = max(1, min(BLOCK_ROWS, (1 << EXACT) // max(frame.norm, CELLS) ** 2))
 

@@ -131,7 +131,7 @@ class Curvatures(RowSum):
         odds = decay(product(self.integers, rows)[0], self._worth)
         likely = 1.0 / (1.0 + odds)
         terms = np.rint(odds * likely * np.minimum(likely, self.score) * (4.0 * self.bound))
-        return np.array([np.minimum(terms, float(self.bound)).astype(np.int64).sum()])
+        return np.array([np.clip(terms, 0.0, float(self.bound)).astype(np.int64).sum()])
 
 
 def scores(margins: Floats, worth: float, labels: npt.NDArray[np.bool_], most: float) -> Floats:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import positive
-from dplinear.erm.examples import CELLS, ExampleSum, Features, Frame
+from dplinear.erm.example_blocks import CELLS, Features
+from dplinear.erm.examples import ExampleSum, Frame
 from dplinear.erm.logistic_sums import decay
 from dplinear.erm.losses import LogisticLoss, Loss, SquaredLoss
 from dplinear.erm.public_maps import power, rounded_matrix

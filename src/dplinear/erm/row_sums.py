@@ -147,7 +147,7 @@ class ClippedGram(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the matrix of the clipped rows, flat."""
         cells = taken(rows, self.columns)
-        if self.bound < self.shape.sensitivity:
+        if (np.einsum("ij,ij->j", cells, cells) > self.bound).any():
             cells = bounded(cells.copy(order="K"), self.bound)
         return (cells @ cells.T).astype(np.int64).ravel()
 

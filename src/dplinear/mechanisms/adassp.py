@@ -17,6 +17,7 @@ from dplinear import arguments
 from dplinear.analyst.laws import Matrix, SymmetricGaussian
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account, Statistic
+from dplinear.mechanisms.eigenvalues import SENSITIVITY, UNITS, least_units
 from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
@@ -28,10 +29,6 @@ from dplinear.privacy.rounding import ceiling, root_ceiling, up
 
 _WHERE = "AdaSSP"
 _LARGEST_VARIANCE = 2.0**96
-# The least eigenvalue is counted in units of BX²/2^20. One row moves it by BX² at the most (Weyl);
-# rounding down adds less than one unit, and float64 less than 2^8 below 2^37 rows times columns.
-UNITS = 1 << 20
-SENSITIVITY = UNITS + (1 << 8) + 1
 FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 # Of μ². Thirds, as in the paper, had 1.2 to 2 times the excess risk where the noise is moderate
 # (docs/theory.md, "AdaSSP").
@@ -56,9 +53,13 @@ class Parts(NamedTuple):
 class AdaSSP(Solver):
     """Ridge regression on one noisy vector.
 
-    Requires: integer rows within the bounds of the design. `shares` are the parts of μ² for the
-    least eigenvalue, XᵀX and Xᵀy; they add up to 1.
-    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
+    Requires: a design with bounds BX of features and BY of the target. `shares` are the parts of μ²
+    for the least eigenvalue, XᵀX and Xᵀy; they add up to 1.
+    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact. No
+    derived bound is trusted: the integers of every row are held to ‖x‖ ≤ BX and |y| ≤ BY
+    (`Rows.bounded_moments`). So one row moves XᵀX by xxᵀ, of Frobenius norm ‖x‖² ≤ BX²; Xᵀy by
+    x·y, of norm at most BX·BY; λ_min(XᵀX) by at most BX² (Weyl), and by `eigenvalues.SENSITIVITY`
+    as it is computed.
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
     half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
     the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
@@ -248,12 +249,13 @@ class PreparedAdaSSP(PreparedSolver):
 
     def solve(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release the vector, and solve."""
-        statistic = Statistic(self.design.shape, rows.moments().integers)
+        statistic = Statistic(self.design.shape, rows.bounded_moments(self.design))
         return self.solution(self.measure(statistic, entropy))
 
     def measure(self, statistic: Statistic, entropy: Entropy) -> Released:
         """Add the noise on integers; round each number once."""
         checks.same_shape(statistic, self.design.shape, _WHERE)
+        # XᵀX and Xᵀy of rows within BX and BY: `solve` asks for such, verified on the integers.
         used = list(self.design.features)
         gram = statistic.integers[np.ix_(used, used)]
         cross = statistic.integers[used, self.design.target]
@@ -373,7 +375,9 @@ class PreparedAdaSSP(PreparedSolver):
 
 
 def _least_units(gram: npt.NDArray[np.object_], square: int) -> int:
-    """Return the least eigenvalue in units of BX²/2^20, rounded down, at least 0."""
-    relative = np.array([[int(entry) / square for entry in row] for row in gram])
-    least = float(np.linalg.eigvalsh(relative)[0])
-    return math.floor(max(least, 0.0) * UNITS)
+    """Return the least eigenvalue in units of BX²/2^20, rounded down, at least 0.
+
+    Promises: one row moves it by at most `SENSITIVITY`, whatever the number of rows, float64 and
+    all (`eigenvalues.py`).
+    """
+    return least_units(np.array([[int(entry) / square for entry in row] for row in gram]))

@@ -19,6 +19,7 @@ from dplinear.analyst.row_laws import AdditiveRows
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells import Cell, cells_of
 from dplinear.mechanisms.contract import Account, Shape
+from dplinear.mechanisms.held_cells import HeldCells
 from dplinear.mechanisms.rows import PreparedRows, RowMechanism
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
@@ -210,6 +211,7 @@ class PreparedNoise(PreparedRows):
         parameters: dict[str, Any],
     ) -> None:
         self.account, self.parameters = account, parameters
+        self._held = HeldCells.of(schema, shape, _WHERE)
         by_variance: dict[float, list[int]] = {}
         for places, variance in noise:
             by_variance.setdefault(variance, []).extend(places)
@@ -228,8 +230,10 @@ class PreparedNoise(PreparedRows):
     def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
         """Add the noise on integers, then map each sum to the column's own units.
 
+        The noise is made for cells within their sets, to which rows are held here.
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
+        rows = self._held.hold(rows)
         released: dict[int, NDArray[np.float64]] = {}
         for variance, places in self._noise:
             noise = discrete.gaussian(variance, (len(places), rows.shape[1]), entropy=entropy)

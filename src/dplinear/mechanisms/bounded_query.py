@@ -9,19 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from dplinear.analyst.laws import Matrix
 from dplinear.mechanisms.cells import Cell
 from dplinear.mechanisms.contract import Shape
+from dplinear.mechanisms.eigenvalues import UNITS, certified_least, slack_units
 from dplinear.noise.entropy import Entropy
 from dplinear.noise.integers import uniform_below
 from dplinear.privacy.rounding import up
-
-# The query counts in units of B²/2^20. Eigenvalues are found to within 8d·2^−53 of the largest,
-# which is at most n·B²: n·d/2^30 units.
-_UNITS = 1 << 20
-_ROUNDED = 1 << 30
 
 
 def most_shift(cell: Cell, square: Fraction) -> float:
@@ -45,8 +39,9 @@ class BoundedQuery:
     """A lower bound on the least eigenvalue of the table without any one of its rows.
 
     Requires: rows of the shape's bound B; `cells`, the columns whose cells are protected.
-    Promises: at most `bits` are learnt of a cell; the bound holds surely. But for the rounding of
-    eigenvalues, which it allows for, the arithmetic is exact.
+    Promises: at most `bits` are learnt of a cell; the bound holds surely. What rounding may do to
+    eigenvalues is proved and allowed for (`eigenvalues.py`, N the public number of rows); the rest
+    of the arithmetic is exact.
     """
 
     bits: float
@@ -61,21 +56,18 @@ class BoundedQuery:
         """
         square = self.shape.bound**2
         shift = max(most_shift(cell, square) for cell in self.cells)
-        reach = math.ceil(Fraction(min(shift, up(float(square)))) / square * _UNITS)
-        return math.ceil((reach + 2 * self._slack(rows)) / Fraction(self.bits))
+        reach = math.ceil(Fraction(min(shift, up(float(square)))) / square * UNITS)
+        slack = slack_units(self.shape.dimension, rows)
+        return math.ceil((reach + 2 * slack) / Fraction(self.bits))
 
     def ask(self, gram: Matrix, rows: int, entropy: Entropy) -> float:
         """Return the bound, given the whole table's matrix and its public number of rows."""
         square = self.shape.bound**2
-        least = float(np.linalg.eigvalsh(gram)[0])
-        units = math.floor(least / float(square) * _UNITS) - self._slack(rows)
+        least = certified_least(gram / float(square), float(rows))
+        units = math.floor(least * UNITS) - slack_units(self.shape.dimension, rows)
         levels = self.levels(rows)
         units += uniform_below(levels, entropy) - (levels - 1)
         # A row less has an eigenvalue less by B² at the most, which are so many units.
-        lower = Fraction(units - _UNITS, _UNITS) * square
+        lower = Fraction(units - UNITS, UNITS) * square
         nearest = float(lower)
         return nearest if nearest <= lower else math.nextafter(nearest, -math.inf)
-
-    def _slack(self, rows: int) -> int:
-        """Return how many units rounding may move an eigenvalue by."""
-        return 1 + math.ceil(rows * self.shape.dimension / _ROUNDED)

@@ -139,8 +139,9 @@ class PreparedInverse(Prepared):
         """Draw the matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
         ready = self._ready(statistic.rows)
-        spectrum = Spectrum.of(statistic.matrix())
-        setting = ready.settle(spectrum, entropy)
+        gram = statistic.matrix()
+        spectrum = Spectrum.of(gram)
+        setting = ready.settle(gram, entropy)
         law = InverseWishartLaw(setting.degrees, setting.ridge)
         parameters = {
             "degrees": setting.degrees,

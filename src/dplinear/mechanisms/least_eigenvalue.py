@@ -11,9 +11,11 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear import arguments
+from dplinear.analyst.laws import Matrix
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.ridged import Ready, Ridged, Setting, Spectrum
+from dplinear.mechanisms.eigenvalues import SENSITIVITY, SLACK, UNITS, least_units
+from dplinear.mechanisms.ridged import Ready, Ridged, Setting
 from dplinear.mechanisms.theorems import most_rows
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
@@ -24,10 +26,6 @@ from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.rounding import ULP, ceiling, down, up
 
 ADJUST = ("ridge", "rows")
-# The query counts in units of B²/2^20. One row moves the eigenvalue by B² at the most (Weyl); a
-# rounding down adds one unit, and float64 adds less than one more below 2^30 rows times columns.
-_UNITS = 1 << 20
-_SENSITIVITY = _UNITS + 2
 _LARGEST_SCALE = 2**60
 _LARGEST_RIDGE = 1e30  # beyond any table; far beyond this, profiles are beyond floats
 _FAILURE = 0.1  # of δ: the chance that the bound is wrong
@@ -66,8 +64,9 @@ class Variant:
 class Query:
     """A private lower bound on the least eigenvalue of every neighbour's smaller table.
 
-    Promises: `epsilon`-DP, but for the rounding of eigenvalues (numerics are idealised); the bound
-    is too large with probability at most `failure`.
+    Promises: `epsilon`-DP, rounding included, whatever the number of rows: the answer without noise
+    is `least_units`, of which `eigenvalues.SENSITIVITY` is proved. The bound is too large with
+    probability at most `failure`.
     """
 
     epsilon: float
@@ -76,7 +75,7 @@ class Query:
     @property
     def scale(self) -> Fraction:
         """The scale of the discrete Laplace noise, in units."""
-        return Fraction(_SENSITIVITY) / Fraction(self.epsilon)
+        return Fraction(SENSITIVITY) / Fraction(self.epsilon)
 
     @property
     def margin(self) -> int:
@@ -86,14 +85,15 @@ class Query:
         tail = -math.log(self.failure) - math.log1p(math.exp(-1 / scale))
         return max(math.ceil(up(scale * tail, 16)) - 1, 0)
 
-    def ask(self, least: float, square: Fraction, entropy: Entropy) -> float:
-        """Return the bound, given the eigenvalue of the table itself and B².
+    def ask(self, units: int, square: Fraction, entropy: Entropy) -> float:
+        """Return the bound, given the `least_units` of the table itself, and B².
 
-        The neighbour may have a row less, and an eigenvalue less by B².
+        They are at most `SLACK` too many. The neighbour may have a row less, and an eigenvalue less
+        by B².
         """
-        units = math.floor(least / float(square) * _UNITS) - 1
         noise = int(discrete.laplace(self.scale, 1, entropy=entropy)[0])
-        return -ceiling(-Fraction(units + noise - self.margin - _UNITS, _UNITS) * square)
+        known = units - SLACK + noise
+        return -ceiling(-Fraction(known - self.margin - UNITS, UNITS) * square)
 
 
 @dataclass(frozen=True)
@@ -189,9 +189,10 @@ class LeastEigenvalue(Ready):
             account = checks.kept(asked, profile)
         return cls(ridged, variant, query, rest, degrees, floor, account)
 
-    def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:
+    def settle(self, gram: Matrix, entropy: Entropy) -> Setting:
         """Ask for the least eigenvalue, and adjust the ridge or the rows."""
-        lower = self.query.ask(spectrum.least, self.ridged.shape.bound**2, entropy)
+        square = self.ridged.shape.bound**2
+        lower = self.query.ask(least_units(gram / float(square)), square, entropy)
         known = max(lower, 0.0)
         degrees, ridge = self.degrees, self.variant.ridge
         fallback = self.floor > ridge + known

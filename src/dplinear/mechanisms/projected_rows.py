@@ -20,6 +20,7 @@ from dplinear.analyst.row_laws import column_names
 from dplinear.mechanisms import checks, row_maps
 from dplinear.mechanisms.cell_moves import Bounded, relation_notes
 from dplinear.mechanisms.contract import Account, Shape
+from dplinear.mechanisms.held_cells import Held, held_to
 from dplinear.mechanisms.kept_projection import EncryptedFile
 from dplinear.mechanisms.reconstruction import attack
 from dplinear.mechanisms.row_changes import RELATIONS, Changes, changes_of
@@ -159,8 +160,8 @@ class ProjectedRows(RowMechanism):
         known = rows if self.public_projection else trial
         if known is None:
             known = row_maps.draw(self.projection, len(places), self.k, entropy)
-        square = changes.row_square
-        return PreparedProjection(self, shape, places, rows, noise, label, account, known, square)
+        held = held_to(schema, shape, places, changes.row_square, _WHERE)
+        return PreparedProjection(self, shape, places, rows, noise, label, account, known, held)
 
     @property
     def _bounded(self) -> Bounded:
@@ -277,10 +278,10 @@ class PreparedProjection(PreparedRows):
         label: RowLabel | None,
         account: Account,
         known: RowMap,
-        row_square: int | None,
+        held: Held,
     ) -> None:
         self.projection, self.noise, self.account = rows, noise, account
-        self._row_square = row_square
+        self._held = held
         self._label, self._file = label, asked.keep_projection
         # Neighbouring features are a view of the block, which saves a copy.
         joined = places == tuple(range(places[0], places[-1] + 1))
@@ -342,9 +343,13 @@ class PreparedProjection(PreparedRows):
     def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
         """Multiply exactly, add the noise on integers, and map each sum to the cells' units.
 
+        Where any cell or row may stand for any other, noise is made for cells within their sets, or
+        for rows within a ball, to which they are held here; how far a limited change goes is a
+        matter of two rows (`row_changes.py`).
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
-        kept, noise = self._verified(rows[self._places]), self.noise
+        rows = self._held.hold(rows)
+        kept, noise = rows[self._places], self.noise
         if noise.before:
             drawn = noise.draw(kept.shape, entropy)
             drawn += kept.astype(np.int64)
@@ -366,14 +371,3 @@ class PreparedProjection(PreparedRows):
     def outputs(self) -> Sequence[Output]:
         """Return the file for the matrix, if it is to be kept."""
         return () if self._file is None else (self._file.prepare(self.projection, _WHERE),)
-
-    def _verified(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows, those as zeros that are longer than what the noise is scaled by.
-
-        Features that are made of others are bounded by what can be derived; here that is checked,
-        on the integers. Their squares add up exactly below 2^53, which no bound exceeds.
-        """
-        if self._row_square is None:
-            return rows
-        squares = np.einsum("ij,ij->j", rows, rows)
-        return np.asarray(rows * (squares <= self._row_square))

@@ -73,11 +73,6 @@ class Spectrum:
         values, vectors = np.linalg.eigh(gram)
         return cls(np.maximum(values, 0.0), vectors)
 
-    @property
-    def least(self) -> float:
-        """The least eigenvalue."""
-        return float(self.values[0])
-
     def root(self, ridge: float) -> Matrix:
         """Return F with F Fᵀ = G + ridge·I; after rounding, a Cholesky factor may not exist."""
         return np.asarray(self.vectors * np.sqrt(self.values + ridge))
@@ -89,8 +84,8 @@ class Ready(ABC):
     account: Account
 
     @abstractmethod
-    def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:
-        """Return what the draw uses."""
+    def settle(self, gram: Matrix, entropy: Entropy) -> Setting:
+        """Return what the draw uses, given the private second moments."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +104,6 @@ class Fixed(Ready):
         account = checks.kept(asked, profile) if exact else checks.what_holds(asked, profile)
         return cls(Setting(degrees, ridge, account, {}), account)
 
-    def settle(self, spectrum: Spectrum, entropy: Entropy) -> Setting:  # noqa: ARG002 - settled
+    def settle(self, gram: Matrix, entropy: Entropy) -> Setting:  # noqa: ARG002 - settled
         """Return what was settled."""
         return self.setting

@@ -102,8 +102,9 @@ class PreparedSketch(Prepared):
     def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the sketch, or its matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
-        spectrum = Spectrum.of(statistic.matrix())
-        setting = self.ready.settle(spectrum, entropy)
+        gram = statistic.matrix()
+        spectrum = Spectrum.of(gram)
+        setting = self.ready.settle(gram, entropy)
         values = self._draw(spectrum.root(setting.ridge), setting.degrees, entropy)
         law = SketchLaw(setting.degrees, setting.ridge)
         parameters = {

@@ -57,6 +57,13 @@ class Rows(Protocol):
     def moments(self) -> Sums:
         """Return the exact second moments."""
 
+    def bounded_moments(self, design: Design) -> Integers:
+        """Return the exact second moments of a design's features and target, 0 elsewhere.
+
+        Promises: in every row the features' squared norm is at most the design's `feature_square`
+        and the target's square at most `target_square`, verified on the integers that are added.
+        """
+
     def sums(self, statistics: Sequence[Any]) -> list[Integers]:
         """Return several exact sums over rows, in one pass."""
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import integer, mistyped, rejection
+from dplinear.erm.block_moments import design_moments
 from dplinear.erm.integers import EXACT, scratch
 from dplinear.erm.row_sums import BLOCK_ROWS, WORD, RowSum
 from dplinear.mechanisms.contract import Shape
@@ -96,6 +97,10 @@ class SimulatedRows:
         for rows in self._blocks():
             total.add((rows @ rows.T).astype(np.int64).ravel())
         return SimulatedMoments(total.integers().reshape(2 * (self.shape.dimension,)))
+
+    def bounded_moments(self, design: Design) -> Integers:
+        """Return the second moments of a design's features and target, held to its bounds."""
+        return design_moments(self, design)
 
     def sums(self, statistics: Sequence[Any]) -> list[Integers]:
         """Return several exact sums over rows, in one pass."""

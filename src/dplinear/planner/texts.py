@@ -14,7 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.examples import CELLS, Block, Examples, Frame
+from dplinear.erm.example_blocks import CELLS, Block
+from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.losses import Loss
 from dplinear.erm.projections import Projection
 from dplinear.erm.row_sums import BLOCK_ROWS

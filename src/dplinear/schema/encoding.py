@@ -18,12 +18,13 @@ from dplinear.schema.columns import Category, Column, Numeric
 from dplinear.schema.features import Comparison, Factor, Feature, Level, Missing, Power
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from dplinear.schema.schema import Schema
 
+_FAR = 2**900  # products of factors that stay within it, and above its inverse, are numbers
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
@@ -45,13 +46,18 @@ def _decoded(column: Column, cells: Cells) -> Floats:
 
 @dataclass(frozen=True)
 class _Line:
-    """A feature's affine map in float64: (x − centre)·slope. `plain` names a column used as is."""
+    """A feature's affine map in float64: (x − centre)·slope. `plain` names a column used as is.
+
+    `shifts`: a product whose factors float64 cannot multiply as they are is multiplied by a power
+    of two after each of them, so that no running product overflows (None: nothing can overflow).
+    """
 
     factors: tuple[Factor, ...]
     centre: float
     slope: float
     missing: float
     plain: str | None
+    shifts: tuple[int, ...] | None = None
 
 
 class Encoder:
@@ -75,15 +81,18 @@ class Encoder:
 
     def _line(self, feature: Feature) -> _Line:
         factors = feature.factors
+        column = self.schema.declared[factors[0].column] if factors else None
+        if not isinstance(column, Numeric) or factors != (Power(factors[0].column, 1),):
+            # Products are numbers whatever the row holds, so that none is ever missing.
+            shifts = _shifts(factors, self.schema.declared)
+            unit = Fraction(2) ** sum(shifts or ())
+            slope = float(Fraction(self.scale) / (feature.half_width * unit))
+            return _Line(factors, float(feature.centre * unit), slope, 0.0, None, shifts)
         centre = float(feature.centre)
         slope = float(Fraction(self.scale) / feature.half_width)
-        column = self.schema.declared[factors[0].column] if factors else None
-        if not isinstance(column, Numeric):
-            return _Line(factors, centre, slope, 0.0, None)
         cell = (float(column.missing) - centre) * slope
         missing = min(max(cell, -self.scale), self.scale)
-        plain = factors[0].column if factors == (Power(factors[0].column, 1),) else None
-        return _Line(factors, centre, slope, missing, plain)
+        return _Line(factors, centre, slope, missing, factors[0].column)
 
     def columns(self, columns: Mapping[str, Cells], rows: int) -> Floats:
         """Map columns held as Arrow or NumPy arrays of equal length."""
@@ -100,10 +109,7 @@ class Encoder:
                 elif not line.factors:
                     out.fill(self.scale)
                 else:
-                    product = values.factor(line.factors[0])
-                    for factor in line.factors[1:]:
-                        product = np.multiply(product, values.factor(factor))
-                    _map(product, line, out)
+                    _map(values.product(line.factors, line.shifts), line, out)
         return cells
 
     def array(self, block: npt.NDArray[Any], out: Floats | None = None) -> Floats:
@@ -153,6 +159,32 @@ def _map(values: Floats, line: _Line, out: Floats) -> None:
         np.multiply(values, line.slope, out=out)
 
 
+def _shifts(factors: Sequence[Factor], declared: Mapping[str, Column]) -> tuple[int, ...] | None:
+    """Return the powers of two that keep running products within ±1; None where none is needed.
+
+    One for each power, and one more for each time it is multiplied by itself. Public: the columns'
+    bounds alone decide. They are exact, so that a product is as if float64 had no largest number.
+    """
+    running, safe, shifts = Fraction(1), True, []
+    for factor in factors:
+        if not isinstance(factor, Power):
+            continue
+        column = declared[factor.column]
+        assert isinstance(column, Numeric)  # noqa: S101 - by construction of features
+        largest = max(abs(column.low), abs(column.high))
+        for exponent in range(1, factor.exponent + 1):
+            running *= largest
+            safe = safe and _is_safe(running) and _is_safe(largest**exponent)
+            # After the shift the largest running product is from 1/4 to 1 in size.
+            log = running.numerator.bit_length() - running.denominator.bit_length() + 1
+            shifts.append(-log - sum(shifts))
+    return None if safe else tuple(shifts)
+
+
+def _is_safe(number: Fraction) -> bool:
+    return Fraction(1, _FAR) <= number <= _FAR
+
+
 class _Values:
     """The factors of derived features, from the clamped raw values of one block of rows."""
 
@@ -160,6 +192,27 @@ class _Values:
         self._declared = schema.declared
         self._table = table
         self._clamped: dict[str, Floats] = {}
+
+    def product(self, factors: Sequence[Factor], shifts: Sequence[int] | None) -> Floats:
+        """Return the product of factors, times 2^Σshifts if there are shifts.
+
+        Promises: a number in every row, and 0 wherever an indicator is 0, whatever else the row
+        holds: no running product is beyond 2^900 in size, or, with shifts, beyond 1.
+        """
+        if shifts is None:
+            product = self.factor(factors[0])
+            for factor in factors[1:]:
+                product = np.multiply(product, self.factor(factor))
+            return product
+        left, product = iter(shifts), np.ones(())
+        for factor in factors:
+            if not isinstance(factor, Power):
+                product = product * self.factor(factor)
+                continue
+            values = self._values(factor.column)
+            for _ in range(factor.exponent):
+                product = product * np.ldexp(values, next(left))
+        return product
 
     def factor(self, factor: Factor) -> Floats:
         """Return a factor's values, row by row."""

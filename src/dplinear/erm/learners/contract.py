@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.examples import Block, Frame
+from dplinear.erm.example_blocks import Block
+from dplinear.erm.examples import Frame
 from dplinear.erm.images import Image
 from dplinear.erm.losses import Loss
 from dplinear.erm.row_sums import RowSum

@@ -13,7 +13,7 @@ import numpy as np
 
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.examples import CELLS
+from dplinear.erm.example_blocks import CELLS
 from dplinear.erm.images import Image
 from dplinear.erm.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
 from dplinear.erm.loss_sums import LossSum, extremes

@@ -100,7 +100,7 @@ class PreparedObjective(PreparedLearner):
         minimum = self.sum.minimum(examples, linear)
         noise = self.output * standard_normal(features, entropy=entropy)
         facts = {"sigma": self.sigma, "output_sigma": self.output}
-        return self.sum.learned(minimum + noise, self.account, facts)
+        return self.sum.learned(minimum.plus(noise), self.account, facts)
 
 
 def _growth(epsilon: float) -> float:

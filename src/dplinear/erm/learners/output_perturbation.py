@@ -109,7 +109,7 @@ class PreparedOutput(PreparedLearner):
         """Minimise, add noise, and project."""
         minimum = self.sum.minimum(examples, np.zeros(self.task.frame.features))
         facts = {"sensitivity": self.sensitivity, "scale": self.scale}
-        return self.sum.learned(minimum + self._noise(entropy), self.account, facts)
+        return self.sum.learned(minimum.plus(self._noise(entropy)), self.account, facts)
 
     def _noise(self, entropy: Entropy) -> Matrix:
         features = self.task.frame.features

@@ -11,9 +11,10 @@ from typing import Any
 
 from dplinear import arguments
 from dplinear.analyst.laws import Matrix
-from dplinear.erm.examples import CELLS
+from dplinear.erm.certified_gradient import Point, Regularised
+from dplinear.erm.example_blocks import CELLS
 from dplinear.erm.learners.contract import Learned, Passes, Task
-from dplinear.erm.minimiser import Regularised, minimise
+from dplinear.erm.minimiser import minimise
 from dplinear.erm.smooth_losses import SmoothLoss
 from dplinear.mechanisms.contract import Account
 from dplinear.privacy.rounding import up
@@ -21,7 +22,7 @@ from dplinear.privacy.rounding import up
 # Times what a balance of bounds gives Λ: models are shorter than their set allows. Chosen on a few
 # simulated tables, where 1 is mostly worse; text-like ones often gain by still more, others lose.
 FIRM = 4.0
-# βc²/Λ, at most, so that float64 finds minima; and Λ, the square of which must be finite.
+# βc²/Λ, at most, so that minima are found soon; and Λ, the square of which must be finite.
 _MOST_BENT, _MOST_WEIGHT = 2.0**20, 2.0**400
 
 
@@ -30,7 +31,8 @@ class Sum:
     """A regularised sum of losses: public facts, and its approximate minimum over private rows.
 
     `norm` bounds rows, `gradient` the gradient of one row, `smoothness` its second derivative; what
-    `minimum` returns has a gradient of norm at most `tolerance`, on any table.
+    `minimum` returns has a gradient of norm at most `tolerance`, on any table: that is proved for
+    each point that is returned (`certified_gradient.py`).
     """
 
     task: Task
@@ -54,11 +56,11 @@ class Sum:
         return up(self.norm * self.norm * self.loss.smoothness)
 
     def findable(self, weight: float) -> float:
-        """Return the Λ nearest to `weight` with which minima are surely found."""
+        """Return the Λ nearest to `weight` with which minima are found in reasonable time."""
         return min(max(weight, self.smoothness / _MOST_BENT), _MOST_WEIGHT)
 
-    def minimum(self, examples: Passes, linear: Matrix) -> Matrix:
-        """Return about where the sum plus ⟨linear, ϑ⟩ is least."""
+    def minimum(self, examples: Passes, linear: Matrix) -> Point:
+        """Return about where the sum plus ⟨linear, ϑ⟩ is least: a point of exact numbers."""
         problem = Regularised(self.loss, self.weight, linear, self.norm)
         return minimise(problem, examples.blocks(), self.tolerance)
 
@@ -76,9 +78,9 @@ class Sum:
 
 
 def read_weight(one: Sum, weight: float, where: str) -> float:
-    """Return a Λ that was given, if minima are surely found with it: failing would tell of rows."""
+    """Return a Λ that was given, if minima are found with it in reasonable time."""
     low, high = one.findable(0.0), one.findable(math.inf)
-    hint = "elsewhere float64 may not find the minimum; left out, it is chosen."
+    hint = "elsewhere the minimum may take very long to find; left out, it is chosen."
     return arguments.real(weight, "regularisation", where, low=low, high=high, hint=hint)
 
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from dplinear import arguments
 from dplinear.erm.chain import Chain
 from dplinear.erm.descent import Descent, PreparedDescent
-from dplinear.erm.examples import CELLS, Frame
+from dplinear.erm.example_blocks import CELLS
+from dplinear.erm.examples import Frame
 from dplinear.erm.huber_descent import HuberDescent
 from dplinear.erm.learners.common import check_chained, check_method, check_task
 from dplinear.erm.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
