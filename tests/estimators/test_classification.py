@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from dplinear.estimators import PrivateLogisticRegression
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP
+from services import library
 
 ROWS = 20_000
 PUBLIC: dict[str, Any] = {"bounds": [(-1, 1), (-2, 1.5), (-1, 3)]}
@@ -87,7 +88,7 @@ def test_other_labels_count_as_the_first_and_nothing_raises() -> None:
 
     X, y = table()
     odd = y.astype(object)
-    odd[:7] = [None, np.nan, "1", Hostile(), np.ones(3), 2, {}]
+    odd[:7] = [None, np.nan, "one", Hostile(), np.ones(3), 2, {}]
     by_hand = y.copy()
     by_hand[:7] = 0
     masked = np.ma.MaskedArray(y, mask=np.arange(ROWS) < 7)
@@ -129,3 +130,35 @@ def test_a_usual_budget_predicts_nearly_as_well() -> None:
     model = PrivateLogisticRegression(**PUBLIC).fit(X, y)
     fresh, labels = table(seed=3)
     assert model.score(fresh, labels) > likeliest(X, y).score(fresh, labels) - 0.01
+
+
+AS_READ: dict[str, Any] = {
+    "text": lambda y: y.astype(str).tolist(),
+    "floats as text": lambda y: [f"{label}.0" for label in y],
+    "truth values": lambda y: y.astype(bool).tolist(),
+    "their words": lambda y: np.where(y == 1, "True", "FALSE").tolist(),
+    "objects": lambda y: [label if place % 2 else str(label) for place, label in enumerate(y)],
+}
+
+
+@pytest.mark.parametrize("how", AS_READ)
+def test_labels_are_what_they_mean_whatever_type_a_reader_gave_them(how: str) -> None:
+    """One label that is a word makes text of a whole column that was read as integers."""
+    X, y = table()
+    with simulation.door(2):
+        want = PrivateLogisticRegression(**PUBLIC).fit(X, y).coef_
+    with simulation.door(2):
+        found = PrivateLogisticRegression(**PUBLIC).fit(X, AS_READ[how](y)).coef_
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.engine
+def test_the_type_of_a_frames_labels_is_not_refused() -> None:
+    """A column of integers becomes one of text beside one word, which an error would tell."""
+    X, y = table()
+    public = PUBLIC | {"classes": ("0", "spam")}
+    series = library("pandas").Series(y)
+    with simulation.door(2):
+        PrivateLogisticRegression(**public).fit(X, series)
+    with pytest.raises(ValueError, match="'y' parameter"):
+        PrivateLogisticRegression(**public).fit(X, y)

@@ -2,4 +2,93 @@
 
 from planted.bug import Bug
 
-BUGS: tuple[Bug, ...] = ()
+_INFERRED = (
+    "tests/contracts/test_inferred_types.py"
+    "::test_an_odd_cell_leaves_all_other_rows_as_they_were[half-arrow]"
+)
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "levels_by_spelling",
+        'a level is found by its spelling, so one word beside "02139" renames all other rows',
+        "schema/cells.py",
+        "if self._by_value and rest.any():",
+        "if False:",
+        _INFERRED,
+    ),
+    Bug(
+        "words_of_truth_values_lost",
+        'one word beside them turns "True" from 1 into a missing number',
+        "schema/canonical.py",
+        "    if word in _TRUTH:\n        return _TRUTH[word]\n",
+        "",
+        _INFERRED,
+    ),
+    Bug(
+        "integers_as_dates",
+        '"20200101" is a date where it comes as text, and missing where it comes as an integer',
+        "schema/canonical.py",
+        "if dashed or math.isnan(_number_of_text(cell)) else math.nan",
+        "if cell else math.nan",
+        _INFERRED,
+    ),
+    Bug(
+        "words_for_missing_cells_as_levels",
+        '"NA" is a level beside words, and a missing cell beside numbers',
+        "schema/columns.py",
+        "        if key is None:\n",
+        "        if key is None and not level:\n",
+        "tests/schema/test_canonical.py"
+        "::test_levels_that_libraries_may_take_for_nothing_are_refused",
+    ),
+    Bug(
+        "levels_that_coincide",
+        'a schema may tell "1" from "1.0", which a reader of numbers cannot',
+        "schema/columns.py",
+        "        if key in first:\n",
+        "        if level in first.values():\n",
+        "tests/schema/test_canonical.py::test_levels_that_libraries_cannot_tell_apart_are_refused",
+    ),
+    Bug(
+        "years_of_one_library",
+        "the year 10000 is clamped where a library makes a date of it, missing where it is text",
+        "schema/cells.py",
+        "return np.where((days >= FIRST_DAY) & (days < LAST_DAY + 1), days, np.nan)",
+        "return days",
+        "tests/schema/test_canonical.py::test_far_and_endless_dates_are_read_as_their_text_is",
+    ),
+    Bug(
+        "long_integers_lost",
+        "one integer of 40 digits makes every cell of its column missing, from DuckDB",
+        "schema/cells.py",
+        "        return pa.array([text_in(_long(cell)) for cell in cells.storage.to_pylist()], "
+        "pa.string())\n",
+        "        return pa.nulls(len(cells))\n",
+        "tests/schema/test_canonical.py::test_long_integers_of_duckdb_are_integers",
+    ),
+    Bug(
+        "long_integers_refused",
+        "one integer of 20 digits makes a frame of Polars unreadable, which tells of it",
+        "schema/frames.py",
+        '_LONG = ("Int128", "UInt128")',
+        "_LONG = ()",
+        "tests/estimators/test_privacy.py::test_long_integers_of_polars_are_numbers",
+    ),
+    Bug(
+        "guessed_types_refused",
+        "a column that a library took for a list, as one cell was one, raises",
+        "curator/sources/arrow.py",
+        '    check_names(schema, _opened(empty).schema.names, "the stream")\n',
+        "    from dplinear.curator.sources.source import check_types\n"
+        '    check_types(schema, _opened(empty).schema, "the stream")\n',
+        "tests/curator/test_bad_inputs.py::test_bad_cells_are_read_without_a_word[lists in memory]",
+    ),
+    Bug(
+        "guessed_labels_refused",
+        "labels of a frame are refused by a type that their cells chose",
+        "estimators/classification.py",
+        "check_kind(y, classes[1], self._where)",
+        "check_kind(labels, classes[1], self._where)",
+        "tests/estimators/test_classification.py::test_the_type_of_a_frames_labels_is_not_refused",
+    ),
+)

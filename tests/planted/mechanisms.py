@@ -286,8 +286,8 @@ BUGS = (
         "category_fallback_that_reveals",
         "a level that was not declared raises, and the message quotes it",
         "schema/cells.py",
-        "np.fromiter((index.get(text_in(cell), -1) for cell in cells)",
-        "np.fromiter((index[text_in(cell)] for cell in cells)",
+        'return self.codes.get(canonical(cell) or ("", ""), -1)',
+        'return self.codes[canonical(cell) or ("", str(cell))]',
         "tests/curator/test_bad_inputs.py::test_what_no_category_holds_is_no_level",
     ),
     Bug(
