@@ -78,4 +78,20 @@ BUGS: tuple[Bug, ...] = (
         "if file in seen:",
         "tests/curator/test_paths.py::test_a_file_named_twice_is_refused",
     ),
+    Bug(
+        "dask_makes_text_of_objects",
+        "Dask makes text of a frame's objects, and raises over a cell that is none",
+        "curator/sources/dask.py",
+        "list(_as_given(data)[list(schema.columns)].to_delayed())",
+        "list(data[list(schema.columns)].to_delayed())",
+        "tests/curator/test_engine_words.py::test_dask_reads_every_cell_of_a_pandas_frame",
+    ),
+    Bug(
+        "workers_log_cells",
+        "a plan that fails on Dask is logged, with a message that quotes a cell",
+        "curator/sources/quiet.py",
+        "                logger.disabled = True\n",
+        "                logger.disabled = False\n",
+        "tests/curator/test_engine_words.py::test_a_plan_that_fails_on_dask_says_nothing",
+    ),
 )

@@ -6,7 +6,8 @@ the same sum, and each task counts once.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 import dask
 from dask.base import get_scheduler
@@ -17,6 +18,7 @@ from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
 from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.pool import available_cores
+from dplinear.curator.sources.quiet import fall_silent, quiet, speak_again
 from dplinear.curator.sources.source import (
     WHERE,
     Source,
@@ -29,6 +31,9 @@ from dplinear.curator.sources.workers import collect, read_share, sent, shares
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 4
+_CONVERTS = "pyarrow_strings_enabled"  # what Dask calls the conversion of objects to text
+
+_T = TypeVar("_T")
 
 
 class DaskReader:
@@ -41,7 +46,8 @@ class DaskReader:
         """Run a pass."""
         task = dask.delayed(self._read, pure=False)
         try:
-            results = dask.compute(*(task(reduction, part) for part in self._parts))
+            with _quiet_everywhere():
+                results = dask.compute(*(task(reduction, part) for part in self._parts))
         except SourceError as error:
             raise SourceError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
@@ -53,14 +59,43 @@ def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
     """Return what a worker does, and the shares it does it to."""
     if is_paths(data):
         return read_share, shares(data, schema, _SHARES_PER_CORE * _cores())
-    if hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        check_names(schema, data.columns, "the Dask data frame")
-        return _read_frame, list(data[list(schema.columns)].to_delayed())
-    if hasattr(data, "to_delayed") and hasattr(data, "chunks"):
+    known = set(dir(type(data)))  # of the class: an attribute of a frame may compute, and raise
+    if {"to_delayed", "columns"} <= known:
+        check_names(schema, _asked(lambda: list(data.columns)), "the Dask data frame")
+        return _read_frame, _asked(lambda: list(_as_given(data)[list(schema.columns)].to_delayed()))
+    if {"to_delayed", "chunks"} <= known:
         check_shape(schema, data.shape)
         check_dtype(schema, data.dtype, "the Dask array")
-        return _read_array, list(data.rechunk({1: -1}).to_delayed().ravel())
+        return _read_array, _asked(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
     raise mistyped("data", WHERE, "a Dask data frame or a Dask array", type(data))
+
+
+def _asked(question: Callable[[], _T]) -> _T:
+    """Ask Dask for something that may compute, or convert cells, and so raise because of one."""
+    try:
+        with quiet():
+            return question()
+    except Exception as error:  # noqa: BLE001 - whatever it raises may quote rows
+        raise failure("the table on Dask", error) from None
+
+
+def _as_given(data: Any) -> Any:  # noqa: ANN401 - a Dask data frame
+    """Return a frame made from pandas' without the conversion of its objects to text.
+
+    Dask converts them, those of columns that nobody asked for too, when it is asked for its
+    partitions; and one cell that is no text in UTF-8 raises.
+    """
+    expression = getattr(data, "expr", None)
+    while type(expression).__name__ == "Projection":
+        expression = expression.frame
+    if not type(expression).__name__.startswith("FromPandas"):
+        return data
+    names = expression._parameters  # noqa: SLF001 - Dask has no other way to say it
+    if _CONVERTS not in names or len(names) != len(expression.operands):
+        return data
+    pairs = zip(names, expression.operands, strict=True)
+    operands = [False if name == _CONVERTS else operand for name, operand in pairs]
+    return type(data)(type(expression)(*operands))
 
 
 def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
@@ -77,7 +112,10 @@ class _Partitions:
         self._parts, self._opening, self._schema = parts, opening, schema
 
     def __iter__(self) -> Iterator[Task]:
-        with ThreadPoolExecutor(1, thread_name_prefix="dplinear-dask") as pool:
+        with (
+            _quiet_everywhere(),
+            ThreadPoolExecutor(1, thread_name_prefix="dplinear-dask") as pool,
+        ):
             coming = pool.submit(_computed, self._parts[0]) if self._parts else None
             for following in [*self._parts[1:], None]:
                 if coming is None:
@@ -94,12 +132,38 @@ def _computed(part: Any) -> Any:  # noqa: ANN401 - a partition
         raise failure("the table on Dask", error) from None
 
 
+def _client() -> Any:  # noqa: ANN401 - of a cluster, or None
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "ncores") else None
+
+
 def _cores() -> int:
     """Return the number of cores that will work: the cluster's, if there is one."""
-    client = getattr(get_scheduler(), "__self__", None)
-    if client is None or not hasattr(client, "ncores"):
+    client = _client()
+    if client is None:
         return available_cores()
     return max(1, int(sum(client.ncores().values())))
+
+
+@contextmanager
+def _quiet_everywhere() -> Iterator[None]:
+    """Hold back what Dask warns of and logs, here and on the workers that there are.
+
+    A worker logs the error of a task, with its message: that of a table's own plan may quote cells.
+    """
+    client = _client()
+    with quiet():
+        _tell(client, fall_silent)
+        try:
+            yield
+        finally:
+            _tell(client, speak_again)
+
+
+def _tell(client: Any, what: Callable[[], None]) -> None:  # noqa: ANN401
+    if client is not None:
+        with suppress(Exception):  # a worker that is lost says nothing more either
+            client.run(what, on_error="ignore")
 
 
 def _read_frame(reduction: Reduction[Any], frame: Any) -> bytes:  # noqa: ANN401

@@ -1,0 +1,170 @@
+"""What an engine says of a table's cells reaches no error, log or warning; and no cell raises."""
+
+import decimal
+import logging
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dplinear.curator import Schema, SourceError, second_moments
+from dplinear.curator.sources.ordered import open_rows
+from services import library
+
+pytestmark = pytest.mark.engine
+
+WORD = "Ada-has-it"
+SCHEMA = Schema({"a": (0, 1), "b": (0, 9)})
+COUNT = 6
+ODD: dict[str, Any] = {
+    "text": WORD,
+    "bytes": WORD.encode(),
+    "no UTF-8": b"\xff" + WORD.encode(),
+    "half a letter": WORD + "\ud800",
+    "list": [WORD],
+    "mapping": {WORD: 1},
+    "long integer": 10**40,
+    "nothing": None,
+    "complex": 1j,
+    "decimal": decimal.Decimal("sNaN"),
+    "array": np.zeros(3),
+}
+
+
+def frame(column: str, cell: Any) -> Any:
+    """A pandas frame of six rows with an odd cell, in a column that is declared or not."""
+    cells = np.empty(COUNT, object)
+    cells[:] = [0.5, 1, 0.25, "x", 0.125, 1]
+    cells[4] = cell
+    pandas = library("pandas")
+    made = pandas.DataFrame({"a": np.linspace(0, 1, COUNT), "b": np.arange(COUNT) * 1.0})
+    made[column] = pandas.Series(cells, dtype=object)
+    return made
+
+
+def rows(data: Any) -> Any:
+    with open_rows(data, SCHEMA, "release_rows", threads=1).through(np.copy) as blocks:
+        return np.hstack(list(blocks))
+
+
+@pytest.mark.parametrize("column", ["a", "note"])
+@pytest.mark.parametrize("name", ODD)
+def test_dask_reads_every_cell_of_a_pandas_frame(
+    name: str, column: str, recwarn: pytest.WarningsRecorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Dask made text of all objects, in columns that nobody asked for too, and raised over some."""
+    made = frame(column, ODD[name])
+    table = library("dask.dataframe").from_pandas(made, npartitions=2)
+    recwarn.clear()
+    want = second_moments(made, SCHEMA)
+    for data in (table, table[["b", "a"]], table[["b", "a"]][["a", "b"]]):
+        assert second_moments(data, SCHEMA) == want
+    assert (rows(table) == rows(made)).all()
+    assert not recwarn.list
+    assert capfd.readouterr() == ("", "")
+
+
+def raising(part: Any) -> Any:
+    if (part.b == 3).any():
+        warnings.warn(WORD, stacklevel=1)
+        logging.getLogger("distributed.worker").error(WORD)
+        float(WORD)
+    return part
+
+
+@contextmanager
+def cluster(kind: str) -> Iterator[None]:
+    if kind == "threads":
+        with library("dask").config.set(scheduler="threads"):
+            yield
+        return
+    distributed = library("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options, processes=kind == "processes") as made,
+        distributed.Client(made),
+    ):
+        yield
+
+
+@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+@pytest.mark.parametrize("kind", ["threads", "workers", "processes"])
+def test_a_plan_that_fails_on_dask_says_nothing(
+    kind: str,
+    read: Callable[[Any], Any],
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    made = frame("a", 1)
+    table = library("dask.dataframe").from_pandas(made, npartitions=2)
+    loggers = logging.getLogger("distributed.worker"), logging.getLogger("distributed")
+    for logger in loggers:
+        logger.addHandler(caplog.handler)
+    with cluster(kind):
+        capfd.readouterr()
+        recwarn.clear()
+        with pytest.raises(SourceError, match="the table on Dask") as caught:
+            read(table.map_partitions(raising, meta=made.head(0)))
+        said = "".join(capfd.readouterr())
+    for logger in loggers:
+        logger.removeHandler(caplog.handler)
+        assert not logger.disabled
+    said += "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert WORD not in said
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert not [one for one in recwarn.list if WORD in str(one.message)]
+
+
+def test_warnings_are_heard_again_after_a_pass() -> None:
+    made = frame("a", 1)
+    second_moments(library("dask.dataframe").from_pandas(made, npartitions=2), SCHEMA)
+    with pytest.warns(UserWarning, match="heard"):
+        warnings.warn("heard", UserWarning, stacklevel=1)
+
+
+def polars_plan(made: Any) -> Any:
+    table = library("polars").from_arrow(pa.Table.from_pandas(made[["a", "b"]]))
+    return table.lazy().with_columns(a=library("polars").lit(WORD).cast(float))
+
+
+def duckdb_plan(made: Any) -> Any:
+    people = library("duckdb").connect().from_arrow(pa.Table.from_pandas(made[["a", "b"]]))
+    return people.project(f"CAST(CASE WHEN b < 9 THEN '{WORD}' ELSE '1' END AS DOUBLE) AS a, b")
+
+
+def arrow_stream(made: Any) -> Any:
+    table = pa.Table.from_pandas(made[["a", "b"]])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches()
+        raise ValueError(WORD)
+
+    return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+
+@pytest.mark.parametrize("plan", [polars_plan, duckdb_plan, arrow_stream])
+@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+def test_other_plans_that_fail_say_nothing(
+    plan: Callable[[Any], Any],
+    read: Callable[[Any], Any],
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    made = frame("note", 1)
+    data = plan(made)
+    capfd.readouterr()
+    with pytest.raises(SourceError) as caught:
+        read(data)
+    said = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert WORD not in said + "".join(capfd.readouterr())
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert not recwarn.list
