@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dplinear.erm import RowSum, descent
+from dplinear.erm.block_moments import design_moments
 from dplinear.erm.chain import VARIANCE, Answer, Budget, Chain, Query, Summed, _Noise, _scaled
 from dplinear.erm.descent import PreparedDescent
 from dplinear.erm.whitened_descent import WhitenedDescent
@@ -84,6 +85,9 @@ class Rows:
 
     def moments(self) -> Any:
         raise AssertionError("A descent asks for sums alone.")
+
+    def bounded_moments(self, design: Design) -> Any:
+        return design_moments(self, design)
 
     def sums(self, asked: Sequence[RowSum]) -> list[Any]:
         return [self.exact(statistic) for statistic in asked]

@@ -160,8 +160,9 @@ def test_a_descent_that_float64_leads_astray_still_ends_where_it_should(
 
 
 def test_noise_is_added_to_the_exact_point() -> None:
-    point = Point(np.array([3**50, -7, 0], object), 70)
-    noise = np.array([0.1, 1e-30, -2.5])
-    exact = [Fraction(3**50, 2**70), Fraction(-7, 2**70), Fraction(0)]
+    """The first number is a tie for float64, which noise of 2^−60 decides."""
+    point = Point(np.array([2**60 + 2**7, -7, 0], object), 60)
+    noise = np.array([2.0**-60, 1e-30, -2.5])
+    exact = [Fraction(2**60 + 2**7, 2**60), Fraction(-7, 2**60), Fraction(0)]
     wanted = [float(a + Fraction(b)) for a, b in zip(exact, noise.tolist(), strict=True)]
     assert point.plus(noise).tolist() == wanted

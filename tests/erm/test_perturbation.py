@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from dplinear.erm.certified_gradient import Point, Regularised
 from dplinear.erm.example_blocks import CELLS, Block
 from dplinear.erm.examples import Examples, Frame
 from dplinear.erm.images import Image
@@ -15,7 +16,7 @@ from dplinear.erm.learners.contract import Task
 from dplinear.erm.learners.objective_perturbation import ObjectivePerturbation
 from dplinear.erm.learners.output_perturbation import OutputPerturbation, PreparedOutput
 from dplinear.erm.losses import LOSSES, HingeLoss, LogisticLoss, SquaredLoss
-from dplinear.erm.minimiser import Regularised, minimise
+from dplinear.erm.minimiser import minimise
 from dplinear.erm.sets import L1Ball, L2Ball
 from dplinear.noise import simulation
 from dplinear.noise.simulation import generator
@@ -44,7 +45,7 @@ def minimum(prepared: Any, rows: Floats, tolerance: float = 1e-10) -> Floats:
     """Return the minimum itself, to ten digits."""
     sum_ = prepared.sum
     problem = Regularised(sum_.loss, sum_.weight, np.zeros(2), sum_.norm)
-    return minimise(problem, examples(rows).blocks(), tolerance)
+    return minimise(problem, examples(rows).blocks(), tolerance).values
 
 
 def rows_at_the_edge(count: int, seed: int) -> Floats:
@@ -121,9 +122,9 @@ def test_what_is_found_is_as_close_as_the_tolerance_says(
     """The minimiser is asked for the very tolerance that the sensitivity counts."""
     asked = []
 
-    def recorded(problem: Regularised, _: Any, tolerance: float) -> Floats:
+    def recorded(problem: Regularised, _: Any, tolerance: float) -> Point:
         asked.append((problem.weight, problem.loss.slope, tolerance))
-        return np.zeros(2)
+        return Point(np.zeros(2, object), 0)
 
     monkeypatch.setattr(perturbation, "minimise", recorded)
     pure = OutputPerturbation(guarantee=PureDP(1.0), regularisation=3.0, tolerance=0.01, slope=0.7)
@@ -328,4 +329,4 @@ def test_a_weight_that_is_chosen_finds_the_minima_of_all_tables(radius: float) -
             found = prepared.sum.minimum(
                 examples(rows_at_the_edge(rows, 61)), np.array([1.0, -2.0])
             )
-            assert np.isfinite(found).all()
+            assert np.isfinite(found.values).all()

@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from dplinear.mechanisms import Shape, Statistic, adassp
-from dplinear.mechanisms.adassp import SENSITIVITY, UNITS, AdaSSP, Distance, Parts, PreparedAdaSSP
+from dplinear.mechanisms.adassp import AdaSSP, Distance, Parts, PreparedAdaSSP
+from dplinear.mechanisms.eigenvalues import SENSITIVITY, UNITS
 from dplinear.mechanisms.solver import Design
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, paper

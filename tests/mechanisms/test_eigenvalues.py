@@ -111,7 +111,8 @@ def tables(seed: int) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
 
     def plus(weight: float) -> list[list[Fraction]]:
         row = near if random.random() < 0.7 else random.standard_normal(size)
-        unit = [Fraction(float(e)) for e in row / max(np.linalg.norm(row), 1e-9) * (1 - 1e-9)]
+        length = max(float(np.linalg.norm(row)), 1e-9)
+        unit = [Fraction(float(e)) for e in row / length * (1 - 1e-9)]
         return [
             [e + Fraction(weight) * a * b for e, b in zip(line, unit, strict=True)]
             for line, a in zip(exact, unit, strict=True)

@@ -243,8 +243,8 @@ BUGS = (
         "neighbours_eigenvalue_forgotten",
         "a lower bound holds for the table itself, not for the neighbour that lacks a row",
         "mechanisms/least_eigenvalue.py",
-        "Fraction(units + noise - self.margin - _UNITS, _UNITS)",
-        "Fraction(units + noise - self.margin, _UNITS)",
+        "Fraction(known - self.margin - UNITS, UNITS)",
+        "Fraction(known - self.margin, UNITS)",
         "tests/mechanisms/test_replay.py::test_the_bound_on_the_least_eigenvalue_fails_as_rarely_as_promised",
     ),
     Bug(

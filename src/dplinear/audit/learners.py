@@ -83,7 +83,7 @@ class OutputSubject(Subject):
         self.claim = Claim.of(self.guarantee, normal=self._normal)
         self._prepared: PreparedOutput = learner.prepare(task_of(self._radius))
         self._tables = pair(self.neighbours, 0)
-        minima = [self._prepared.sum.minimum(table, np.zeros(1)) for table in self._tables]
+        minima = [self._prepared.sum.minimum(table, np.zeros(1)).values for table in self._tables]
         self._minima = minima[0], minima[1]
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:

@@ -56,7 +56,8 @@ def exact_slope(loss: SmoothLoss, margin: Fraction, label: Fraction, bits: int) 
             max((1 - sign * margin) / Fraction(loss.ramp), Fraction(0)), Fraction(1)
         )
     elif isinstance(loss.base, LogisticLoss):
-        found = -sign * _logistic(-sign * min(max(margin, -_FARTHEST), _FARTHEST), bits)
+        inside = min(max(margin, Fraction(-_FARTHEST)), Fraction(_FARTHEST))
+        found = -sign * _logistic(-sign * inside, bits)
     else:
         found = Fraction(loss.base.smoothness) * (margin - label)
         if isinstance(loss.base, HuberLoss):

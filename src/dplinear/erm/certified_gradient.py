@@ -8,7 +8,7 @@ the gradient is off by what the slopes are, and no more: n·c·(error of a slope
 
 - As a rule slopes are float64's (`accurate_slopes.slopes`), of a margin kept as two numbers, which
   is off by L²·(2 + √d)·c·‖θ‖·2^−105, L the number of digits: so they are off by `ERROR`·slope and
-  smoothness times that, and by 2^−52·slope as integers.
+  smoothness times that, and by 2^−51·slope as integers.
 - `exact` ones are made one by one with as many bits as a tolerance asks for. They are needed where
   there are very many rows, or for tolerances far below a row's own gradient.
 """
@@ -112,16 +112,16 @@ class CertifiedRows:
         most = self.count * self.problem.norm
         if exact:
             precision = _precision(tolerance / (16 * max(most, 1e-300)))
-            whole = self._exact_slopes(products, bits, point.exponent, precision)
+            whole: Whole | Words = self._exact_slopes(products, bits, point.exponent, precision)
             error = most * 2.0 ** min(1 - precision, 0)
         else:
             whole, precision = self._float_slopes(margins, rest)
-            length = float(np.linalg.norm(point.values)) * 1.01
+            length = _norm(point.values)
             # Of L digits, L − 1 sums are rounded twice over; each is within (1 + √d)·c·‖θ‖.
             blurred = len(digits) ** 2 * (2 + math.sqrt(len(point.values))) * 2.0**-105
             blurred *= self.problem.norm * length
             slope = self.problem.loss.slope
-            error = most * (slope * (ERROR + 2.0**-52) + self.problem.loss.smoothness * blurred)
+            error = most * (slope * (ERROR + 2.0**-51) + self.problem.loss.smoothness * blurred)
         values = self._values(point, self._combined(whole), precision)
         norm = _norm(values)
         return Gradient(values, margins, (norm + error) * (1 + 2.0**-40), error)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import integer, mistyped, positive, rejection
-from dplinear.erm.integers import EXACT, bounded
+from dplinear.erm.integers import EXACT, shrunk
 from dplinear.mechanisms.contract import Shape
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema.cells import Floats
@@ -147,8 +147,11 @@ class ClippedGram(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the matrix of the clipped rows, flat."""
         cells = taken(rows, self.columns)
-        if (np.einsum("ij,ij->j", cells, cells) > self.bound).any():
-            cells = bounded(cells.copy(order="K"), self.bound)
+        squares = np.einsum("ij,ij->j", cells, cells)
+        over = np.flatnonzero(squares > self.bound)
+        if len(over):
+            cells = cells.copy(order="K")
+            cells[:, over] = shrunk(cells[:, over], squares[over], self.bound)
         return (cells @ cells.T).astype(np.int64).ravel()
 
 

@@ -66,14 +66,14 @@ class HeldCells:
         flags = list(self.flags)
         held[flags] = np.maximum(held[flags], 0.0)
         for levels in self.categories:
-            places, wrong = list(levels.places), np.flatnonzero(self._odd(held, levels))
+            places, wrong = np.array(levels.places), np.flatnonzero(self._odd(held, levels))
             found = held[np.ix_(places, wrong)]
             one = np.zeros(found.shape)
             one[found.argmax(axis=0), np.arange(len(wrong))] = most
             if levels.zero:
                 one[:, found.max(axis=0) <= 0] = 0.0
             held[np.ix_(places, wrong)] = one
-        return held
+        return np.asarray(held)
 
     def _odd(self, rows: Floats, levels: Levels) -> npt.NDArray[np.bool_]:
         """Return which rows hold no level, or more than one, or parts of one."""

@@ -165,7 +165,8 @@ def _shifts(factors: Sequence[Factor], declared: Mapping[str, Column]) -> tuple[
     One for each power, and one more for each time it is multiplied by itself. Public: the columns'
     bounds alone decide. They are exact, so that a product is as if float64 had no largest number.
     """
-    running, safe, shifts = Fraction(1), True, []
+    shifts: list[int] = []
+    running, safe = Fraction(1), True
     for factor in factors:
         if not isinstance(factor, Power):
             continue
