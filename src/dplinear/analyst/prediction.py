@@ -54,7 +54,7 @@ def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
     content.pop("row_norm", None)
     content["columns"] = {n: what for n, what in content["columns"].items() if n in columns}
     content["derived"] = [term for term in content["derived"] if term in groups]
-    return Schema.from_dict(content)
+    return Schema.from_release(content)
 
 
 def _array(names: Sequence[str], data: Any) -> Matrix:  # noqa: ANN401
