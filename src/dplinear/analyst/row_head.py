@@ -80,7 +80,7 @@ def read_beside(content: bytes, name: str) -> tuple[Head, int | None, bool]:
         raise unsound(f"a file of rows of version {VERSION}", name, hint)
     try:
         head = Head(
-            Schema.from_dict(facts["schema"]),
+            Schema.from_release(facts["schema"]),
             Certificate.from_dict(facts["certificate"]),
             RowLaw.from_dict(facts["law"]),
             dict(facts["options"]),
