@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplinear.curator import Schema
+from dplinear.curator import Schema, second_moments
 from dplinear.curator.examples import Rules
+from dplinear.curator.sources.ordered import open_rows
 from dplinear.schema.canonical import canonical, number_in, text_in
 from dplinear.schema.cells import array_of, codes_of, numbers_of
 from dplinear.schema.columns import Category, Numeric
@@ -207,3 +208,18 @@ def test_numbers_that_are_one_float_are_one_level() -> None:
 @pytest.mark.parametrize("level", ["10-19", "2020-01", "a/b/c", "1.2.3.4", "18 to 25", "n", "None"])
 def test_other_names_are_levels(level: str) -> None:
     assert Schema({"c": ["zebra", level]}).names == ("intercept", f"c={level}", "c=other")
+
+
+def test_schemas_of_older_releases_are_read_but_no_table_is_read_with_them() -> None:
+    content = {"columns": {"c": ["zebra", "NA"]}}
+    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+        Schema.from_dict(content)
+    old = Schema.from_release(content)
+    assert Schema.from_release(old.to_dict()) == old
+    table = pa.table({"c": ["zebra"]})
+    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+        second_moments(table, old)
+    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+        open_rows(table, old, "release_rows")
+    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+        Schema.from_dict(content)

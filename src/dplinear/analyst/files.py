@@ -121,7 +121,7 @@ class MatrixKind:
         if not isinstance(law, self.laws):
             names = " or ".join(law.kind for law in self.laws)
             raise rejection("law", where, f"of kind {names}", law.kind)
-        schema = Schema.from_dict(parts.facts["schema"])
+        schema = Schema.from_release(parts.facts["schema"])
         if law.dimension not in {None, schema.dimension}:
             rule = f"of {schema.dimension} features, as its schema says"
             raise rejection("law", where, rule, f"of {law.dimension}")

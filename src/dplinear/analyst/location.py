@@ -150,7 +150,7 @@ class _Kind:
             found = ", ".join([*parts.facts, *parts.arrays])
             raise rejection("keys", where, ", ".join([*_FACTS, *self.arrays]), found)
         facts = parts.facts
-        schema = Schema.from_dict(facts["schema"])
+        schema = Schema.from_release(facts["schema"])
         names = schema.columns
         size = len(names)
         mean, *matrices = (parts.arrays[name] for name in self.arrays)

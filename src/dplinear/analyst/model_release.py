@@ -241,7 +241,7 @@ class ModelKind:
             found = ", ".join([*parts.facts, *arrays])
             raise rejection("keys", where, ", ".join([*_FACTS, "estimates", *_ERRORS]), found)
         facts = parts.facts
-        schema = Schema.from_dict(facts["schema"])
+        schema = Schema.from_release(facts["schema"])
         features, first = _features(schema, facts, where), schema.has_intercept
         labels = (INTERCEPT, *features) if first else features
         vectors = {name: _vector(parts.arrays[name], labels, name, where) for name in arrays}

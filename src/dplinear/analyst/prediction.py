@@ -56,7 +56,7 @@ def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
     content.pop("row_norm", None)
     content["columns"] = {n: what for n, what in content["columns"].items() if n in columns}
     content["derived"] = [t for index, t in enumerate(content["derived"]) if index in derived]
-    return Schema.from_dict(content)
+    return Schema.from_release(content)
 
 
 def _array(names: Sequence[str], data: Any) -> Matrix:  # noqa: ANN401

@@ -64,7 +64,7 @@ def read_head(content: bytes, name: str) -> tuple[Head, int | None]:
         raise unsound(f"a file of rows of version {VERSION}", name, hint)
     try:
         head = Head(
-            Schema.from_dict(facts["schema"]),
+            Schema.from_release(facts["schema"]),
             Certificate.from_dict(facts["certificate"]),
             RowLaw.from_dict(facts["law"]),
             dict(facts["options"]),

@@ -90,7 +90,7 @@ class BoundsKind:
         if not isinstance(seen, dict) or not all(isinstance(each, bool) for each in seen.values()):
             raise rejection("found", where, "true or false for each column", seen)
         built = SuggestedBounds(
-            Schema.from_dict(parts.facts["schema"]),
+            Schema.from_release(parts.facts["schema"]),
             seen,
             Certificate.from_dict(parts.facts["certificate"]),
         )

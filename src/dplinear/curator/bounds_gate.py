@@ -52,6 +52,8 @@ def suggest_bounds(  # noqa: PLR0913 - the arguments of a release are many, and 
     that counts, however wide, or such a pair for each column, by name. Missing cells count as 0, or
     as the middle of bounds that are far from it. Further options go to the reading (`threads`,
     `engine`, `progress`).
+    Give paths where you can: what another library makes of a row, as it reads a file, may depend on
+    other rows (docs/schema.md, "Types that a library guessed").
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.
     Arguments, columns and types are checked before anything is spent; nothing is read before it is
     spent; then the table is passed over four times. Bounds hold all but about one row in 5,000 of a

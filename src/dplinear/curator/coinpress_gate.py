@@ -62,6 +62,8 @@ def release_mean(  # noqa: PLR0913 - the arguments of a release are many, and al
     and `delta`, or a `guarantee` such as ZCDP(0.5); which tables are `neighbours`. Options: `steps`
     (2), `scale` (public standard deviations of the columns; found where they are not given), and
     those of the reading (`threads`, `engine`, `progress`).
+    Give paths where you can: what another library makes of a row, as it reads a file, may depend on
+    other rows (docs/schema.md, "Types that a library guessed").
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """

@@ -73,6 +73,8 @@ def release_moments(  # noqa: PLR0913 - the arguments of a release are many, and
     least error that the planner predicts for `expected_rows`, a public guess (without one, the
     first that can keep the guarantee). Further options go to the mechanism (`rows`, `degrees`,
     `least_eigenvalue_share`, …) or to the reading (`threads`, `engine`, `progress`).
+    Give paths where you can: what another library makes of a row, as it reads a file, may depend on
+    other rows (docs/schema.md, "Types that a library guessed").
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """

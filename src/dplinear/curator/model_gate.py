@@ -96,6 +96,8 @@ def release_model(  # noqa: PLR0913 - the arguments of a release are many, and a
     passes too. "auto" is the one of the least error that the planner predicts for `expected_rows`,
     a public guess, and without one the default. Further options go to the method or to the reading
     (`threads`, `engine`, `progress`).
+    Give paths where you can: what another library makes of a row, as it reads a file, may depend on
+    other rows (docs/schema.md, "Types that a library guessed").
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """

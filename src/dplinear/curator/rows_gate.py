@@ -63,6 +63,8 @@ def release_rows(  # noqa: PLR0913 - the arguments of a release are many, and al
     a `k`). `output`, a .parquet, .arrow or .csv file that is not there yet, gets rows as they go
     by, so that a table of any size needs little memory; without it they are held in memory. Further
     options go to the mechanism (`target`, `y_public`, …) or to the reading (`threads`, `progress`).
+    Give paths where you can: what another library makes of a row, as it reads a file, may depend on
+    other rows (docs/schema.md, "Types that a library guessed").
     Promises: what the certificate says, whatever the rows hold. Arguments, columns, types and the
     output are checked before anything is spent; nothing is read before it is spent. A file gets its
     name when it is whole: what fails half-way leaves none, and a process that is killed leaves a

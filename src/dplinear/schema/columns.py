@@ -7,7 +7,9 @@ and options. Everything here is checked before any row is read.
 import datetime as dt
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -32,6 +34,7 @@ _OPTIONS = {
     "date": {"low", "high", "missing", "missing_indicator"},
     "category": {"levels", "other", "drop_first"},
 }
+_READ_BEFORE = ContextVar("read_before", default=False)
 _HINT = (
     'write (low, high), a list of category names, "boolean", or a mapping such as '
     '{"type": "integer", "low": 0, "high": 9}.'
@@ -183,7 +186,8 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
         raise rejection(parameter, WHERE, rule, list(levels))
     if not all(text.isprintable() for text in texts):
         raise rejection(parameter, WHERE, "a list of printable category names", list(levels))
-    check_levels(chosen, parameter, WHERE)
+    if not _READ_BEFORE.get():
+        check_levels(chosen, parameter, WHERE)
     other = options.get("other")
     if other is not None:
         known = other if texts else exact_number(other, f"{parameter}.other", "a level", other)
@@ -191,6 +195,16 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
             raise rejection(f"{parameter}.other", WHERE, "one of the column's levels", other)
         other = known
     return Category(chosen, other, _flag(options, "drop_first", parameter, default=True))
+
+
+@contextmanager
+def read_before() -> Iterator[None]:
+    """Take levels as they are: those of a table that a release was made of need no reading."""
+    token = _READ_BEFORE.set(True)
+    try:
+        yield
+    finally:
+        _READ_BEFORE.reset(token)
 
 
 def check_levels(levels: Sequence[object], parameter: str, where: str) -> None:

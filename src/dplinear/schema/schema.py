@@ -19,10 +19,13 @@ from dplinear.arguments import mistyped, positive, rejection
 from dplinear.schema.cells import Floats
 from dplinear.schema.columns import (
     WHERE,
+    Category,
     Column,
     Numeric,
     check_count,
+    check_levels,
     exact_number,
+    read_before,
     read_column,
     write_column,
     write_number,
@@ -153,6 +156,21 @@ class Schema:
             raise rejection("content", "Schema.from_dict", rule, ", ".join(unknown))
         options = {key: content[key] for key in _FILE_KEYS - {"columns"} if key in content}
         return cls(content["columns"], **options)
+
+    @classmethod
+    def from_release(cls, content: Any) -> Self:  # noqa: ANN401 - whatever a file held
+        """Build the schema of a table that was read before, perhaps by an older version.
+
+        Its levels may be ones that are refused where a table is yet to be read.
+        """
+        with read_before():
+            return cls.from_dict(content)
+
+    def check_levels(self) -> None:
+        """Raise unless the levels of every category stay apart, whatever library reads them."""
+        for name, column in self._columns.items():
+            if isinstance(column, Category):
+                check_levels(column.levels, name, WHERE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole declaration as plain JSON, exactly."""

@@ -110,6 +110,7 @@ def _opened(  # noqa: PLR0913, PLR0917 - as above
 ) -> Reader:
     if not isinstance(schema, Schema):
         raise mistyped("schema", WHERE, "a Schema", schema)
+    schema.check_levels()
     workers = available_cores()
     if threads is not None:
         workers = integer(threads, "threads", WHERE, low=1, high=1024)

@@ -187,6 +187,7 @@ def open_rows(  # noqa: PLR0913 - the table, and how to read it
         workers = integer(threads, "threads", where, low=1, high=1024)
     if progress is not None and not isinstance(progress, bool):
         raise mistyped("progress", where, "True, False or None", progress)
+    schema.check_levels()
     try:
         source = _source(data, schema)
     except SourceError as error:
