@@ -129,6 +129,26 @@ def test_warnings_are_heard_again_after_a_pass() -> None:
         warnings.warn("heard", UserWarning, stacklevel=1)
 
 
+@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+def test_a_plan_that_fails_on_spark_says_nothing(
+    read: Callable[[Any], Any], spark: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    people = spark.createDataFrame([("1", 2.0), (WORD, 3.0)], "a string, b double")
+    plan = people.selectExpr("CAST(a AS DOUBLE) AS a", "b")
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        with pytest.raises(SourceError, match="the table on Spark") as caught:
+            read(plan)
+        logs = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager
+        assert str(logs.getRootLogger().getLevel()) == "ERROR"  # as it was
+    finally:
+        spark.sparkContext.setLogLevel("OFF")
+    said = "".join(traceback.format_exception(caught.value)) + "".join(capfd.readouterr())
+    assert WORD not in said
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
 def polars_plan(made: Any) -> Any:
     table = library("polars").from_arrow(pa.Table.from_pandas(made[["a", "b"]]))
     return table.lazy().with_columns(a=library("polars").lit(WORD).cast(float))

@@ -27,11 +27,11 @@ def stored(own: list[tuple[int, float]], random: Any) -> Any:
     """
     parts = np.tile([1e16, 0.4, -1e16, 0.3], 6)
     row = np.repeat(np.arange(ROWS), len(parts))
-    column = np.zeros(len(row))
+    column = np.zeros(len(row), int)
     values = np.tile(parts, ROWS)
     other = np.arange(ROWS)
     row = np.concatenate((row, other, [ROWS] * len(own)))
-    column = np.concatenate((column, other % 2 + 1, [place for place, _ in own])).astype(int)
+    column = np.concatenate((column, other % 2 + 1, np.array([place for place, _ in own], int)))
     values = np.concatenate((values, random.uniform(-1, 1, ROWS), [value for _, value in own]))
     return sparse.coo_matrix((values, (row, column)), (ROWS + 1, 3))
 
@@ -97,4 +97,4 @@ def test_every_format_gives_the_bits_of_an_array(kind: str, generator: Seeded) -
 
 def test_complex_cells_are_refused_by_type() -> None:
     with pytest.raises(ValueError, match=r"'data' parameter .* of real numbers"):
-        open_reader(sparse.csr_matrix((3, 3), dtype=complex), SCHEMA)
+        open_reader(sparse.csr_matrix(np.zeros((3, 3), complex)), SCHEMA)

@@ -108,7 +108,7 @@ def _widened(values: Array) -> Array:
     wide = {"b": np.bool_, "i": np.int64, "u": np.uint64}.get(values.dtype.kind, np.float64)
     with np.errstate(all="ignore"):  # of numbers that are too long for float64
         # −0 becomes 0, as it does in a sum.
-        return values.astype(wide) + wide(0)
+        return np.asarray(values.astype(wide) + wide(0))
 
 
 def _added_up(keys: Indices, values: Array) -> tuple[Indices, Array]:

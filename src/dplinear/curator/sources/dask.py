@@ -85,7 +85,7 @@ def _as_given(data: Any) -> Any:  # noqa: ANN401 - a Dask data frame
     Dask converts them, those of columns that nobody asked for too, when it is asked for its
     partitions; and one cell that is no text in UTF-8 raises.
     """
-    expression = getattr(data, "expr", None)
+    expression: Any = getattr(data, "expr", None)
     while type(expression).__name__ == "Projection":
         expression = expression.frame
     if not type(expression).__name__.startswith("FromPandas"):

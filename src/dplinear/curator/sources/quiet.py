@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_ENGINES = frozenset({"dask", "distributed"})
+_ENGINES = frozenset({"dask", "distributed", "pyspark"})
+_SPARKS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 class _Quiet:
@@ -43,7 +44,7 @@ class _Quiet:
                 logger
                 for name, logger in list(known)
                 if isinstance(logger, logging.Logger)
-                and name.partition(".")[0] in _ENGINES
+                and (name.partition(".")[0] in _ENGINES or name in _SPARKS)
                 and not logger.disabled
             ]
             for logger in self._loggers:

@@ -108,7 +108,7 @@ def _quotes_one_by_one(data: bytes, mark: bytes) -> Positions:
     found = np.array(ends, np.int64).reshape(-1, 2) - [1, 2]
     # Quotes that are still open at the end of the data have no second mark.
     opened = bool(ends) and not _closes(data, *ends[-1])
-    return found.ravel()[: found.size - opened]
+    return np.asarray(found.ravel()[: found.size - opened], np.int64)
 
 
 def _closes(data: bytes, start: int, end: int) -> bool:

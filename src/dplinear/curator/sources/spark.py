@@ -4,8 +4,11 @@ Spark retries what a lost worker had in hand. A task's sum is a function of its 
 the same sum, and each partition counts once.
 """
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +20,7 @@ from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.paths import is_paths
+from dplinear.curator.sources.quiet import quiet
 from dplinear.curator.sources.source import (
     WHERE,
     Source,
@@ -33,6 +37,50 @@ _BATCH = "batch binary"
 _Job = Callable[[Reduction[Any]], list[bytes]]
 
 
+class _QuietSession:
+    """Holds back what Spark logs, here and in its driver, while any pass runs.
+
+    Both log the messages of a table's own plan that fails, and those quote cells. A session on
+    another machine (Spark Connect) logs there, and is left alone.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._context: Any = None
+        self._level = ""
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                with suppress(Exception):
+                    self._hold()
+        try:
+            with quiet():
+                yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside and self._level:
+                    with suppress(Exception):
+                        self._context.setLogLevel(self._level)
+
+    def _hold(self) -> None:
+        self._level = ""
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+            with suppress(ImportError):
+                import_module("pyspark.logger").PySparkLogger.getLogger(name)  # made, to be held
+        self._context = SparkSession.getActiveSession().sparkContext
+        logs = self._context._jvm.org.apache.logging.log4j.LogManager  # noqa: SLF001 - no other way
+        self._level = str(logs.getRootLogger().getLevel())
+        self._context.setLogLevel("OFF")
+
+
+_quiet_session = _QuietSession()
+
+
 class SparkReader:
     """Passes over a Spark data frame or Parquet paths, checked when it is made."""
 
@@ -47,7 +95,8 @@ class SparkReader:
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass."""
         try:
-            results = self._job(reduction)
+            with _quiet_session():
+                results = self._job(reduction)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
             raise failure("the table on Spark", error) from None
         return collect(reduction, results)
@@ -102,11 +151,12 @@ class _Partitions:
 
     def __iter__(self) -> Iterator[Task]:
         try:
-            sent = self._chosen.mapInArrow(_written, _BATCH).toLocalIterator()
-            for row in sent:
-                batch = pa.ipc.open_stream(bytes(row["batch"])).read_next_batch()
-                for start in range(0, batch.num_rows, STEP):
-                    yield partial(add_batch, batch.slice(start, STEP))
+            with _quiet_session():
+                sent = self._chosen.mapInArrow(_written, _BATCH).toLocalIterator()
+                for row in sent:
+                    batch = pa.ipc.open_stream(bytes(row["batch"])).read_next_batch()
+                    for start in range(0, batch.num_rows, STEP):
+                        yield partial(add_batch, batch.slice(start, STEP))
         except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
             raise failure("the table on Spark", error) from None
 
