@@ -66,7 +66,7 @@ def head_of(schema: Schema, folder: Path, **options: Any) -> bytes:
     table = pa.table({**rows, "town": ["a", "b", "a"]} if "town" in schema.columns else rows)
     file = folder / "honest.parquet"
     release_rows(table, schema, epsilon=1.0, delta=1e-6, output=file, **options)
-    return dict(pq.read_schema(file).metadata)[b"dplinear"]
+    return bytes(pq.read_schema(file).metadata[b"dplinear"])
 
 
 def zeros(head: bytes, rows: int = ROWS) -> pa.Table:

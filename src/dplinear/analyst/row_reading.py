@@ -139,7 +139,7 @@ def opened(path: Path, largest: int | None = None) -> tuple[Head, StoredRows]:
     """
     with _reading(path) as found:
         head, rows = read_head(found.head, path.name)
-        number = rows if found.count is None else found.count
+        number = rows if found.number is None else found.number
         if number is None:
             raise unsound("released rows with their number", path.name)
         if found.columns is not None:
@@ -155,7 +155,7 @@ class _Opened(NamedTuple):
     size: int
     head: bytes
     columns: pa.Schema | None
-    count: int | None
+    number: int | None
     read: Callable[[pa.Schema, Meter], Iterator[pa.RecordBatch]]
 
     def meter(self, largest: int | None) -> Meter:

@@ -193,7 +193,8 @@ def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None: 
         output.complete()
         output.place()
     except UnplacedError as error:
-        raise CommandError(*str(error).split("\n\nHint: "), code=Code.FILE) from None
+        sentence, _, more = str(error).partition("\n\nHint: ")
+        raise CommandError(sentence, more, Code.FILE) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         told = f"The release is paid for and could not be written ({reason})."

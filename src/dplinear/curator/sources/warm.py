@@ -24,6 +24,8 @@ def warm(data: Any = None, *, progress: bool | None = None) -> None:  # noqa: AN
     for name in ("pandas", *([beside] if beside else [])):
         with suppress(Exception):  # whatever keeps it from being imported: it is not ours to use
             import_module(name)
+    # Arrays and lists are read by two parts of it, and each looks once, whether it finds or not.
     pa.array(np.zeros(1)).to_numpy()
+    pa.array([0.0, None])
     if progress or (progress is None and sys.stderr.isatty()):
         import_module("rich.progress")
