@@ -84,7 +84,7 @@ class SqliteLedger(BudgetLedger):
         with told(file.name):
             _check_free(file)
             check_disk(file)
-            with anchor.locked(_side(file), timeout, make=True) as side:
+            with anchor.locked(_side(file), timeout, make=True) as side, forks.undivided():
                 _make(file, side, timeout)
         return cls(file, timeout=timeout)
 
@@ -222,7 +222,7 @@ def _connected(
     owner = os.getpid()
     with forks.undivided():
         _check_names(path)
-        uri = f"file:{quote(str(path))}?mode={_MODE}"
+        uri = f"file:{quote(str(path.resolve()))}?mode={_MODE}"
         connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, uri=True)
     try:
         with forks.undivided():
