@@ -44,6 +44,9 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server, started and stopped here; each test makes a ledger of its own."""
+    if Server.shared is not None:
+        yield Server.shared
+        return
     server = Server()
     yield server
     server.remove()

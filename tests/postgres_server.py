@@ -32,7 +32,12 @@ def binaries() -> Path:
 
 
 class Server:
-    """One server: `start` waits until it answers, and `kill` is SIGKILL to all of it."""
+    """One server: `start` waits until it answers, and `kill` is SIGKILL to all of it.
+
+    `shared` is one for all tests of processes that were forked from this one.
+    """
+
+    shared: "Server | None" = None
 
     def __init__(self) -> None:
         self.driver = library("psycopg")

@@ -7,10 +7,11 @@ import pickle
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
+import joblib  # type: ignore[import-untyped]  # as scikit-learn
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -40,12 +41,12 @@ def _cloudpickle(value: object) -> bytes:
 
 def _python(value: object) -> bytes:
     file = io.BytesIO()
-    pickle._Pickler(file).dump(value)  # type: ignore[attr-defined]  # the one written in Python
+    pickle._Pickler(file).dump(value)  # the one that is written in Python
     return file.getvalue()
 
 
 SAVERS: dict[str, Callable[[Any], bytes]] = {
-    **{f"pickle {kind}": lambda value, kind=kind: pickle.dumps(value, kind) for kind in range(6)},
+    **{f"pickle {kind}": partial(pickle.dumps, protocol=kind) for kind in range(6)},
     "python": _python,
     "joblib": _joblib,
     "cloudpickle": _cloudpickle,
@@ -130,7 +131,8 @@ def test_a_fitted_estimator_keeps_its_ledger_and_saves_no_password(right: str) -
     loaded = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
     assert np.array_equal(loaded.components_, model.components_)
     assert copy.deepcopy(make_pipeline(model))[0].ledger is ledger  # one budget, not two
-    for twin in (clone(model), copy.copy(model), copy.deepcopy(model), model):
+    twins: list[Any] = [clone(model), copy.copy(model), copy.deepcopy(model), model]
+    for twin in twins:
         assert twin.ledger.status() == ledger.status()  # with the password, as nothing was saved
 
 

@@ -21,9 +21,7 @@ def main() -> None:
     parser.add_argument("command", choices=["measure", "check", "run", "table"])
     parser.add_argument("--room", choices=rooms.ROOMS, default="privacy")
     parser.add_argument("--tests", nargs="*", help="measure these as well, and keep the others")
-    parser.add_argument(
-        "--select", default=rooms.QUICK, help="measure only tests of which this holds"
-    )
+    parser.add_argument("--select", help="measure only tests of which this holds")
     parser.add_argument("--shard", default="1/1", help="2/4: the second of four parts")
     parser.add_argument("--patience", type=float, default=20, help="seconds of tests a mutant")
     parser.add_argument("--kind", choices=["live", "fresh", "both"], default="both")
@@ -33,7 +31,11 @@ def main() -> None:
     words = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if words.command == "measure":
-        chosen = [*(words.tests or rooms.tests(words.room)), "-k", words.select]
+        chosen = [
+            *(words.tests or rooms.tests(words.room)),
+            "-k",
+            words.select or rooms.select(words.room),
+        ]
         runner.measure(words.room, chosen, more=bool(words.tests))
     elif words.command == "check":
         sys.exit(runner.outdated(words.room) or 0)
@@ -50,11 +52,12 @@ def main() -> None:
             only=set(filter(None, words.only.split(","))),
             deadline=time.time() + 60 * words.minutes,
         )
-        # Those that are imported anew come first: this process must not know the library yet.
-        if words.kind != "live":
-            runner.try_fresh(work)
-        if words.kind != "fresh":
-            runner.try_live(work, rooms.tests(words.room))
+        with rooms.service(words.room):
+            # Those that are imported anew come first: this process must not know the library yet.
+            if words.kind != "live":
+                runner.try_fresh(work)
+            if words.kind != "fresh":
+                runner.try_live(work, rooms.tests(words.room))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What is tried, and by which tests."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from mutation.live import ROOT
 
@@ -11,6 +12,7 @@ TRIED: dict[str, Collection[int]] = {
     "gram": range(1, PARTS + 1),
     "noise": (1, 9, 10),
     "ledger": [part for part in range(1, PARTS + 1) if part != 15],  # which is held out
+    "postgres": (1, 2, 3),
 }
 # These parts were tried when the tests stood; what survived then is counted as missed for good. For
 # a score of newer tests others must be held out, and these belong to those above.
@@ -26,16 +28,52 @@ ROOMS = {
         "src/dplinear/ledger/*.py",
         ("tests/ledger", "tests/contracts/test_ledgers.py"),
     ),
+    # One server serves all of its mutants.
+    "postgres": (
+        0.8,
+        "src/dplinear/ledger/postgres*.py",
+        (
+            "tests/ledger/test_postgres.py",
+            "tests/ledger/test_postgres_commit.py",
+            "tests/ledger/test_postgres_trigger.py",
+            "tests/ledger/test_postgres_upgrade.py",
+        ),
+    ),
 }
 
 # Tests that wait for servers, locks or many processes are not asked.
-QUICK = "not (postgres or server or killed or processes or threads or locked or faults)"
+_SLOW = "killed or processes or threads or locked or faults"
+QUICK = f"not (postgres or server or {_SLOW})"
+# Nor, of those with a server, tests that stop it or fill its disk.
+_SERVED = f"not ({_SLOW} or damaged_pages or full_disk or settings_of_the_server or standby)"
+
+
+def select(room: str) -> str:
+    """Return which of a room's tests are asked, in pytest's words."""
+    return _SERVED if room == "postgres" else QUICK
 
 
 def files(room: str) -> list[str]:
-    """Return the files of a room, in order, but those that need a server for each mutant."""
+    """Return the files of a room, in order; those that need a server have a room of their own."""
     found = sorted(ROOT.glob(ROOMS[room][1]))
-    return [str(path.relative_to(ROOT)) for path in found if not path.match("postgres*.py")]
+    served = room == "postgres"
+    return [str(path.relative_to(ROOT)) for path in found if path.match("postgres*.py") is served]
+
+
+@contextmanager
+def service(room: str) -> Iterator[None]:
+    """Start what the tests of a room need, once for all of its mutants."""
+    if room != "postgres":
+        yield
+        return
+    from postgres_server import Server  # noqa: PLC0415 - which other rooms do without
+
+    Server.shared = Server()
+    try:
+        yield
+    finally:
+        Server.shared.remove()
+        Server.shared = None
 
 
 def tests(room: str) -> list[str]:

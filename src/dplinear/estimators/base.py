@@ -126,7 +126,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def __copy__(self) -> Self:
         # Which would otherwise be what is saved, and so without the password.
         twin = type(self).__new__(type(self))
-        vars(twin).update(vars(self))
+        twin.__dict__.update(self.__dict__)
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -134,7 +134,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         memo[id(self)] = twin
         # A copy of a ledger might have a budget of its own.
         memo[id(self.ledger)] = self.ledger
-        vars(twin).update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        for name, value in self.__dict__.items():
+            twin.__dict__[name] = copy.deepcopy(value, memo)
         return twin
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
