@@ -24,15 +24,16 @@ _LISTED = 4096  # columns, up to which all distances are taken
 _BLOCK = 512
 _MARGIN = 1 + 2.0**-20  # outweighs the rounding of float64 sums of squares
 
-Scores = npt.NDArray[np.int64]
+_LARGEST = 1 << 62  # of a score in a word
+
+Scores = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
 class AtomScores:
     """⌊⟨aₖ, G⟩/2^shift⌋ for all atoms, the aₖ rounded to integers.
 
-    Requires: G a sum of one integer vector of norm at most `bound` for each example; fewer than
-    2^30 examples.
+    Requires: G a sum of one integer vector of norm at most `bound` for each example, however many.
     Promises: `range` is the most that one example more or less changes a score relative to any
     other, opposites included: with d = G' − G the scores before rounding change by ⟨aₖ, d⟩, two of
     them by at most ‖aₖ − aⱼ‖·‖d‖ relative to each other, and rounding each down moves that by less
@@ -73,14 +74,23 @@ class AtomScores:
             object.__setattr__(self, name, fact)
 
     def of(self, total: Integers) -> Scores:
-        """Return the scores of the first `count` atoms; those of their opposites are minus that."""
+        """Return the scores of the first `count` atoms; those of their opposites are minus that.
+
+        Exact for any G: in words of 64 bits, or in Python's integers where these are too short.
+        """
         if self._integers is None:
-            return np.array([int(whole) >> self._shift for whole in total], np.int64)
+            plain = [int(whole) >> self._shift for whole in total]
+            fits = all(-_LARGEST <= score <= _LARGEST for score in plain)
+            return np.array(plain, np.int64 if fits else object)
         limbs = _limbs([int(whole) for whole in total], self._limb)
-        products = (self._integers.T @ limbs).astype(np.int64)
+        products: Scores = (self._integers.T @ limbs).astype(np.int64)
+        # Each product is at most 2^53, so that all but the last add less than 2^54 of its unit.
+        most = int(np.abs(products[:, -1]).max(initial=0)) + (1 << EXACT + 1 >> self._limb)
+        if most << max(limbs.shape[1] - 2, 0) * self._limb > _LARGEST:
+            products = products.astype(object)
         scores = products[:, 0] >> self._shift
         for place in range(1, limbs.shape[1]):
-            scores += products[:, place] << (place - 1) * self._limb
+            scores = scores + (products[:, place] << (place - 1) * self._limb)
         return np.asarray(scores)
 
 
