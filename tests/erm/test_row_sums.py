@@ -326,13 +326,14 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
 
     assert not broken("gram") + broken("gradient") + broken("energy")
     with monkeypatch.context() as patch:
-        patch.setattr(row_sums, "bounded", unclipped)
+        patch.setattr(row_sums, "shrunk", lambda rows, *_: rows)
         assert {"bound", "neighbours", "exact"} <= set(broken("gram"))
     with monkeypatch.context() as patch:
         patch.setattr(residual_sums, "bounded", unclipped)
         assert "bound" in broken("gradient")
     with monkeypatch.context() as patch:
         patch.setattr(integers, "shrunk", away_from_zero)
+        patch.setattr(row_sums, "shrunk", away_from_zero)
         assert "bound" in broken("gram")
         assert "bound" in broken("gradient")
     with monkeypatch.context() as patch:

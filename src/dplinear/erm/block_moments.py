@@ -54,6 +54,7 @@ class BlockMoments(RowSum):
     replaced: ClassVar[int] = 2
     symmetric: ClassVar[bool] = True
     _largest: float = field(init=False, repr=False)
+    _surely: bool = field(init=False, repr=False)  # whether cells alone keep rows within bounds
 
     def __post_init__(self) -> None:
         where = "BlockMoments"
@@ -67,6 +68,10 @@ class BlockMoments(RowSum):
         columns = tuple(sorted((*features, target)))
         freeze(self, features=features, columns=columns, size=len(columns) ** 2)
         freeze(self, bound=self.feature_square + self.target_square)
+        # The pass clips the integer of every cell at `cells`: so many of them can be no longer.
+        cell = min(self.shape.unit, self.shape.sensitivity)
+        within = len(features) * cell <= self.feature_square and cell <= self.target_square
+        freeze(self, _surely=within)
         freeze(self, unit=Fraction(1, self.shape.unit), _largest=float(isqrt(self.target_square)))
 
     def sum(self, rows: Floats) -> Integers:
@@ -77,6 +82,8 @@ class BlockMoments(RowSum):
     def _bounded(self, rows: Floats) -> Floats:
         """Return features and target within their bounds; a view of rows that are so already."""
         cells, largest = taken(rows, self.columns), self._largest
+        if self._surely:
+            return cells
         target = self.columns.index(self.target)
         label = cells[target]
         squares = np.einsum("ij,ij->j", cells, cells) - label * label  # integers: exact
