@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.schema.cells import number_in
+from dplinear.schema.canonical import number_in
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
