@@ -294,8 +294,8 @@ BUGS = (
         "secret_matrix_in_the_open",
         "a kept projection is written beside its own ciphertext",
         "mechanisms/kept_projection.py",
-        "open_file.write(_MAGIC + nonce + sealed)",
-        "open_file.write(_MAGIC + nonce + sealed + plain)",
+        "output.file.write(_MAGIC + nonce + sealed)",
+        "output.file.write(_MAGIC + nonce + sealed + plain)",
         "tests/mechanisms/test_projected_rows.py::test_a_kept_matrix_can_be_read_with_its_key_alone",
     ),
     Bug(
