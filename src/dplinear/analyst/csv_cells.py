@@ -34,7 +34,9 @@ def unshielded(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 def _shield(column: pa.Array) -> pa.Array:
     if column.type != pa.string():
         return column
-    with_shield = pc.binary_join_element_wise(SHIELD, column, "")
+    # Scalars with a type: to find one out, PyArrow would look for pandas each time.
+    shield, nothing = pa.scalar(SHIELD, pa.string()), pa.scalar("", pa.string())
+    with_shield = pc.binary_join_element_wise(shield, column, nothing)
     return pc.if_else(pc.match_substring_regex(column, _PATTERN), with_shield, column)
 
 

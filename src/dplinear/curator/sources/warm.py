@@ -7,6 +7,7 @@ name, here, raises it; and nothing is imported after the spend (tests/curator/te
 
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -20,12 +21,16 @@ def warm(data: Any = None, *, progress: bool | None = None) -> None:  # noqa: AN
     """Import what a pass over a table would import; what is not installed is not needed."""
     if isinstance(data, np.ndarray) or hasattr(data, "tocsr"):
         return  # without PyArrow, and so without what it looks for
-    beside = _LIBRARIES.get(type(data).__module__.partition(".")[0])
+    _look(_LIBRARIES.get(type(data).__module__.partition(".")[0]))
+    if progress or (progress is None and sys.stderr.isatty()):
+        import_module("rich.progress")
+
+
+@cache  # algorithms of several passes open their table again, after the spend
+def _look(beside: str | None) -> None:
     for name in ("pandas", *([beside] if beside else [])):
         with suppress(Exception):  # whatever keeps it from being imported: it is not ours to use
             import_module(name)
-    # Arrays and lists are read by two parts of it, and each looks once, whether it finds or not.
+    # Arrays and lists are read by two parts of it, each of which looks for itself.
     pa.array(np.zeros(1)).to_numpy()
     pa.array([0.0, None])
-    if progress or (progress is None and sys.stderr.isatty()):
-        import_module("rich.progress")
