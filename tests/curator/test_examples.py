@@ -440,3 +440,11 @@ def test_progress_is_shown_when_asked_for(
 ) -> None:
     read_examples(np.zeros((9, 2)), np.zeros(9), rules(2), progress=shown)
     assert ("Reading rows" in capfd.readouterr().err) is bool(shown)
+
+
+def test_rows_are_as_long_as_the_rules_say_before_they_are_verified_again() -> None:
+    rules = Rules(features=4, row_norm=2.0, target_bounds=(-1, 1), intercept=0.5)
+    rows = rules.dense(np.array([[9.0, -9.0, 3.0, 0.0], [0.1, 0.2, 0.0, 0.0], [1e300, 0, 0, 0]]))
+    squares = (rows.astype(np.int64) ** 2).sum(axis=0)
+    assert squares.max() <= rules.frame.norm**2
+    assert squares[0] > 0.999 * rules.frame.norm**2
