@@ -92,6 +92,7 @@ bench: setup
 	$(BIN)/python benchmarks/erm.py
 	$(BIN)/python benchmarks/repairs.py
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/ledger.py
 
 # Private regressions beside their rivals: under an hour.
 accuracy: setup

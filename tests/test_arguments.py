@@ -82,7 +82,15 @@ def test_of_a_url_only_its_kind_is_told(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["host=h password=hush", "PASSWORD = hush", "user=hush dbname=hush", ["host=h password=hush"]],
+    [
+        "host=h password=hush",
+        "PASSWORD = hush",
+        "user=hush dbname=hush",
+        ["host=h password=hush"],
+        "host/base?password=hush",
+        "host/base?sslmode=require&password=hush",
+        b"base?a=b&sslpassword=hush",
+    ],
 )
 def test_of_libpqs_pairs_nothing_is_told(value: Any) -> None:
     assert arguments.describe(value) in {"…", "'…'"}

@@ -21,9 +21,9 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 # The other way to name a server, libpq's: host=… password=… One pair alone, without a password, may
-# be a level of a column.
+# be a level of a column. A password may also stand after the ? or & of a URL that lost its start.
 _PAIRS = re.compile(
-    r"(^|[\s'\"\[(])(ssl)?password\s*="
+    r"(^|[\s'\"\[(?&;,])(ssl)?password\s*="
     r"|^[\sb'\"\[(]*(host(addr)?|port|dbname|user|passfile|service)\s*=\s*\S+\s+\w+\s*=",
     re.IGNORECASE,
 )
@@ -36,9 +36,10 @@ def is_url(text: str) -> bool:
 
 def veiled(text: str) -> str:
     """Return what may be shown of a text: of a URL, which may hold a password, only its kind."""
-    if _PAIRS.search(text) is not None:
+    found = _URL.match(text)
+    if found is None and _PAIRS.search(text) is not None:
         return "…"
-    found = _URL.search(text)
+    found = found or _URL.search(text)
     return text if found is None else f"{found['kind'] or found['server'] or ''}://…"
 
 

@@ -141,6 +141,28 @@ def test_a_ledger_that_cannot_keep_a_release_does_not_lose_it(
     assert "there is no release of it" in told(capsys)["error"]["sentence"]
 
 
+def test_a_release_that_comes_from_the_ledger_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is in the file by now."""
+    monkeypatch.setenv("COLUMNS", "400")
+    words = ["release", "moments", "--config", "release.toml", "--request", "one", "--overwrite"]
+    assert main(words) == 0
+    assert "from the ledger" not in capsys.readouterr().out
+    first = (folder / "moments.json").read_bytes()
+    other = [{"age": 40, "smoker": "yes", "charges": 100.0}] * 50
+    parquet.write_table(pa.Table.from_pylist(other), folder / "visits.parquet")
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "from the ledger" in said
+    assert "not computed from the data given now, and it costs nothing" in said
+    assert (folder / "moments.json").read_bytes() == first
+    assert main([*words, "--json"]) == 0
+    assert told(capsys)["from_ledger"] is True
+    assert main([*words[:-2], "two", "--overwrite", "--epsilon", "0.1", "--json"]) == 0
+    assert told(capsys)["from_ledger"] is False
+
+
 def test_a_full_disk_below_both_is_told_as_it_is(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

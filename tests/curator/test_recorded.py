@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,10 @@ from dplinear.ledger import (
     open_ledger,
     sqlite,
 )
+from dplinear.ledger import ledger as ledger_module
 from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ZCDP, ApproxDP, Guarantee
 
 SCHEMA = dpl.Schema(x=(-1, 1), y=(0, 10))
@@ -115,7 +119,7 @@ def test_what_a_ledger_could_not_keep_is_returned_and_stays_spent(
     path = ledger_for(name, tmp_path, room=2)
     call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
     with monkeypatch.context() as patch:
-        before_keeping(patch, lambda: patch.setitem(sqlite._SETTINGS, "max_page_count", "1"))
+        before_keeping(patch, lambda: patch.setitem(sqlite._WRITING, "max_page_count", "1"))
         with pytest.warns(NotKeptWarning, match=r"'monday' is spent.*disk is full\)") as caught:
             release = ALL[name](**call)
     warning = caught[0].message
@@ -328,3 +332,58 @@ def test_fingerprints_tell_arguments_apart() -> None:
     for value in (SCHEMA, dpl.Schema(x=(-1, 1), y=(0, 10))):
         assert fingerprint(value) == fingerprint(SCHEMA)
     assert fingerprint((np.int64(1), np.float64(0.5))) == fingerprint([1, 0.5])
+
+
+def test_what_a_seed_made_is_not_taken_for_a_release(tmp_path: Path) -> None:
+    path = ledger_for("moments", tmp_path, room=3)
+    call: dict[str, Any] = {"ledger": path, "dataset": "table"}
+    with simulation.door(7):
+        seeded = KEPT["moments"](**call, request="monday")
+        assert np.array_equal(KEPT["moments"](**call, request="monday").values, seeded.values)
+    with pytest.raises(LedgerError, match="with other arguments"):
+        KEPT["moments"](**call, request="monday")
+    with simulation.door(8), pytest.raises(LedgerError, match="with other arguments"):
+        KEPT["moments"](**call, request="monday")
+    real = KEPT["moments"](**call, request="tuesday")
+    assert not real.certificate.simulated
+    with simulation.door(7), pytest.raises(LedgerError, match="with other arguments"):
+        KEPT["moments"](**call, request="tuesday")
+
+
+@pytest.mark.parametrize("name", ["moments", "rows"])
+def test_what_a_seed_made_for_a_former_version_is_not_taken_for_a_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whose fingerprints held no seed."""
+    path = ledger_for(name, tmp_path, room=2)
+    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
+    with simulation.door(7), monkeypatch.context() as patch:
+        former = SimpleNamespace(seed_for_release=lambda: None)
+        patch.setattr("dplinear.curator.recorded.simulation", former)
+        ALL[name](**call)
+    with pytest.raises(LedgerError, match="'monday' was made with a seed"):
+        ALL[name](**call)
+
+
+@pytest.mark.parametrize("one", [1, 1.0, np.float64(1), np.int64(1), np.float32(1), Fraction(1)])
+def test_equal_numbers_are_one_request(tmp_path: Path, one: Any) -> None:
+    path = ledger_for("moments", tmp_path)
+    call: dict[str, Any] = {"delta": 1e-6, "ledger": path, "dataset": "table", "request": "monday"}
+    first = dpl.release_moments(ROWS, SCHEMA, epsilon=1, **call)
+    again = dpl.release_moments(ROWS, SCHEMA, epsilon=one, **call)
+    assert np.array_equal(first.values, again.values)
+    with pytest.raises(LedgerError, match="with other arguments"):
+        dpl.release_moments(ROWS, SCHEMA, epsilon=0.5, **call)
+
+
+def test_a_request_of_a_former_version_still_gets_its_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ledger_for("moments", tmp_path)
+    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
+    with monkeypatch.context() as patch:
+        patch.setattr("dplinear.ledger.ledger.SO_FAR", "not_told")
+        digests = ledger_module._digests
+        patch.setattr(ledger_module, "_digests", lambda request: digests(request)[::-1])
+        first = KEPT["moments"](**call)
+    assert np.array_equal(KEPT["moments"](**call).values, first.values)

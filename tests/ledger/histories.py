@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dplinear.ledger import BudgetExceededError, LedgerError, Request, open_ledger
 from dplinear.ledger.budget import Budget, Units
@@ -30,6 +30,7 @@ from dplinear.privacy import ZCDP, Neighbours
 
 # As they were when this module was read: a test may break them afterwards.
 _open, _write, _close = os.open, os.write, os.close
+_Found = TypeVar("_Found")
 REFUSED, FAILED = "over budget", "failed"
 
 
@@ -67,7 +68,7 @@ class Notes:
 
     def keep(self, ledger: BudgetLedger, request: str, content: bytes) -> None:
         """Keep a release, and write down what came of it; an error is raised on."""
-        return self._noted(
+        self._noted(
             "keep",
             request,
             sha256(content),
@@ -84,9 +85,9 @@ class Notes:
         call: str,
         request: str,
         detail: str,
-        use: Callable[[], Any],
-        answer: Callable[[Any], Any],
-    ) -> Any:
+        use: Callable[[], _Found],
+        answer: Callable[[_Found], Any],
+    ) -> _Found:
         self._number += 1
         number = f"{os.getpid()}/{id(self)}/{self._number}"
         self._tell([number, call, request, detail])
@@ -124,7 +125,10 @@ def events(*paths: Path) -> list[Event]:
                 (answers[number],) = rest
             else:
                 asked[number] = rest
-    return [Event(*words, answers.get(number)) for number, words in asked.items()]
+    return [
+        Event(call, request, detail, answers.get(number))
+        for number, (call, request, detail) in asked.items()
+    ]
 
 
 def check(address: str | os.PathLike[str], *paths: Path, cost: int = 10**9) -> dict[str, int]:

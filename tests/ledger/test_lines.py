@@ -1,6 +1,7 @@
 """What a ledger makes of its lines, with the lines in a list that a test can spoil."""
 
 import dataclasses
+import json
 import os
 import re
 import threading
@@ -20,6 +21,7 @@ from dplinear.ledger.anchor import Mark
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.chain import FORMAT, Entry, entry, sha256
 from dplinear.ledger.ledger import BudgetLedger, Lines
+from dplinear.ledger.verification import SO_FAR, STATE, state_of
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
 
 SECRETS = ("?password=secret", "?sslmode=require&password=secret", "?sslpassword=secret")
@@ -169,6 +171,28 @@ def test_a_budget_is_spent_to_its_end_and_no_further(ledger: Ledger) -> None:
     assert (status.dataset, status.releases) == ("table", 3)
 
 
+def test_a_spend_names_a_dataset_that_has_a_budget(ledger: Ledger) -> None:
+    for ask in (ledger.spend, ledger.price):
+        with pytest.raises(LedgerError, match="none was named"):
+            ask(replace(asked("third"), dataset=None))
+        with pytest.raises(LedgerError, match="'other' has no budget"):
+            ask(asked("third", dataset="other"))
+    with pytest.raises(LedgerError, match="'other' has no budget"):
+        ledger.figures("other")
+
+
+def test_spends_of_former_versions_are_counted(ledger: Ledger) -> None:
+    """Their lines do not say how many there were before them."""
+    facts = {
+        name: said for name, said in ledger.lines.kept[4][0].content().items() if name != SO_FAR
+    }
+    ledger.change(4, {"facts": json.dumps(facts)})
+    assert ledger.status()[0].releases == 2
+    ledger.spend(asked("third"))
+    assert ledger.lines.newest().content()[SO_FAR]["spends"] == 3
+    assert ledger.status()[0].releases == 3
+
+
 def test_history_is_that_of_a_dataset(ledger: Ledger) -> None:
     ledger.declare("other", ApproxDP(1.0, 1e-6))
     assert [line.sequence for line in ledger.history()] == [1, 2, 3, 4, 5, 6]
@@ -200,6 +224,98 @@ def test_a_line_that_was_forged_is_found(
     ledger.change(place, facts)
     with pytest.raises(LedgerError, match=sentence):
         ledger.verify()
+
+
+def test_what_lines_say_of_those_before_them_is_checked(ledger: Ledger) -> None:
+    lines = [line for line, _ in ledger.lines.kept]
+    true = state_of([("table", lines[1].hash, lines[2].hash)])
+    for said, sentence in (({STATE: true}, ""), ({STATE: "0"}, "line 5 tells of another state")):
+        facts = {**lines[4].content(), **said}
+        ledger.change(4, {"facts": json.dumps(facts)})
+        if sentence:
+            with pytest.raises(LedgerError, match=sentence):
+                ledger.verify()
+        else:
+            assert ledger.verify() == 5
+    assert lines[4].content()[SO_FAR] == {"spends": 2, "half_ranges": {}}
+    ledger.change(4, {"facts": json.dumps({SO_FAR: {"spends": 3, "half_ranges": {}}})})
+    with pytest.raises(LedgerError, match="line 5 counts other spends"):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameter"),
+    [
+        ({"request": 5}, "request"),
+        ({"request": ""}, "request"),
+        ({"request": "two\nlines"}, "request"),
+        ({"request": "\ud800"}, "request"),
+        ({"request": "a" * 201}, "request"),
+        ({"dataset": 5}, "dataset"),
+        ({"mechanism": None}, "mechanism"),
+        ({"parameters": 3}, "parameters"),
+        ({"neighbours": 3}, "neighbours"),
+    ],
+)
+def test_a_request_of_another_type_is_refused(
+    ledger: Ledger, changes: dict[str, Any], parameter: str
+) -> None:
+    for ask in (ledger.spend, ledger.price):
+        with pytest.raises((TypeError, ValueError), match=f"The '{parameter}' parameter of"):
+            ask(replace(asked("third"), **changes))
+    with pytest.raises(TypeError, match="must be a Request"):
+        ledger.spend("third")  # type: ignore[arg-type]
+    assert len(ledger.lines.kept) == 5
+
+
+def test_what_is_kept_are_bytes_by_name(ledger: Ledger) -> None:
+    with pytest.raises(TypeError, match="'content' parameter of keep"):
+        ledger.keep("second", "release")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="'request' parameter of keep"):
+        ledger.keep(2, b"release")  # type: ignore[arg-type]
+    assert len(ledger.lines.kept) == 5
+
+
+class Veiled(str):
+    """A text that prints as another one."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "hidden"
+
+
+def test_words_of_a_class_of_their_own_are_written_as_they_are(ledger: Ledger) -> None:
+    ledger.spend(asked(Veiled("third")))
+    line = ledger.lines.newest()
+    assert (line.request, type(line.request)) == ("third", str)
+
+
+@pytest.mark.parametrize("change", [{"request": "5"}, {"time": ""}])
+def test_a_line_that_reads_otherwise_is_not_written(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, change: dict[str, str]
+) -> None:
+    append = Listed.append
+
+    def changed(lines: Listed, line: Entry, output: bytes | None = None) -> None:
+        append(lines, replace(line, **change), output)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Listed, "append", changed)
+    with pytest.raises(LedgerError, match="line 6 does not read as it was written"):
+        ledger.spend(asked("third"))
+
+
+def test_a_release_that_reads_otherwise_is_not_kept(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Listed.append
+
+    def cut(lines: Listed, line: Entry, output: bytes | None = None) -> None:
+        append(lines, line, None if output is None else output[:-1])
+
+    monkeypatch.setattr(Listed, "append", cut)
+    with pytest.raises(LedgerError, match="does not read as it was written"):
+        ledger.keep("second", b"release")
 
 
 def test_a_line_that_was_changed_is_found(ledger: Ledger) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from dplinear.erm.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
-from dplinear.ledger.fingerprint import fingerprint, plain
+from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
 from dplinear.schema import Schema
 
 
@@ -50,6 +51,12 @@ def test_a_path_of_bytes_is_no_path() -> None:
         ["postgresql://me:hush@host/base"],
         "postgresql//me:hush@host/base",
         Path("postgresql//me:hush@host/base"),
+        "host/base?password=hush",
+        "base?sslmode=require&password=hush",
+        "base?sslmode=require&sslpassword = hush",
+        Path("host/base?sslmode=require&PASSWORD=hush"),
+        b"base?x=y&password=hush",
+        "base;password=hush",
         "host=host password=hush",
         "password = 'hush' host=host",
         "host='a host' password='a hush'",
@@ -194,6 +201,55 @@ def test_a_fingerprint_is_the_same_in_later_versions() -> None:
     assert plain(partial(made, width=2)) == ["partial", where, [], {"width": 2}]
     assert plain(L2Ball(2)) == ["L2Ball", {"dimension": 2, "radius": 1.0}]
     assert fingerprint("é") == digest('"é"'.encode())
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        (1, 1.0),
+        (1, np.float64(1)),
+        (1.0, np.int8(1)),
+        (1, Fraction(1)),
+        (0.5, Fraction(1, 2)),
+        (0.5, Decimal("0.50")),
+        (0, -0.0),
+        (2**60, 2.0**60),
+        ({"epsilon": [1, 2]}, {"epsilon": (1.0, 2.0)}),
+        (L2Ball(2, 1), L2Ball(2, 1.0)),
+        (Fraction(10**400), Fraction(10**400)),
+        (Decimal("NaN"), Decimal("NaN")),
+    ],
+    ids=ascii,
+)
+def test_equal_numbers_are_one_argument(one: Any, same: Any) -> None:
+    assert fingerprint(one) == fingerprint(same)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (0.0, False),
+        (1, "1"),
+        (0.1, Fraction(1, 10)),
+        (0.1, Decimal("0.1")),
+        (0.1, np.float32(0.1)),
+        (1, 1 + 2**-52),
+        (["Fraction", "1/2", 3], ["Fraction", 0.5, 3]),
+        (["Fraction", "a half"], ["Fraction", "another half"]),
+        (float("inf"), float("nan")),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_equal_is_another_argument(one: Any, other: Any) -> None:
+    """A truth value is no number: which of two arguments is meant might depend on it."""
+    assert fingerprint(one) != fingerprint(other)
+
+
+def test_former_versions_told_whole_numbers_apart() -> None:
+    """What they wrote is still recognised."""
+    assert former_fingerprint(1.0) == hashlib.sha256(b"1.0").hexdigest()
+    assert former_fingerprint(1) == hashlib.sha256(b"1").hexdigest() == fingerprint(1.0)
 
 
 def test_what_our_own_classes_remember_is_no_argument() -> None:

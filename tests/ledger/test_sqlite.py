@@ -9,12 +9,14 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from benchmarks.ledger import grow
 from dplinear.ledger import (
     BudgetExceededError,
     LedgerError,
@@ -144,6 +146,25 @@ def test_nothing_is_returned_that_the_side_file_does_not_know_of(
     assert spent(path) == 4 * PER  # what may have happened has
     with pytest.raises(LedgerError, match="spent, and there is no release"):
         SqliteLedger(path).spend(asked("another"))
+
+
+@pytest.mark.parametrize("failing", ["pwrite", "fsync"])
+def test_a_moments_fault_of_the_side_file_burns_no_spend(
+    path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    really, calls = getattr(os, failing), []
+
+    def broken(*words: Any) -> Any:
+        calls.append(words)
+        if len(calls) == 1:
+            raise OSError(5, "Input/output error")
+        return really(*words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, failing, broken)
+        assert SqliteLedger(path).spend(asked("another")) is None
+    assert len(calls) == 2
+    assert spent(path) == 4 * PER
 
 
 @pytest.mark.parametrize(
@@ -545,6 +566,41 @@ def test_requests_are_found_by_their_index(path: Path) -> None:
         assert lines.output("request 0") is not None
     assert len(plans) == 2
     assert all("USING INDEX by_request" in plan for plan in plans)
+
+
+def test_nothing_is_looked_through_for_a_spend(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in steps of SQLite's machine, of which a look-up takes as many at any length."""
+    steps, connect = [0], sqlite3.connect
+
+    def counting(*words: Any, **more: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*words, **more)
+
+        def step() -> None:
+            steps[0] += 1
+
+        connection.set_progress_handler(step, 1)
+        return connection
+
+    def counted(use: Callable[[SqliteLedger], object]) -> int:
+        steps[0] = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", counting)
+            use(SqliteLedger(path))
+        return steps[0]
+
+    found = []
+    for length in (10, 1000):
+        grow(SqliteLedger(path), length, b"a release")
+        name = f"at {length}"
+        spend, keep = asked(name, 1e-9), partial(SqliteLedger.keep, request=name, content=b"it")
+        uses: list[Callable[[SqliteLedger], object]] = [
+            partial(SqliteLedger.spend, request=spend),
+            keep,
+            SqliteLedger.status,
+        ]
+        found.append([counted(use) for use in uses])
+    assert min(found[0]) > 100
+    assert all(after <= 1.1 * before for before, after in zip(*found, strict=True))
 
 
 SAID = {

@@ -42,7 +42,7 @@ ROOMS = {
 }
 
 # Tests that wait for servers, locks or many processes are not asked.
-_SLOW = "killed or processes or threads or locked"
+_SLOW = "killed or processes or threads or locked or faults"
 QUICK = f"not (postgres or server or {_SLOW})"
 # Nor, of those with a server, tests that stop it or fill its disk.
 _SERVED = f"not ({_SLOW} or damaged_pages or full_disk or settings_of_the_server or standby)"

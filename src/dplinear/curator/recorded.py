@@ -14,10 +14,11 @@ from dplinear.analyst import files, kept_rows
 from dplinear.analyst.rows import RowsRelease
 from dplinear.arguments import renamed
 from dplinear.ledger import Keeper, Ledger, Request
-from dplinear.ledger.fingerprint import fingerprint
+from dplinear.ledger.fingerprint import fingerprint, former_fingerprint
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
 from dplinear.ledger.request import DamagedLedgerError, NotKeptWarning, not_kept, refusal
+from dplinear.noise import simulation
 
 _Arguments = ParamSpec("_Arguments")
 _Release = TypeVar("_Release")
@@ -51,13 +52,14 @@ class _ReplayError(Exception):
 class _Line:
     """A ledger, as one call of a gate sees it."""
 
-    def __init__(self, ledger: Ledger, arguments: Callable[[], str]) -> None:
+    def __init__(self, ledger: Ledger, arguments: Callable[[], tuple[str, str | None]]) -> None:
         self._ledger, self._arguments = ledger, arguments
         self._request: str | None = None
 
     def spend(self, request: Request) -> None:
         """Record the spend, or raise; stop the gate if the release was made before."""
-        content = self._ledger.spend(replace(request, arguments=self._arguments()))
+        arguments, former = self._arguments()
+        content = self._ledger.spend(replace(request, arguments=arguments, former=former))
         if content is not None:
             raise _ReplayError(content)
         self._request = request.request
@@ -108,7 +110,7 @@ def recorded(gate: Callable[_Arguments, _Release]) -> Callable[_Arguments, _Rele
         bound = inspect.signature(gate).bind(*args, **kwargs)
         bound.apply_defaults()
         # Written when it is needed: by then the gate has checked all that is in it.
-        line = _Line(ledger, partial(_fingerprint, gate.__name__, bound.arguments))
+        line = _Line(ledger, partial(_fingerprints, gate.__name__, bound.arguments))
         kwargs["ledger"] = line
         try:
             release = gate(*args, **kwargs)
@@ -132,7 +134,7 @@ def _content(release: object, *, named: bool) -> bytes | None:
 def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind
     """Return the release that a request got before."""
     if not kept_rows.recognised(content):
-        return files.unpacked(content)
+        return _unseeded(files.unpacked(content), given)
     kept = kept_rows.read(content)
     if kept.stream is None:
         where = "they were returned in memory alone"
@@ -142,11 +144,19 @@ def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - o
             f"The rows of the request {given['request']!r} are not kept in the ledger.",
             f"{where}. Nothing is spent or read again, and what was spent stays spent.",
         )
-    release = kept.release()
+    release = _unseeded(kept.release(), given)
     if given["output"] is None:
         return release
     release.save(given["output"])
     return files.load(given["output"])
+
+
+def _unseeded(release: Any, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind
+    """Return a release, unless a seed made it and none is in force: former versions hid seeds."""
+    if release.certificate.simulated and simulation.seed_for_release() is None:
+        hint = "its noise can be taken away again. Give the real release another name."
+        raise refusal(f"The request {given['request']!r} was made with a seed.", hint)
+    return release
 
 
 def check_file(ledger: object, request: str, path: Path) -> None:
@@ -161,7 +171,11 @@ def check_file(ledger: object, request: str, path: Path) -> None:
         )
 
 
-def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
+def _fingerprints(name: str, given: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the digest of all public arguments, and the one that former versions made of them.
+
+    A seed is one of them: what it made is no release, and is not to be taken for one.
+    """
     said = dict(given) | dict(given.get("options", {}))
     public = {
         key: float(value) if isinstance(value, np.longdouble) else value
@@ -170,4 +184,6 @@ def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
     }
     # Of rows without a schema the columns are a public argument: a model has a number for each.
     public |= {key: int(given[key].shape[1]) for key in ("X", "Z") if key in given}
-    return fingerprint([name, public])
+    seed = simulation.seed_for_release()
+    former = former_fingerprint([name, public]) if seed is None else None
+    return fingerprint([name, public, {"seed": seed}]), former

@@ -26,6 +26,7 @@ from dplinear.ledger.request import DamagedLedgerError, refusal
 _SIZE = 256
 _BLANK = b" " * (_SIZE - 1) + b"\n"
 _BEGINS = b'{"ledger": "'
+_MAKE = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # and never where a symbolic link leads
 _TRIES, _PAUSE = 20, 0.001  # seconds; of a reader that meets a record which is being written
 
 
@@ -97,6 +98,16 @@ class Anchor:
         self._write(mark.record(), place)
 
     def _write(self, record: bytes, place: int) -> None:
+        """Write a record and wait until it lasts; once more, where that fails for a moment.
+
+        By then its line is in the ledger, and would be spent for nothing. What is written anew is
+        synced anew: a sync that succeeds after one that failed says nothing of what was before it.
+        """
+        with suppress(OSError):
+            return self._write_once(record, place)
+        return self._write_once(record, place)
+
+    def _write_once(self, record: bytes, place: int) -> None:
         if os.pwrite(self._handle, record, _SIZE * place) != _SIZE:
             raise OSError("a record was written in part")
         os.fsync(self._handle)
@@ -170,7 +181,7 @@ def locked(path: Path, timeout: float, *, make: bool = False) -> Iterator[Anchor
     The lock is let go by its own call, and not only by closing the file: a child that was forked
     meanwhile holds a copy of it.
     """
-    handle = _opened(path, timeout, os.O_RDWR | (os.O_CREAT | os.O_NOFOLLOW if make else 0))
+    handle = _opened(path, timeout, os.O_RDWR | (_MAKE if make else 0))
     try:
         yield Anchor(handle)
     finally:

@@ -90,5 +90,7 @@ def _in_child() -> None:
     _USES = _Uses()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+# Where nothing forks (Windows), there are no hooks, and no ledgers in files either.
+getattr(os, "register_at_fork", dict)(
+    before=_before, after_in_parent=_in_parent, after_in_child=_in_child
+)

@@ -94,7 +94,7 @@ def checked(request: Request, where: str) -> Request:
     if not isinstance(request.parameters, Mapping):
         raise mistyped("parameters", where, "a mapping", request.parameters)
     relation = Neighbours.parse(request.neighbours, where)
-    plain = {name: word if word is None else word[:] for name, word in words.items()}
+    plain: dict[str, Any] = {name: word and word[:] for name, word in words.items()}
     return replace(request, **plain, neighbours=relation)
 
 

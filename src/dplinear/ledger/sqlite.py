@@ -50,21 +50,21 @@ class SqliteLedger(BudgetLedger):
         self.path = _file(path)
         self.timeout = positive(timeout, "timeout", "SqliteLedger")
         with told(self.path.name):
-            # The file itself, wherever symbolic links lead: its side file is beside it, once.
-            self._real = self.path.resolve()
-            missing = [file.name for file in (self._real, self._side) if not file.is_file()]
+            real, side = self._files()
+            missing = [file.name for file in (real, side) if not file.is_file()]
         if missing:
             hint = "make one with dplinear ledger create, or bring back what is missing."
             name, gone = self.path.name, " and ".join(missing)
             raise refusal(f"There is no ledger {name!r}: {gone} missing.", hint)
-        check_disk(self._real)
+        check_disk(real)
 
     def __repr__(self) -> str:
         return f"SqliteLedger({str(self.path)!r})"
 
-    @property
-    def _side(self) -> Path:
-        return _side(self._real)
+    def _files(self) -> tuple[Path, Path]:
+        """Return the file itself, wherever symbolic links lead, and the one side file beside it."""
+        real = self.path.resolve()
+        return real, _side(real)
 
     @staticmethod
     def exists(path: str | os.PathLike[str]) -> bool:
@@ -84,37 +84,34 @@ class SqliteLedger(BudgetLedger):
         with told(file.name):
             _check_free(file)
             check_disk(file)
-            with anchor.locked(_side(file), timeout, make=True) as side:
+            with anchor.locked(_side(file), timeout, make=True) as side, forks.undivided():
                 _make(file, side, timeout)
         return cls(file, timeout=timeout)
 
     @contextmanager
     def writing(self) -> Iterator[Lines]:
         """Return the lines, to be written to by nobody else until the block ends."""
-        with (
-            told(self.path.name),
-            anchor.locked(self._side, self.timeout) as side,
-            forks.undivided(),
-            _connected(self._real, self.timeout, _WRITING) as connection,
-        ):
-            connection.execute("BEGIN IMMEDIATE")
-            former = is_former(connection)
-            lines = _checked(SqliteLines(connection), side.latest())
-            if former:
-                verified(lines)  # once, as from now on each line vouches for those before it
-                renew(connection)
-            yield lines
-            mark = mark_of(lines.first(), lines.newest())
-            connection.execute("COMMIT")
-            # Only what the side file knows of has happened: nothing is released before.
-            side.move(mark)
+        with told(self.path.name):
+            real, beside = self._files()
+            with (
+                anchor.locked(beside, self.timeout) as side,
+                forks.undivided(),
+                _connected(real, self.timeout, _WRITING) as connection,
+            ):
+                lines = _begun(connection, side.latest())
+                yield lines
+                mark = mark_of(lines.first(), lines.newest())
+                connection.execute("COMMIT")
+                # Only what the side file knows of has happened: nothing is released before.
+                side.move(mark)
 
     @contextmanager
     def reading(self) -> Iterator[Lines]:
         """Return the lines as they are now, to be read; others may add to them meanwhile."""
         with told(self.path.name):
-            known = anchor.seen(self._side)  # first: the lines are at least as new
-            with _connected(self._real, self.timeout, _READING) as connection:
+            real, side = self._files()
+            known = anchor.seen(side)  # first: the lines are at least as new
+            with _connected(real, self.timeout, _READING) as connection:
                 with forks.undivided():
                     connection.execute("BEGIN")
                     is_former(connection)
@@ -122,6 +119,17 @@ class SqliteLedger(BudgetLedger):
                     lines = _checked(SqliteLines(connection, newest), known)
                     connection.execute("COMMIT")
                 yield lines
+
+
+def _begun(connection: sqlite3.Connection, known: Mark | None) -> SqliteLines:
+    """Return the lines, to be added to until a commit; those of a former version, renewed."""
+    connection.execute("BEGIN IMMEDIATE")
+    former = is_former(connection)
+    lines = _checked(SqliteLines(connection), known)
+    if former:
+        verified(lines)  # once, as from now on each line vouches for those before it
+        renew(connection)
+    return lines
 
 
 def _checked(lines: SqliteLines, known: Mark | None) -> SqliteLines:
@@ -214,7 +222,7 @@ def _connected(
     owner = os.getpid()
     with forks.undivided():
         _check_names(path)
-        uri = f"file:{quote(str(path))}?mode={_MODE}"
+        uri = f"file:{quote(str(path.resolve()))}?mode={_MODE}"
         connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, uri=True)
     try:
         with forks.undivided():

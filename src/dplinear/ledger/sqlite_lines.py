@@ -12,6 +12,7 @@ from dplinear.ledger.sqlite_tables import COLUMNS, NAMED, STEP, check_indexes
 from dplinear.ledger.verification import state_of
 
 _ALL = 2**63 - 1
+_SHORT = 4096  # bytes of a release that is read together with its line
 _NAMES = COLUMNS.split(", ")
 
 
@@ -70,19 +71,25 @@ class SqliteLines(DatedLines):
 
     def walk(self) -> Iterator[tuple[Entry, bytes | None]]:
         """Return all lines from the first on, unchecked, each with the bytes it keeps."""
-        text = "SELECT output FROM lines WHERE sequence = ?"
-        for line in self.entries():
-            ((output,),) = self._ask(text, line.sequence)
-            yield line, output
+        short = f"CASE WHEN length(output) <= {_SHORT} THEN output END, length(output)"
+        whole = "SELECT output FROM lines WHERE sequence = ?"
+        for *row, output, length in self._rows(0, f"{COLUMNS}, {short}"):
+            long = output is None and length is not None
+            # One at a time, as it may be very long.
+            yield _entry(row), self._ask(whole, row[0])[0][0] if long else output
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Return the lines after one of them, in order, unchecked, without the bytes they keep."""
+        return map(_entry, self._rows(after, COLUMNS))
+
+    def _rows(self, after: int, columns: str) -> Iterator[list[Any]]:
+        """Return the lines after one of them, in steps between which anybody may write."""
         text = (
-            f"SELECT {COLUMNS} FROM lines "  # noqa: S608 - constants
+            f"SELECT {columns} FROM lines "  # noqa: S608 - constants
             "WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
         )
         while rows := self._ask(text, after, self._newest, STEP):
-            yield from map(_entry, rows)
+            yield from rows
             after = rows[-1][0]
 
     def budgets(self) -> list[Entry]:

@@ -56,7 +56,7 @@ _ADDED = (
 )
 SCHEMA = (_TABLE, _BY_DATASET, _BY_REQUEST, _NEVER_CHANGED, _NEVER_DELETED, *_ADDED)
 
-# Of versions before 0.2, whose trigger looked through all lines for each that was added.
+# Of former versions, whose trigger looked through all lines for each that was added.
 _FORMER_NOT_NEXT = (
     "NEW.sequence <> (SELECT coalesce(max(sequence), 0) + 1 FROM lines) OR (NEW.request <> '' AND "
     "EXISTS (SELECT 1 FROM lines WHERE request = NEW.request AND kind = NEW.kind))"

@@ -44,7 +44,12 @@ def door(seed: int) -> Iterator[None]:
         _DOOR.reset(token)
 
 
+def seed_for_release() -> int | None:
+    """Return the seed of `door`, within it; None where releases draw from the system."""
+    return _DOOR.get()
+
+
 def entropy_for_release() -> Entropy:
     """Return the system's entropy; within `door`, the seed's, started afresh."""
-    seed = _DOOR.get()
+    seed = seed_for_release()
     return system() if seed is None else entropy(seed)

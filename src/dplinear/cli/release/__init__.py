@@ -53,10 +53,13 @@ def release(name: str, given: Mapping[str, Any]) -> int:
     """Run `dplinear release NAME` with its flags: make the release, or only tell its price."""
     from dplinear.cli import gates, quote  # noqa: PLC0415 - not for --help
     from dplinear.cli.release.printing import show  # noqa: PLC0415
+    from dplinear.ledger import tally  # noqa: PLC0415
 
     asked, json = gates.order(name, given), bool(given["json_"])
     if not given.get("dry_run"):
-        show(asked, *gates.released(asked), json=json)
+        with tally() as spent:
+            made, warning = gates.released(asked)
+        show(asked, made, warning, json=json, again=asked.ledger is not None and not len(spent))
         return Code.DONE
     found = quote.quote(asked)
     quote.show(asked, found, json=json)

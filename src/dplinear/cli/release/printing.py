@@ -20,21 +20,39 @@ _NEXT = {
     "covariance": "dplinear report {file} --html",
     "bounds": "dplinear release moments DATA --schema {file} ...",
 }
+# The data may be others by now: a request is one release, whatever is in the file.
+_AGAIN = (
+    "this request was released before. You get that release: it was not computed from the data "
+    "given now, and it costs nothing."
+)
 _DISTANCES = "dplinear distances {file} --i 0 --count 3"
 
 
-def show(order: Order, release: Any, warning: str, *, json: bool) -> None:  # noqa: ANN401 - any
-    """Print what was released, what it promises, and what is left of the budget."""
+def show(
+    order: Order,
+    release: Any,  # noqa: ANN401 - of any kind
+    warning: str,
+    *,
+    json: bool,
+    again: bool = False,
+) -> None:
+    """Print what was released, what it promises, and what is left of the budget.
+
+    Of a release that the ledger had kept (`again`), that it is one.
+    """
     if warning:
         caution(warning, f"keep {shown(str(order.output))}: it is the only copy.")
     if json:
-        tell(_content(order, release) | ({"warning": warning} if warning else {}))
+        content = _content(order, release) | {"from_ledger": again}
+        tell(content | ({"warning": warning} if warning else {}))
         return
-    say(words(release), "", facts(_lines(order, release)))
+    say(words(release), "", facts(_lines(order, release, again=again)))
 
 
-def _lines(order: Order, release: Any) -> list[tuple[str, str]]:  # noqa: ANN401
+def _lines(order: Order, release: Any, *, again: bool) -> list[tuple[str, str]]:  # noqa: ANN401
     lines = certified(release.certificate)
+    if again:
+        lines.append(("from the ledger", _AGAIN))
     lines.append(("written to", shown(str(order.output))))
     lines += [("budget", str(status)) for status in _left(order)]
     projected = release.certificate.mechanism == "projection"
