@@ -71,7 +71,7 @@ coverage: setup
 # Mistakes planted one at a time (docs/mutation.md): hours; what was tried already is not tried again.
 mutation: export PYTHONPATH := src:tests
 mutation: setup
-	for room in privacy gram noise ledger; do \
+	for room in privacy gram noise ledger postgres; do \
 		$(BIN)/python -m mutation check --room $$room || $(BIN)/python -m mutation measure --room $$room || exit; \
 		$(BIN)/python -m mutation run --room $$room || exit; \
 	done

@@ -25,8 +25,8 @@ be stopped, resumed and run in shards: `python -m mutation run --room privacy --
 `src:tests` as PYTHONPATH).
 
 For every mutant the tests of its room that run its lines are run, the fastest first, until one
-fails. A mutant that makes tests run for ever counts as killed. The PostgreSQL ledger is left out,
-as each of its mutants would need a server of its own.
+fails. A mutant that makes tests run for ever counts as killed. Mutants of the PostgreSQL ledger
+share a server.
 
 {samples}
 
