@@ -32,7 +32,9 @@ def check_kind(labels: object, second: object, where: str) -> None:
     if kind != "O" and (kind in "SU") != isinstance(second, str):
         rule = f"of labels such as {second!r}"
         hint = "say which two labels y has: classes=(no, yes), the second one being explained."
-        raise rejection("y", where, rule, f"dtype {labels.dtype}", hint)
+        # Of text, not its dtype: that is as wide as the longest label.
+        got = {"U": "text", "S": "bytes"}.get(kind, f"dtype {labels.dtype}")
+        raise rejection("y", where, rule, got, hint)
 
 
 def is_second(labels: Array, second: Label) -> Floats:

@@ -167,15 +167,20 @@ def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
         if isinstance(values, list | tuple)
         else _of_frame(values, parameter, where)
     )
-    # A frame's dtypes, too, may follow its cells, so none of them is refused. Spans of time are
-    # missing, as beside a cell that makes a column one of objects; a cast would make integers.
+    return _readable(_as_objects(array), parameter, where)
+
+
+def _as_objects(array: Array) -> Array:
+    """Return cells of any dtype as ones that are readable: a frame's dtypes may follow its cells.
+
+    Spans of time are missing, as beside a cell that makes a column one of objects; a cast would
+    make integers.
+    """
     if array.dtype.kind == "M":
-        array = array.astype("datetime64[us]").astype(object)
-    elif array.dtype.kind == "m":
-        array = np.full(array.shape, None, dtype=object)
-    elif array.dtype.kind not in _READABLE:
-        array = array.astype(object)
-    return _readable(array, parameter, where)
+        return array.astype("datetime64[us]").astype(object)
+    if array.dtype.kind == "m":
+        return np.full(array.shape, None, dtype=object)
+    return array if array.dtype.kind in _READABLE else array.astype(object)
 
 
 def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
@@ -200,7 +205,9 @@ def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
 
     An Arrow table is read column by column: one type for all of them depends on what is missing.
     """
-    if hasattr(values, "iloc") or not hasattr(values, "__array__"):  # pandas makes objects of them
+    if hasattr(values, "iloc"):
+        return _of_pandas(values)
+    if not hasattr(values, "__array__"):
         return np.asarray(values)
     if isinstance(values, pa.Array):
         return array_of(values)
@@ -216,6 +223,23 @@ def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
     return _stacked(columns) if columns else np.asarray(values)
 
 
+def _of_pandas(values: Any) -> Array:  # noqa: ANN401 - pandas is not imported here
+    """Return a frame or a series of pandas as an array.
+
+    Categories are taken by their codes: NumPy asks each what it is, and some raise.
+    """
+    if getattr(values, "ndim", 0) == 2:
+        columns = [_of_pandas(values.iloc[:, place]) for place in range(values.shape[1])]
+        return _stacked(columns) if columns else np.asarray(values)
+    levels = getattr(values.dtype, "categories", None)
+    if levels is None or levels.dtype != object:
+        return _as_objects(np.asarray(values))
+    known = np.empty(len(levels) + 1, dtype=object)  # a code of -1 is the last one: missing
+    for place, level in enumerate(levels):
+        known[place] = level
+    return np.asarray(known[np.asarray(values.cat.codes)])
+
+
 def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
     """Return the names of a frame's columns: of some kinds `columns` are the cells themselves."""
     named = getattr(values, "column_names" if hasattr(values, "column_names") else "columns", ())
@@ -225,12 +249,10 @@ def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
 def _of_lists(values: Sequence[Any]) -> Array:
     """Return a list of cells, or of rows, as an array of objects.
 
-    NumPy asks every cell what it is, and some raise; then rows alone are asked.
+    A row is a list, a tuple or an array. NumPy would ask every cell what it is: some raise, and
+    others are sequences that it takes apart.
     """
-    try:
-        return np.asarray(values, dtype=object)
-    except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
-        rows = [_cells(row) for row in values]
+    rows = [_cells(row) for row in values]
     known = [row for row in rows if row is not None]
     nested = len(known) == len(rows) and len({len(row) for row in known}) == 1
     shape = (len(known), len(known[0])) if nested else (len(values),)

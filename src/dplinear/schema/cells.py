@@ -96,9 +96,13 @@ def _long(cell: bytes | None) -> int | None:
 
 
 def _spread(values: npt.NDArray[Any], indices: pa.Array, absent: float) -> npt.NDArray[Any]:
-    """Return each cell's value where values are those of distinct cells; nulls are absent."""
-    codes = np.asarray(pc.fill_null(pc.cast(indices, pa.int64()), len(values)))
-    return np.asarray(np.append(values, absent)[codes])
+    """Return each cell's value where values are those of distinct cells.
+
+    Nulls are absent, and so are codes of no value: nobody checks those of an Arrow array.
+    """
+    codes = np.asarray(pc.fill_null(pc.cast(indices, pa.int64(), safe=False), len(values)))
+    known = (codes >= 0) & (codes < len(values))
+    return np.asarray(np.append(values, absent)[np.where(known, codes, len(values))])
 
 
 def numbers_of(column: Numeric, cells: Cells) -> Floats:

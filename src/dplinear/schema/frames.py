@@ -31,6 +31,12 @@ def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported
         return series.to_numpy(dtype=object)
 
 
+def _bytes_of(cell: Any) -> bytes | None:  # noqa: ANN401 - a cell may hold anything
+    """Return a cell's text as bytes: half of a letter is none that Polars writes as text."""
+    text = text_in(cell)
+    return None if text is None else text.encode("utf-8", "surrogatepass")
+
+
 def exportable(frame: Any) -> Any:  # noqa: ANN401 - nor is Polars
     """Return a Polars frame whose columns all have an Arrow type: some as text, lists as missing.
 
@@ -43,8 +49,8 @@ def exportable(frame: Any) -> Any:  # noqa: ANN401 - nor is Polars
         if str(kind) in _LONG:
             changed.append(frame[name].cast(pl.String))
         elif kind == pl.Object:
-            cells = [text_in(cell) for cell in frame[name].to_list()]
-            changed.append(pl.Series(name, cells, dtype=pl.String))
+            cells = [_bytes_of(cell) for cell in frame[name].to_list()]
+            changed.append(pl.Series(name, cells, dtype=pl.Binary))
         elif kind.is_nested():
             changed.append(pl.Series(name, [None] * len(frame), dtype=pl.String))
     return frame.with_columns(changed) if changed else frame

@@ -12,7 +12,7 @@ from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.delimited import delimited_task
 from dplinear.curator.sources.paths import DELIMITED, PARQUET
-from dplinear.curator.sources.source import Source, Task, check_types, failure
+from dplinear.curator.sources.source import Source, Task, check_names, failure
 from dplinear.schema import Schema
 
 _COLUMN_BUFFER = 2**20  # bytes of a column chunk held at a time, so that row groups may be large
@@ -66,7 +66,7 @@ def parquet_pieces(file: Path, schema: Schema) -> list[Piece]:
             metadata, types = opened.metadata, opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
         raise failure(f"the footer of '{file.name}'", error) from None
-    check_types(schema, types, f"'{file.name}'")
+    check_names(schema, types.names, f"'{file.name}'")
     sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     return [Piece(file, group, rows, metadata) for group, rows in enumerate(sizes)]
 
@@ -94,13 +94,14 @@ def _ipc(file: Path, schema: Schema) -> list[Task]:
         with pa.OSFile(str(file)) as opened:
             if opened.read(6) != b"ARROW1":
                 opened.seek(0)
-                check_types(schema, pa.ipc.open_stream(opened).schema, f"'{file.name}'")
+                names = pa.ipc.open_stream(opened).schema.names
+                check_names(schema, names, f"'{file.name}'")
                 return [partial(_add_ipc_stream, file)]
             reader = pa.ipc.open_file(opened)
             types, count = reader.schema, reader.num_record_batches
     except (pa.ArrowException, OSError) as error:
         raise failure(f"the metadata of '{file.name}'", error) from None
-    check_types(schema, types, f"'{file.name}'")
+    check_names(schema, types.names, f"'{file.name}'")
     fields = sorted(types.get_field_index(name) for name in schema.columns)
     return [partial(_add_ipc_batch, file, index, fields) for index in range(count)]
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from dplinear.arguments import rejection
 from dplinear.curator.blocks import Blocks, Part, Reduction
 from dplinear.schema import Schema
@@ -55,7 +53,12 @@ def failure(what: str, error: BaseException) -> SourceError:
 
 
 def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
-    """Raise unless every column of the schema stands once among the table's."""
+    """Raise unless every column of the schema stands once among the table's.
+
+    Types are not checked, in files no more than in frames: many writers choose a column's type by
+    looking at its cells (pandas' makes a column of lists because of one list), so that an error
+    would tell of a cell. Where a type means nothing in a column, its cells are missing.
+    """
     seen = Counter(names)
     absent = [name for name in schema.columns if not seen[name]]
     if absent:
@@ -66,19 +69,3 @@ def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
     if twice:
         rule = f"a table with every column of the schema once ({table} has some twice)"
         raise rejection("data", WHERE, rule, ", ".join(twice))
-
-
-def check_types(schema: Schema, types: pa.Schema, table: str) -> None:
-    """Raise unless every column of a file is there, and declared to hold single values.
-
-    Not for other types that a declaration cannot be read from: many writers choose a column's type
-    by looking at its cells (SQLite's takes a column of nulls for integers), so an error would
-    depend on private values. Such cells are missing. Nor for frames and relations, whose types may
-    be guesses altogether.
-    """
-    check_names(schema, types.names, table)
-    for name in schema.columns:
-        kind = types.field(name).type
-        if pa.types.is_nested(kind):
-            rule = f"a table whose column '{name}' holds single values ({table})"
-            raise rejection("data", WHERE, rule, kind)

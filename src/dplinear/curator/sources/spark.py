@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -117,7 +118,9 @@ def _chosen(data: Any, schema: Schema) -> Any:  # noqa: ANN401
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
     try:
-        to_arrow_schema(chosen.schema)  # as the pass will have it, and before anything is spent
+        # As the pass will have it, and before anything is spent. A zone changes no type's nature.
+        zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+        to_arrow_schema(chosen.schema, **zone)
     except Exception as error:  # noqa: BLE001 - whatever Spark says of a type Arrow has not
         raise failure("the types of the Spark data frame", error) from None
     return chosen
