@@ -253,7 +253,7 @@ def test_a_side_file_that_fails_after_the_commit_says_that_it_is_spent(
 
     with monkeypatch.context() as patch:
         patch.setattr(anchor.Anchor, "move", full)
-        with pytest.raises(LedgerError, match=r"(?s)No space left.*is spent"):
+        with pytest.raises(LedgerError, match=r"(?s)\(No space left on device\).*is spent"):
             ledger.spend(asked("a"))
     assert spent(url) == PER
 
