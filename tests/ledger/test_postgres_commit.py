@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -252,6 +253,34 @@ def test_a_side_file_that_fails_after_the_commit_says_that_it_is_spent(
 
     with monkeypatch.context() as patch:
         patch.setattr(anchor.Anchor, "move", full)
-        with pytest.raises(LedgerError, match=r"(?s)No space left.*is spent"):
+        with pytest.raises(LedgerError, match=r"(?s)\(No space left on device\).*is spent"):
             ledger.spend(asked("a"))
     assert spent(url) == PER
+
+
+@pytest.mark.parametrize(
+    ("severity", "word", "sure"),
+    [
+        ("WARNING", "COMMIT", False),
+        ("NOTICE", "COMMIT", True),
+        ("NOTICE", "ROLLBACK", False),
+        ("NOTICE", None, False),
+    ],
+)
+def test_only_a_plain_answer_to_a_commit_is_sure(
+    severity: str, word: str | None, sure: bool
+) -> None:
+    session = Session.__new__(Session)
+    session._warned = ["of a statement before"]
+
+    class Connection:
+        def execute(self, _: bytes) -> Any:
+            session._noticed(
+                SimpleNamespace(severity_nonlocalized=severity, message_primary="so it is")
+            )
+            if word is None:
+                raise psycopg.OperationalError
+            return SimpleNamespace(statusmessage=word)
+
+    session._connection = Connection()
+    assert session.commit() is sure

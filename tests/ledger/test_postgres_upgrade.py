@@ -11,6 +11,7 @@ from dplinear.privacy import ZCDP, Neighbours
 from postgres_server import Server
 
 pytest.importorskip("psycopg")
+upgrade_module = pytest.importorskip("dplinear.ledger.postgres_upgrade")
 PostgresLedger = pytest.importorskip("dplinear.ledger.postgres").PostgresLedger
 
 pytestmark = pytest.mark.engine
@@ -157,3 +158,18 @@ class Anything:
         return True
 
     __hash__ = None  # type: ignore[assignment]  # as nobody asks for it
+
+
+def test_tables_are_brought_up_to_date_as_a_whole_or_not_at_all(
+    former: str, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        half = upgrade_module.upgrade
+        patch.setattr(
+            "dplinear.ledger.postgres.upgrade", lambda name: [*half(name)[:2], "SELECT 1/0"]
+        )
+        with pytest.raises(LedgerError, match="division by zero"):
+            PostgresLedger(former)
+    with pytest.raises(LedgerError, match="by an earlier version"):
+        PostgresLedger(former.replace("user=keeper", f"user={role}"))
+    assert PostgresLedger(former).verify() == 5
