@@ -38,7 +38,7 @@ def test_a_release_says_what_it_promises() -> None:
     assert certificate.neighbours is Neighbours.ELEMENT
     assert (certificate.mechanism, certificate.numerics) == ("mi_projection", "idealised")
     assert certificate.curve == ((0.0, MIDP(0.5).to(ApproxDP).delta),)
-    assert "0.5 bits (element neighbours)" in str(certificate)
+    assert "0.5 bits (element neighbours, of the ideal mechanism" in str(certificate)
     assert certificate.parameters["rows"] == 40
     (request,) = book.requests
     assert request.guarantee == MIDP(0.5)

@@ -91,4 +91,21 @@ BUGS: tuple[Bug, ...] = (
         "check_kind(labels, classes[1], self._where)",
         "tests/estimators/test_classification.py::test_the_type_of_a_frames_labels_is_not_refused",
     ),
+    Bug(
+        "last_moments_of_9999",
+        "whether a date is known is asked of the exact one as text, of the rounded one in a column",
+        "schema/canonical.py",
+        "return value if FIRST_DAY <= value < LAST_DAY + 1 else math.nan",
+        "return value if FIRST_DAY <= exact < LAST_DAY + 1 else math.nan",
+        "tests/curator/test_extreme_cells.py::test_an_odd_cell_changes_no_other_row",
+    ),
+    Bug(
+        "datetimes_wrap_around",
+        "far dates in columns of objects are converted by NumPy, which wraps around",
+        "schema/canonical.py",
+        "return float(days_of_datetimes(np.array([cell]))[0])",
+        'return _as_days(days(cell.astype("datetime64[us]").item()))',
+        "tests/curator/test_extreme_cells.py::"
+        "test_datetimes_of_every_unit_mean_the_same_alone_and_in_an_array",
+    ),
 )

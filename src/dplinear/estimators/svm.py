@@ -16,7 +16,8 @@ class PrivateSVM(ConstrainedClassifier):
 
     Requires: `constraint`, the radius of an L2 ball, or any set, on the coefficients of rows of
     norm 1: margins are at most this large, so a radius of some units lets the hinge bend. All else
-    as `PrivateCompressedClassifier` does.
+    as `PrivateCompressedClassifier` does. In a ball no exact learner keeps pure ε: without `delta`,
+    name the learner "output_perturbation", whose guarantee is of the ideal mechanism only.
     Promises: what scikit-learn's LinearSVC with the hinge loss would find within the set, but for
     the noise. After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`.
     """

@@ -21,7 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
 from dplinear.schema import INTERCEPT
-from dplinear.schema.cells import array_of, numbers_of
+from dplinear.schema.cells import array_of, numbers_of, texts_of_datetimes
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable
 
@@ -117,7 +117,8 @@ def _stacked(parts: Sequence[Array]) -> Array:
         parts = [part.astype(object) for part in parts]
     masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
     stack = np.ma.column_stack if masked else np.column_stack
-    return np.asanyarray(stack(parts))
+    with np.errstate(all="ignore"):  # a signalling NaN of a short type is no word of ours
+        return np.asanyarray(stack(parts))
 
 
 def numbers(table: Array, columns: Iterable[Numeric]) -> Matrix:
@@ -176,8 +177,8 @@ def _as_objects(array: Array) -> Array:
     Spans of time are missing, as beside a cell that makes a column one of objects; a cast would
     make integers.
     """
-    if array.dtype.kind == "M":
-        return array.astype("datetime64[us]").astype(object)
+    if array.dtype.kind == "M":  # by text: NumPy makes integers of far dates
+        return texts_of_datetimes(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "m":
         return np.full(array.shape, None, dtype=object)
     return array if array.dtype.kind in _READABLE else array.astype(object)
@@ -263,7 +264,8 @@ def _of_lists(values: Sequence[Any]) -> Array:
 
 
 def _cells(row: Any) -> list[Any] | None:  # noqa: ANN401
-    return list(row) if issubclass(type(row), list | tuple | np.ndarray) else None
+    nested = issubclass(type(row), list | tuple | np.ndarray) and np.ndim(row) != 0
+    return list(row) if nested else None
 
 
 def _readable(array: Array, parameter: str, where: str) -> Array:

@@ -96,9 +96,13 @@ class NumberLabel(RowLabel):
         return pa.field(self.feature.term.label, pa.float64(), nullable=False)
 
     def release(self, rows: Rows, entropy: Entropy) -> pa.Array:
-        """Add noise on the grid; what follows is a function of the sum alone."""
+        """Add noise on the grid; what follows is a function of the sum alone.
+
+        The noise is for labels within their bounds, to which they are held here.
+        """
         noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)
-        sums = (rows[self.place].astype(np.int64) + noise).astype(np.float64)
+        labels = np.clip(rows[self.place], -self.cells, self.cells).astype(np.int64)
+        sums = (labels + noise).astype(np.float64)
         sums *= float(self.feature.half_width / self.cells)
         return pa.array(sums + float(self.feature.centre))
 

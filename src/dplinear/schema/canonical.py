@@ -25,6 +25,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -35,7 +36,14 @@ LAST_DAY = dt.date.max.toordinal() - _FIRST
 # What kind of thing a cell means, and which: numbers by their float64, dates in days since
 # 1970-01-01, times of day in microseconds, anything else by its text.
 Key = tuple[str, float | str]
+Floats = npt.NDArray[np.float64]
 _T = TypeVar("_T")
+
+# NumPy's units of time: those of a calendar, those of less than a millisecond, and all others in
+# microseconds. Years and months are counted from 1970; so many are far beyond 9999.
+_CALENDAR, _FAR = ("Y", "M"), 200_000
+_FINER = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+_COARSER = {"ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9, "D": 8.64e10, "W": 6.048e11}
 
 _NUMBER = re.compile(
     r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)\s*", re.IGNORECASE
@@ -155,18 +163,42 @@ def day_in(cell: Any) -> float:  # noqa: ANN401
         dashed = cell[4:5] == cell[7:8] == "-"  # no number, and what nearly all dates are
         return _day_of_text(cell) if dashed or math.isnan(_number_of_text(cell)) else math.nan
     if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[us]").item()
+        return float(days_of_datetimes(np.array([cell]))[0])
     return _as_days(days(cell)) if isinstance(cell, dt.date) else math.nan
 
 
 def _as_days(exact: Fraction) -> float:
-    """Return days as the readers of whole columns do: whole microseconds, then one division.
+    """Return days as the readers of whole columns do: whole microseconds, then one division."""
+    value = float(exact * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
+    return value if FIRST_DAY <= value < LAST_DAY + 1 else math.nan
 
-    Years that only some libraries know (before 1, after 9999) are none.
+
+def known_days(days_since: Floats) -> Floats:
+    """Return days of years that all libraries know, from 1 to 9999; NaN for others.
+
+    Asked of the float that is used: the last moments of 9999 are rounded out of it, in every type.
     """
-    if not FIRST_DAY <= exact < LAST_DAY + 1:
-        return math.nan
-    return float(exact * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
+    within = (days_since >= FIRST_DAY) & (days_since < LAST_DAY + 1)
+    return np.where(within, days_since, np.nan)
+
+
+def days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
+    """Return the days of NumPy's datetimes of any unit; NaN where there is none.
+
+    NumPy's own conversions wrap around where a year is far away, so ticks are converted here.
+    """
+    unit, step = np.datetime_data(cells.dtype)
+    missing, ticks = np.isnat(cells), cells.astype(np.int64)
+    if unit in _CALENDAR:
+        missing |= np.abs(ticks) > _FAR // step
+        near = np.where(missing, 0, ticks) * step
+        ticks, unit, step = near.astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64), "D", 1
+    exact = ticks if step == 1 else ticks.astype(object) * step  # Python's own integers
+    if unit in _FINER:
+        microseconds = (exact // _FINER[unit]).astype(np.float64)
+    else:
+        microseconds = exact.astype(np.float64) * _COARSER.get(unit, np.nan)
+    return np.where(missing, np.nan, known_days(microseconds / MICROSECONDS_PER_DAY))
 
 
 @_discreet(math.nan)

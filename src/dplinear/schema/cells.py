@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dplinear.schema.canonical import (
-    FIRST_DAY,
-    LAST_DAY,
     MICROSECONDS_PER_DAY,
     canonical,
     day_in,
+    days_of_datetimes,
+    known_days,
     number_in,
     text_in,
     text_of,
@@ -40,8 +40,6 @@ _SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
 _MORE_THAN_TEXT = r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)"
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOAT64 = pa.float64()
-_UNITS = (*_MICROSECONDS, "ns")
-_ENDLESS = {4: 2**31 - 1, 8: 2**63 - 1}  # what DuckDB makes of "inf" beside dates, or alone
 _ANY_NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
 
@@ -128,13 +126,23 @@ def _plain_numbers(cells: pa.Array) -> Floats:
     elif pa.types.is_decimal(kind):  # by its text: Arrow's own conversion is not correctly rounded
         return _numbers_of_text(_ANY_NUMBER, pc.cast(cells, pa.string()))
     elif pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
-        ticks = pc.cast(cells, pa.int32() if pa.types.is_date32(kind) else pa.int64())
-        days = np.asarray(pc.fill_null(ticks, 0))
-        end = _ENDLESS[days.dtype.itemsize]
-        return np.where(days == end, np.inf, np.where(days == -end, -np.inf, np.nan))
+        return _endless(cells)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.full(len(cells), np.nan)
     return np.asarray(cells.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _endless(cells: pa.Array) -> Floats:
+    """Return the infinities of dates and moments, as DuckDB has them for "inf"; NaN for others.
+
+    Its moments are microseconds; of other units the last tick is only a far date.
+    """
+    short = pa.types.is_date32(cells.type)
+    if not short and cells.type.unit != "us":
+        return np.full(len(cells), np.nan)
+    ticks = np.asarray(pc.fill_null(pc.cast(cells, pa.int32() if short else pa.int64()), 0))
+    end = 2**31 - 1 if short else 2**63 - 1
+    return np.where(ticks == end, np.inf, np.where(ticks == -end, -np.inf, np.nan))
 
 
 def _numbers_of_array(column: Numeric, cells: npt.NDArray[Any]) -> Floats:
@@ -144,11 +152,17 @@ def _numbers_of_array(column: Numeric, cells: npt.NDArray[Any]) -> Floats:
     code = cells.dtype.kind
     if code in "mM":
         days = code == "M" and column.type == "date"
-        return _days_of_datetimes(cells) if days else np.full(len(cells), np.nan)
+        return days_of_datetimes(cells) if days else np.full(len(cells), np.nan)
     if code in "fiub" and column.type != "date":
-        return cells.astype(np.float64, copy=False)
+        return _as_floats(cells)
     read = _reader(column)
     return _floats((read(cell) for cell in cells.tolist()), len(cells))
+
+
+def _as_floats(cells: npt.NDArray[Any]) -> Floats:
+    """Return float64, without a word of a signalling NaN or a number that is too long for it."""
+    with np.errstate(all="ignore"):
+        return cells.astype(np.float64, copy=False)
 
 
 def _reader(column: Numeric) -> Callable[[Any], float]:
@@ -209,9 +223,20 @@ def array_of(cells: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - as for `joined`
         array[:] = [text_in(cell) for cell in (cells if binary is None else binary).to_pylist()]
         return array
     for what, values in _meanings(cells):
-        known = np.flatnonzero(~np.isnan(values))
-        array[known] = [text_of(what, float(value)) for value in values[known]]
+        _put_texts(array, what, values)
     return array
+
+
+def texts_of_datetimes(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return NumPy's datetimes as objects that are read alike: texts, or None."""
+    array = np.full(len(cells), None, dtype=object)
+    _put_texts(array, "day", days_of_datetimes(cells))
+    return array
+
+
+def _put_texts(array: npt.NDArray[Any], kind: str, values: Floats) -> None:
+    known = np.flatnonzero(~np.isnan(values))
+    array[known] = [text_of(kind, float(value)) for value in values[known]]
 
 
 def _meanings(cells: pa.Array) -> list[tuple[str, Floats]]:
@@ -229,9 +254,9 @@ def _days_of_arrow(cells: pa.Array) -> Floats:
         return np.full(len(cells), np.nan)
     if pa.types.is_date32(cells.type):
         days = np.asarray(pc.cast(cells, pa.int32()).to_numpy(zero_copy_only=False), np.float64)
-        return _known_days(days)
+        return known_days(days)
     unit = "ms" if pa.types.is_date64(cells.type) else cells.type.unit
-    return _known_days(_ticks_of(cells, unit) / MICROSECONDS_PER_DAY)
+    return known_days(_ticks_of(cells, unit) / MICROSECONDS_PER_DAY)
 
 
 def _times_of_arrow(cells: pa.Array) -> Floats:
@@ -250,19 +275,6 @@ def _microseconds_of(ticks: npt.NDArray[np.int64], unit: str) -> Floats:
     if unit == "ns":
         return (ticks // 1000).astype(np.float64)
     return ticks.astype(np.float64) * _MICROSECONDS[unit]
-
-
-def _known_days(days: Floats) -> Floats:
-    """Return days with years from 1 to 9999, as text can be read; NaN for others."""
-    return np.where((days >= FIRST_DAY) & (days < LAST_DAY + 1), days, np.nan)
-
-
-def _days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
-    unit, step = np.datetime_data(cells.dtype)
-    if unit not in _UNITS or step != 1:
-        cells, unit = cells.astype("datetime64[s]"), "s"
-    days = _microseconds_of(cells.astype(np.int64), unit) / MICROSECONDS_PER_DAY
-    return np.where(np.isnat(cells), np.nan, _known_days(days))
 
 
 class _Levels:
@@ -355,7 +367,7 @@ def codes_of(column: Category, cells: Cells) -> Codes:
 def _codes_of_array(levels: _Levels, cells: npt.NDArray[Any]) -> Codes:
     kind = cells.dtype.kind
     if kind in "fiub":
-        return levels.of_values("number", cells.astype(np.float64))
+        return levels.of_values("number", _as_floats(cells))
     if kind == "M":
-        return levels.of_values("day", _days_of_datetimes(cells))
+        return levels.of_values("day", days_of_datetimes(cells))
     return np.full(len(cells), -1, np.int64) if kind == "m" else levels.of_objects(cells.tolist())

@@ -126,10 +126,10 @@ class Encoder:
         inner = cells[:, first:]
         with np.errstate(all="ignore"):
             if np.any(self._centres):
-                np.subtract(block, self._centres, out=inner)
+                np.subtract(block, self._centres, out=inner, dtype=np.float64)
                 np.multiply(inner, self._slopes, out=inner)
             else:
-                np.multiply(block, self._slopes, out=inner)
+                np.multiply(block, self._slopes, out=inner, dtype=np.float64)
         cells[:, :first] = self.scale
         return cells.T
 

@@ -20,8 +20,10 @@ def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported
 
     Its own Arrow export raises on columns of mixed objects, that is, because of values.
     """
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufOM":
         return series.to_numpy()
+    if getattr(series.dtype, "tz", None) is not None and not hasattr(series.dtype, "pyarrow_dtype"):
+        return series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     levels = getattr(series.dtype, "categories", None)
     if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
         return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading

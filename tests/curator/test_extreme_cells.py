@@ -1,0 +1,119 @@
+"""Cells at the ends of their types: one odd row must not change what becomes of them.
+
+A frame of such cells has a type of its own; beside one odd cell it is a column of objects or text.
+All other rows then keep their integers, and nothing warns.
+"""
+
+import datetime as dt
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dplinear as dpl
+from dplinear.curator.sources.ordered import open_rows
+from dplinear.estimators import PrivateLinearRegression
+from dplinear.estimators.tables import features_of, numbers
+from dplinear.noise import simulation
+from dplinear.schema import Schema
+from dplinear.schema.canonical import canonical, day_in, days_of_datetimes
+from dplinear.schema.columns import read_column
+from services import library
+
+LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 - as tables hold it
+DATES = Schema({"x": {"type": "date", "low": "1600-01-01", "high": "2300-01-01"}})
+UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25us", "7D")
+TICKS = (0, 1, -1, 3650, -(10**6), 10**9, 10**12, 2**53, -(2**53), 2**62, 2**63 - 1, -(2**63) + 1)
+
+
+def integers(table: Any, schema: Schema) -> np.ndarray[Any, Any]:
+    with open_rows(table, schema, "test", threads=1).through(np.copy) as blocks:
+        return np.concatenate(list(blocks), axis=1)
+
+
+def datetimes() -> Iterator[np.datetime64]:
+    for unit in UNITS:
+        for ticks in TICKS:
+            yield np.array([ticks], np.int64).view(f"M8[{unit}]")[0]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("odd", ["?", 5, None])
+@pytest.mark.parametrize(
+    ("cell", "declared"),
+    [
+        (LAST, {"type": "date", "low": "2000-01-01", "high": "2030-01-01"}),
+        (LAST, ["9999-12-31", "2020-01-01"]),
+        (np.datetime64(2**63 - 1, "ns"), (-1, 1)),
+        (np.datetime64(-(2**63) + 1, "ns"), (-1, 1)),
+        (np.datetime64(2**63 - 1, "us"), (-1, 1)),
+        (np.datetime64(-(2**63) + 1, "ns"), DATES.declared["x"]),
+        (np.datetime64(2**63 - 1, "s"), DATES.declared["x"]),
+    ],
+)
+def test_an_odd_cell_changes_no_other_row(cell: Any, declared: Any, odd: Any) -> None:
+    pandas = library("pandas")
+    schema = DATES if declared is DATES.declared["x"] else Schema({"x": declared})
+    same = pandas.Series([cell] * 3)
+    beside = pandas.Series([*same.astype(object), odd], dtype=object)
+    alone = integers(pandas.DataFrame({"x": same}), schema)
+    assert (integers(pandas.DataFrame({"x": beside}), schema)[:, :3] == alone).all()
+
+
+def test_datetimes_of_every_unit_mean_the_same_alone_and_in_an_array() -> None:
+    """NumPy's own conversions wrap around; a far date is none, however it is held."""
+    for cell in datetimes():
+        alone = day_in(cell)
+        held = float(days_of_datetimes(np.array([cell, cell]))[1])
+        assert alone == held or (np.isnan(alone) and np.isnan(held))
+        if not np.isnan(alone):
+            assert canonical(cell) == ("day", alone)
+    assert day_in(np.datetime64("2020-03", "M")) == day_in("2020-03-01")
+    assert day_in(np.datetime64("1969-12-31T23:59:59.999999999", "ns")) == day_in(
+        "1969-12-31T23:59:59.999999"
+    )
+    assert np.isnan(day_in(np.datetime64("NaT")))
+    assert np.isnan(days_of_datetimes(np.array(["NaT"], "M8")))[0]
+
+
+def test_arrays_of_datetimes_are_read_as_their_cells_are() -> None:
+    for cell in datetimes():
+        typed, objects = np.array([[cell]] * 3), np.empty((3, 1), object)
+        objects[:, 0] = [cell] * 3
+        assert (integers(typed, DATES) == integers(objects, DATES)).all()
+
+
+@pytest.mark.engine
+def test_far_dates_are_no_numbers_for_estimators() -> None:
+    far = [np.datetime64("10000-01-01", "s")] * 3
+    seen = []
+    for odd in (far[0], "?"):
+        table = features_of(library("pandas").DataFrame({"x": [*far, odd]}), "fit")
+        seen.append(numbers(table, [read_column("x", (-10, 10))])[:3, 0])  # type: ignore[list-item]
+    assert seen[0].tolist() == seen[1].tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.uint8, np.int64])
+@pytest.mark.parametrize("bounds", [((-50, 50),), ((0, 100), (0, 100)), ((-50, 50), (0, 7))])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_short_types_are_mapped_in_float64(kind: Any, bounds: Any, intercept: bool) -> None:
+    """Old NumPy computes a short array and one float64 number in the short type."""
+    names = {f"c{index}": pair for index, pair in enumerate(bounds)}
+    schema = Schema(names, intercept=intercept)
+    drawn = simulation.generator(1).uniform(0, 100, (40, len(bounds))).astype(kind)
+    assert (integers(drawn, schema) == integers(drawn.astype(np.float64), schema)).all()
+
+
+def test_no_label_warns() -> None:
+    """A signalling NaN of a short type makes NumPy speak where it is cast."""
+    X = simulation.generator(2).uniform(-1, 1, (60, 3))
+    y = (X[:, 0] > 0).astype(np.float32)
+    y.view(np.uint32)[7] = 0x7FA00000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with simulation.door(0):
+            asked: dict[str, Any] = {"row_norm": 3.0, "constraint": 2.0, "classes": (0, 1)}
+            dpl.std_erm(X, y, **asked, loss="logistic", epsilon=1.0)
+            PrivateLinearRegression(bounds=(-3, 3), target_bounds=(-3, 3)).fit(X, y)
