@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dplinear as dpl
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.estimators import PrivateLinearRegression
-from dplinear.estimators.tables import features_of, numbers
+from dplinear.estimators.tables import features_of, numbers, targets_of
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from dplinear.schema.canonical import canonical, day_in, days_of_datetimes
@@ -83,6 +84,32 @@ def test_arrays_of_datetimes_are_read_as_their_cells_are() -> None:
         typed, objects = np.array([[cell]] * 3), np.empty((3, 1), object)
         objects[:, 0] = [cell] * 3
         assert (integers(typed, DATES) == integers(objects, DATES)).all()
+
+
+def test_the_last_moments_of_a_year_are_as_near_as_they_are() -> None:
+    """A cell that is there in a bounded change stays there: nothing is rounded out of a year."""
+    ends = [LAST.replace(microsecond=part) for part in (999_000, 999_900, 999_980, 999_999)]
+    table = pa.table({"x": pa.array(ends, pa.timestamp("us"))})
+    found = integers(table, DATES)[-1]
+    assert len(set(found.tolist())) == 1
+    assert found[0] == found.max() > 0
+    texts = pa.table({"x": [end.isoformat() for end in ends]})
+    assert (integers(texts, DATES)[-1] == found).all()
+    assert np.isnan(day_in("10000-01-01"))
+    assert day_in(LAST) == day_in(LAST.isoformat()) < day_in("9999-12-31") + 1
+
+
+@pytest.mark.parametrize("odd", [None, 1.0, [1.0, 2.0], [], bytearray(b"1"), np.array(1.0), "x"])
+def test_one_entry_of_a_list_does_not_say_what_the_others_are(odd: Any) -> None:
+    X, rows, cells = np.zeros((6, 1)), [[1.0]] * 6, [1.0] * 6
+    for entries in (rows, cells):
+        before = targets_of(entries, len(X), "fit")
+        after = targets_of([*entries[:5], odd], len(X), "fit")
+        assert before.shape == after.shape
+        assert before[:5].tolist() == after[:5].tolist()
+    table = features_of([[1.0, 2.0]] * 5 + [odd], "fit")
+    assert table.shape == (6, 2)
+    assert table[:5].tolist() == [[1.0, 2.0]] * 5
 
 
 @pytest.mark.engine

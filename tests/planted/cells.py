@@ -93,10 +93,10 @@ BUGS: tuple[Bug, ...] = (
     ),
     Bug(
         "last_moments_of_9999",
-        "whether a date is known is asked of the exact one as text, of the rounded one in a column",
+        "the last moments of a year are known as text, and rounded out of it in a column",
         "schema/canonical.py",
-        "return value if FIRST_DAY <= value < LAST_DAY + 1 else math.nan",
-        "return value if FIRST_DAY <= exact < LAST_DAY + 1 else math.nan",
+        "    within = (microseconds >= _FIRST_MOMENT) & (microseconds < _END)\n",
+        "    within = (microseconds >= _FIRST_MOMENT) & (microseconds < _END - 16)\n",
         "tests/curator/test_extreme_cells.py::test_an_odd_cell_changes_no_other_row",
     ),
     Bug(

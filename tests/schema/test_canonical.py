@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dplinear.curator import Schema, second_moments
 from dplinear.curator.examples import Rules
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.schema.canonical import canonical, number_in, text_in
+from dplinear.schema.canonical import canonical, day_in, number_in, text_in, text_of
 from dplinear.schema.cells import array_of, codes_of, numbers_of
 from dplinear.schema.columns import Category, Numeric
 
@@ -223,3 +223,11 @@ def test_schemas_of_older_releases_are_read_but_no_table_is_read_with_them() -> 
         open_rows(table, old, "release_rows")
     with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
         Schema.from_dict(content)
+
+
+@given(st.datetimes())
+@example(dt.datetime(2060, 1, 1, 0, 5, 1, 7901))  # noqa: DTZ001 - as tables hold it
+@example(dt.datetime(9999, 12, 31, 23, 59, 59, 999999))  # noqa: DTZ001
+def test_a_moment_written_down_is_the_same_moment(moment: dt.datetime) -> None:
+    day = day_in(moment)
+    assert day_in(text_of("day", day)) == day

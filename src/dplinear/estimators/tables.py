@@ -5,11 +5,10 @@ its dtype, its columns, whether X and y are equally long), and no message quotes
 of rows. scikit-learn's own array checks do both, so they are not used.
 """
 
-import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from dplinear.schema.frames import exportable
 Array = npt.NDArray[Any]
 
 _NUMBERS = "biuf"
+_CELL = -1  # what an entry of a list is that is no row
 _READABLE = "biufOSU"
 _NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
@@ -38,7 +38,7 @@ def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-
     if table.ndim != 2:
         hint = (
             "Reshape your data: X.reshape(-1, 1) is a table of one column, X.reshape(1, -1) of one "
-            "row. Lists need rows of one length."
+            "row."
         )
         rule = "a table of two dimensions"
         raise rejection("X", where, rule, f"{table.ndim} dimension(s)", hint)
@@ -251,20 +251,28 @@ def _of_lists(values: Sequence[Any]) -> Array:
     """Return a list of cells, or of rows, as an array of objects.
 
     A row is a list, a tuple or an array. NumPy would ask every cell what it is: some raise, and
-    others are sequences that it takes apart.
+    others are sequences that it takes apart. What most entries are is what a list is one of: cells,
+    or rows of so many columns. An entry that is something else is missing, and changes no other.
     """
     rows = [_cells(row) for row in values]
-    known = [row for row in rows if row is not None]
-    nested = len(known) == len(rows) and len({len(row) for row in known}) == 1
-    shape = (len(known), len(known[0])) if nested else (len(values),)
-    array = np.empty(math.prod(shape), dtype=object)
-    for place, cell in enumerate(chain.from_iterable(known) if nested else values):
-        array[place] = cell
-    return array.reshape(shape)
+    seen = Counter(_CELL if row is None else len(row) for row in rows)
+    width = max(seen, key=lambda each: (seen[each], each), default=_CELL)
+    if width == _CELL:
+        array = np.empty(len(rows), dtype=object)
+        for place, cell in enumerate(values):
+            array[place] = cell
+        return array
+    table = np.full((len(rows), width), None, dtype=object)
+    for place, row in enumerate(rows):
+        if row is not None and len(row) == width:
+            for column, cell in enumerate(row):
+                table[place, column] = cell
+    return table
 
 
 def _cells(row: Any) -> list[Any] | None:  # noqa: ANN401
-    nested = issubclass(type(row), list | tuple | np.ndarray) and np.ndim(row) != 0
+    kind = type(row)
+    nested = issubclass(kind, list | tuple) or (issubclass(kind, np.ndarray) and row.ndim > 0)
     return list(row) if nested else None
 
 

@@ -32,6 +32,11 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 _FIRST = EPOCH.toordinal()
 FIRST_DAY = dt.date.min.toordinal() - _FIRST
 LAST_DAY = dt.date.max.toordinal() - _FIRST
+# In microseconds: the first moment of year 1, and that of year 10000. Before it come moments that
+# are no float64 number of days, and are rounded to the latest that is.
+_FIRST_MOMENT, _END = FIRST_DAY * MICROSECONDS_PER_DAY, (LAST_DAY + 1) * MICROSECONDS_PER_DAY
+_LATEST = math.nextafter(LAST_DAY + 1.0, 0.0)
+_BESIDE = 64  # microseconds: floats of days are at most 41 of them apart
 
 # What kind of thing a cell means, and which: numbers by their float64, dates in days since
 # 1970-01-01, times of day in microseconds, anything else by its text.
@@ -169,17 +174,20 @@ def day_in(cell: Any) -> float:  # noqa: ANN401
 
 def _as_days(exact: Fraction) -> float:
     """Return days as the readers of whole columns do: whole microseconds, then one division."""
-    value = float(exact * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-    return value if FIRST_DAY <= value < LAST_DAY + 1 else math.nan
+    microseconds = exact * MICROSECONDS_PER_DAY
+    if not _FIRST_MOMENT <= microseconds < _END:
+        return math.nan
+    return min(float(microseconds) / MICROSECONDS_PER_DAY, _LATEST)
 
 
-def known_days(days_since: Floats) -> Floats:
-    """Return days of years that all libraries know, from 1 to 9999; NaN for others.
+def days_of_microseconds(microseconds: npt.NDArray[Any]) -> Floats:
+    """Return days since 1970-01-01; NaN for years that not all libraries know, but 1 to 9999.
 
-    Asked of the float that is used: the last moments of 9999 are rounded out of it, in every type.
+    Requires: integers, or floats that are whole microseconds wherever such a year is meant.
     """
-    within = (days_since >= FIRST_DAY) & (days_since < LAST_DAY + 1)
-    return np.where(within, days_since, np.nan)
+    within = (microseconds >= _FIRST_MOMENT) & (microseconds < _END)
+    found = microseconds.astype(np.float64) / MICROSECONDS_PER_DAY
+    return np.where(np.asarray(within, bool), np.minimum(found, _LATEST), np.nan)
 
 
 def days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
@@ -195,10 +203,10 @@ def days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
         ticks, unit, step = near.astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64), "D", 1
     exact = ticks if step == 1 else ticks.astype(object) * step  # Python's own integers
     if unit in _FINER:
-        microseconds = (exact // _FINER[unit]).astype(np.float64)
+        microseconds = exact // _FINER[unit]
     else:
         microseconds = exact.astype(np.float64) * _COARSER.get(unit, np.nan)
-    return np.where(missing, np.nan, known_days(microseconds / MICROSECONDS_PER_DAY))
+    return np.where(missing, np.nan, days_of_microseconds(microseconds))
 
 
 @_discreet(math.nan)
@@ -276,6 +284,17 @@ def text_of(kind: str, value: float | str) -> str:
         return value
     if kind == "number":
         return repr(value)
-    ticks = value * (MICROSECONDS_PER_DAY if kind == "day" else 1)
-    moment = EPOCH + dt.timedelta(microseconds=round(ticks))
+    moment = EPOCH + dt.timedelta(microseconds=_tick_of(value) if kind == "day" else round(value))
     return moment.isoformat() if kind == "day" else moment.time().isoformat()
+
+
+def _tick_of(day: float) -> int:
+    """Return a microsecond that `_as_days` makes these days of.
+
+    The nearest one may be none: both its own rounding and the division's come in between.
+    """
+    nearest = round(Fraction(day) * MICROSECONDS_PER_DAY)
+    shifts = sorted(range(-_BESIDE, _BESIDE + 1), key=abs)
+    near = (nearest + shift for shift in shifts)
+    found = (tick for tick in near if _as_days(Fraction(tick, MICROSECONDS_PER_DAY)) == day)
+    return next(found, nearest)

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dplinear.schema.canonical import (
-    MICROSECONDS_PER_DAY,
+    FIRST_DAY,
+    LAST_DAY,
     canonical,
     day_in,
     days_of_datetimes,
-    known_days,
+    days_of_microseconds,
     number_in,
     text_in,
     text_of,
@@ -38,7 +39,7 @@ _SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
 # Text that may be a number, a date or a time, however it is spelt: all that does not begin with a
 # letter, and words of truth values and infinities.
 _MORE_THAN_TEXT = r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)"
-_MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+_MICROSECONDS = {"s": 1e6, "ms": 1e3}
 _FLOAT64 = pa.float64()
 _ANY_NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
@@ -254,9 +255,11 @@ def _days_of_arrow(cells: pa.Array) -> Floats:
         return np.full(len(cells), np.nan)
     if pa.types.is_date32(cells.type):
         days = np.asarray(pc.cast(cells, pa.int32()).to_numpy(zero_copy_only=False), np.float64)
-        return known_days(days)
+        return np.where((days >= FIRST_DAY) & (days <= LAST_DAY), days, np.nan)
     unit = "ms" if pa.types.is_date64(cells.type) else cells.type.unit
-    return known_days(_ticks_of(cells, unit) / MICROSECONDS_PER_DAY)
+    ticks = pc.cast(cells, pa.int64())
+    days = days_of_microseconds(_microseconds_of(np.asarray(pc.fill_null(ticks, 0)), unit))
+    return np.where(np.asarray(ticks.is_null()), np.nan, days)
 
 
 def _times_of_arrow(cells: pa.Array) -> Floats:
@@ -270,10 +273,10 @@ def _ticks_of(cells: pa.Array, unit: str) -> Floats:
     return np.where(np.asarray(ticks.is_null()), np.nan, values)
 
 
-def _microseconds_of(ticks: npt.NDArray[np.int64], unit: str) -> Floats:
+def _microseconds_of(ticks: npt.NDArray[np.int64], unit: str) -> npt.NDArray[Any]:
     """Return whole microseconds: a reader may change the unit, never the bits."""
-    if unit == "ns":
-        return (ticks // 1000).astype(np.float64)
+    if unit in {"us", "ns"}:
+        return ticks // (1000 if unit == "ns" else 1)
     return ticks.astype(np.float64) * _MICROSECONDS[unit]
 
 
