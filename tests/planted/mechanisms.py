@@ -125,7 +125,8 @@ BUGS = (
         "Laplace noise is a float that is added to a float, so low bits tell what was added to",
         "mechanisms/row_labels.py",
         "noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)\n"
-        "        sums = (rows[self.place].astype(np.int64) + noise).astype(np.float64)\n",
+        "        labels = np.clip(rows[self.place], -self.cells, self.cells).astype(np.int64)\n"
+        "        sums = (labels + noise).astype(np.float64)\n",
         "from dplinear.noise.spherical import spherical_laplace\n"
         "        noise = np.array([spherical_laplace(self.scale, 1, entropy=entropy)[0] for _ in "
         "rows[self.place]])\n"
