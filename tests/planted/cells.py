@@ -52,9 +52,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "years_of_one_library",
         "the year 10000 is clamped where a library makes a date of it, missing where it is text",
-        "schema/canonical.py",
-        "return np.where(np.asarray(within, bool), np.minimum(found, _LATEST), np.nan)",
-        "return np.where(np.asarray(within, bool), np.minimum(found, _LATEST), found)",
+        "schema/cells.py",
+        "return np.where((days >= FIRST_DAY) & (days <= LAST_DAY), days, np.nan)",
+        "return days",
         "tests/schema/test_canonical.py::test_far_and_endless_dates_are_read_as_their_text_is",
     ),
     Bug(
