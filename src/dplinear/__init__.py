@@ -7,7 +7,7 @@ crosses the wall between those who hold a table and those who analyse what was p
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0.dev1"
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
 _EXPORTS = {
