@@ -84,7 +84,7 @@ CELLS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("odd", ["?", "", "1234567890123456789012345678901234567890"])
+@pytest.mark.parametrize("odd", ["?", "", "123456789012345678901234567890"])
 @pytest.mark.parametrize("cells", CELLS)
 @pytest.mark.parametrize("frames", FRAMES)
 def test_a_guessed_type_tells_no_more(frames: str, cells: str, odd: str, tmp_path: Path) -> None:
