@@ -135,7 +135,8 @@ def _totals(firsts: Indices, values: Array) -> Array:
         return np.asarray(sums, np.float64)
     exact = np.add.reduceat(values, firsts)
     limits = np.iinfo(values.dtype)
-    ends = np.where(sums > 0, limits.max, limits.min).astype(values.dtype)
+    high, low = (values.dtype.type(end) for end in (limits.max, limits.min))
+    ends = np.where(sums > 0, high, low)
     return np.where(np.abs(sums - exact.astype(np.float64)) > _WRAPPED, ends, exact)
 
 
