@@ -244,7 +244,7 @@ def renamed(read: Read, folder: Path, odd_cells: Sequence[str]) -> tuple[list[st
 
 @every_reader
 @pytest.mark.parametrize(
-    "odd_cells", [ODD[::2], pytest.param(ODD[1::2], marks=pytest.mark.heavy)], ids=["half", "rest"]
+    "odd_cells", [ODD[::2], pytest.param(ODD[1::2], marks=pytest.mark.long)], ids=["half", "rest"]
 )
 @pytest.mark.filterwarnings("ignore")  # of libraries, about mixed types, before they come here
 def test_an_odd_cell_leaves_all_other_rows_as_they_were(

@@ -83,6 +83,7 @@ KINDS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_imported_after_the_spend(gate: str, kind: str, tmp_path: Path) -> None:
