@@ -49,7 +49,12 @@ EMPTY = Exemption(
     "Nothing but its rows says how many columns a list of rows has, or whether its entries are "
     "rows at all: most of them do, and of one or two rows one is no minority.",
 )
-EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, EMPTY)
+DTYPE = Exemption(
+    "labels of another dtype",
+    "The dtype of a NumPy array is its holder's word: text where the public classes are numbers, or "
+    "numbers where they are words, is refused. np.array chose it by looking at every label.",
+)
+EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, EMPTY, DTYPE)
 
 
 def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | None:
@@ -57,10 +62,17 @@ def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | N
 
     `held` makes a table of the pair anew, as the source does.
     """
-    if source.name.endswith("_lists") and min(len(pair.base.rows), len(pair.other.rows)) < 3:
-        return EMPTY.name
-    if not source.infers:
-        return None
+    if source.name.endswith("_lists"):
+        few = min(len(pair.base.rows), len(pair.other.rows)) < 3
+        return EMPTY.name if few else None
+    if source.name == "labels_numpy_inferred":
+        kinds = {held(table)[1].dtype.kind for table in (pair.base, pair.other)}
+        return DTYPE.name if len(kinds) > 1 else None
+    return _excused_by_view(source, pair, held) if source.infers else None
+
+
+def _excused_by_view(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | None:
+    """Return the exemption that what the library itself shows of both tables gives."""
     try:
         tables = [shown(held(table), table.names) for table in (pair.base, pair.other)]
     except CannotShowError:

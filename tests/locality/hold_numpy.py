@@ -28,7 +28,11 @@ def _numbers(table: Table, dice: Dice, _: Path) -> Any:
     kind = dice.pick(_DTYPES)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        made = np.array(table.rows, "f8").reshape(len(table.rows), len(table.columns)).astype(kind)
+        cells = np.array(table.rows, "f8").reshape(len(table.rows), len(table.columns))
+        if np.dtype(kind).kind in "iu":  # NumPy's own cast of NaN depends on where it stands
+            ends = np.iinfo(kind)
+            cells = np.nan_to_num(np.clip(cells, ends.min / 2, ends.max / 2))
+        made = cells.astype(kind)
     layouts = (
         lambda: made,
         lambda: np.asfortranarray(made),

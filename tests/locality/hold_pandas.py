@@ -34,7 +34,7 @@ def _frame(table: Table, dice: Dice, folder: Path) -> Any:
     return frame(table)
 
 
-@source("pandas_objects", needs="pandas")
+@source("pandas_objects", needs="pandas", refused=0.02)
 def _objects(table: Table, dice: Dice, _: Path) -> Any:
     pandas = library("pandas")
     columns = {

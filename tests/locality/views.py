@@ -61,6 +61,7 @@ def _columns(data: Any) -> dict[str, list[Any]] | None:  # noqa: PLR0911 - a lib
         rows = data.collect()
         return {name: [row[at] for row in rows] for at, name in enumerate(data.columns)}
     if library in {"dask", "dask_expr"}:
+        data.to_delayed()  # some plans can be carried out, and not taken apart
         data = data.compute()
     return {str(name): list(data[name]) for name in data.columns}
 
