@@ -51,8 +51,8 @@ EMPTY = Exemption(
 )
 DTYPE = Exemption(
     "labels of another dtype",
-    "The dtype of a NumPy array is its holder's word: text where the public classes are numbers, or "
-    "numbers where they are words, is refused. np.array chose it by looking at every label.",
+    "The dtype of a NumPy array is its holder's word: text where the public classes are numbers is "
+    "refused, as are numbers where they are words. np.array chose it by looking at every label.",
 )
 EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, EMPTY, DTYPE)
 
