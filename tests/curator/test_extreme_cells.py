@@ -20,6 +20,7 @@ from dplinear.estimators.tables import features_of, numbers, targets_of
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from dplinear.schema.canonical import canonical, day_in, days_of_datetimes
+from dplinear.schema.cells import array_of, codes_of
 from dplinear.schema.columns import read_column
 from services import library
 
@@ -144,3 +145,60 @@ def test_no_label_warns() -> None:
             asked: dict[str, Any] = {"row_norm": 3.0, "constraint": 2.0, "classes": (0, 1)}
             dpl.std_erm(X, y, **asked, loss="logistic", epsilon=1.0)
             PrivateLinearRegression(bounds=(-3, 3), target_bounds=(-3, 3)).fit(X, y)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("odd", ["?", None])
+@pytest.mark.parametrize("wide", ["category", "plain"])
+def test_the_last_tick_of_pandas_is_no_infinity(wide: str, odd: Any) -> None:
+    """DuckDB's "inf" beside dates is that tick; in pandas it is a far date, in every container."""
+    pandas, schema = library("pandas"), Schema({"x": (-1, 1)})
+    typed = pandas.Series(np.array([2**63 - 1] * 3 + [0]).view("M8[us]"))
+    objects = typed.astype(object)
+    objects.iloc[-1] = odd
+    found = []
+    for series in (typed, objects):
+        held = series.astype("category") if wide == "category" else series
+        found.append(integers(pandas.DataFrame({"x": held}), schema)[:, :3])
+    arrow = pandas.Series(pandas.array(typed, dtype=pandas.ArrowDtype(pa.timestamp("us"))))
+    found.append(integers(pandas.DataFrame({"x": arrow}), schema)[:, :3])
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda: pa.array([0, 1, 2, 2**30], pa.int32()).view(pa.date32()),
+        lambda: pa.array([0, 1, 2, 2**62]).view(pa.timestamp("us", "Europe/Berlin")),
+        lambda: pa.array([b"a", b"b", b"c", b"\xff"]).view(pa.string()),
+        lambda: pa.array([0, 1, 2, 86_400 * 10**6]).view(pa.time64("us")),
+    ],
+)
+def test_arrow_columns_of_pandas_raise_for_no_cell(column: Any) -> None:
+    pandas = library("pandas")
+    held = column()
+    made = pandas.array(held, dtype=pandas.ArrowDtype(held.type))
+    frame = pandas.DataFrame({"a": pandas.Series(made), "b": [1.0, 2.0, 3.0, 4.0]})
+    assert features_of(frame, "fit").shape == (4, 2)
+
+
+def test_midnight_at_the_end_of_a_day_is_not_that_at_its_beginning() -> None:
+    levels = read_column("y", ["00:00:00", "24:00:00"])
+    typed = pa.array([0, 86_400 * 10**6, -1, 86_400 * 10**6 + 5]).view(pa.time64("us"))
+    texts = pa.array(["00:00:00", "24:00:00", None, None])
+    for cells in (typed, array_of(typed), texts, array_of(texts)):
+        assert codes_of(levels, cells).tolist() == [0, 1, -1, -1]  # type: ignore[arg-type]
+
+
+class Rude(list[float]):
+    """A row that will not be read."""
+
+    def __iter__(self) -> Iterator[float]:
+        raise RuntimeError("a private number")
+
+
+def test_a_row_that_will_not_be_read_is_missing() -> None:
+    table = features_of([[1.0, 2.0], Rude([1.0, 2.0]), [3.0, 4.0], [5.0, 6.0]], "fit")
+    assert table.tolist() == [[1.0, 2.0], [None, None], [3.0, 4.0], [5.0, 6.0]]

@@ -139,3 +139,17 @@ def test_a_broken_matrix_neither_raises_nor_warns(name: str) -> None:
     assert cells[0].tolist() == [1, 0, 0, 0]
     if name != "pointers":  # which say what the rows are
         assert cells[2:].tolist() == np.eye(4)[2:].tolist()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint32, np.uint64, np.int16, np.int64])
+def test_indices_of_any_type_are_in_order(kind: Any) -> None:
+    """Of unsigned numbers no difference is below 0, so that nothing seems to be out of order."""
+    table = np.array([[1, 0, 2], [0, 3, 0], [4, 5, 6], [0, 0, 7.0]])
+    by_column = sparse.csc_array(table)
+    by_column.indices = by_column.indices.astype(kind)
+    by_column.indptr = by_column.indptr.astype(kind)
+    entries = sparse.coo_matrix(table)
+    entries.row, entries.col = entries.row[::-1].astype(kind), entries.col[::-1].astype(kind)
+    entries.data = entries.data[::-1]
+    for matrix in (by_column, entries):
+        assert (SparseRows.of(matrix).array(0, 4) == table).all()

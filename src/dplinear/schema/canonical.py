@@ -284,6 +284,8 @@ def text_of(kind: str, value: float | str) -> str:
         return value
     if kind == "number":
         return repr(value)
+    if kind == "time" and value >= MICROSECONDS_PER_DAY:
+        return "24:00:00"  # which is a moment of the next day to Python
     moment = EPOCH + dt.timedelta(microseconds=_tick_of(value) if kind == "day" else round(value))
     return moment.isoformat() if kind == "day" else moment.time().isoformat()
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from dplinear.schema.canonical import (
     FIRST_DAY,
     LAST_DAY,
+    MICROSECONDS_PER_DAY,
     canonical,
     day_in,
     days_of_datetimes,
@@ -264,7 +265,8 @@ def _days_of_arrow(cells: pa.Array) -> Floats:
 
 def _times_of_arrow(cells: pa.Array) -> Floats:
     width = pa.int32() if pa.types.is_time32(cells.type) else pa.int64()
-    return _ticks_of(pc.cast(cells, width), cells.type.unit)
+    times = _ticks_of(pc.cast(cells, width), cells.type.unit)
+    return np.where((times >= 0) & (times <= MICROSECONDS_PER_DAY), times, np.nan)
 
 
 def _ticks_of(cells: pa.Array, unit: str) -> Floats:

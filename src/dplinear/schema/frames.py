@@ -13,6 +13,7 @@ from dplinear.schema.canonical import text_in
 from dplinear.schema.cells import Cells, joined
 
 _LONG = ("Int128", "UInt128")
+_NAT = np.iinfo(np.int64).min  # the tick that is no time in NumPy
 
 
 def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
@@ -28,9 +29,21 @@ def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported
     if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
         return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
     try:
-        return joined(pa.array(series, from_pandas=True))
+        return _without_ends(joined(pa.array(series, from_pandas=True)))
     except (pa.ArrowException, TypeError, ValueError):
         return series.to_numpy(dtype=object)
+
+
+def _without_ends(cells: Any) -> Cells:  # noqa: ANN401 - an Arrow array
+    """Return cells, dates as NumPy's: pandas' last tick is a far date, and DuckDB's infinity."""
+    coded = pa.types.is_dictionary(cells.type)
+    kind = cells.type.value_type if coded else cells.type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return cells
+    plain = cells.dictionary_decode() if coded else cells
+    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date(kind) else kind.unit
+    ticks = plain.cast(pa.int32() if unit == "D" else pa.int64()).cast(pa.int64())
+    return np.asarray(ticks.fill_null(_NAT)).view(f"M8[{unit}]")
 
 
 def _bytes_of(cell: Any) -> bytes | None:  # noqa: ANN401 - a cell may hold anything

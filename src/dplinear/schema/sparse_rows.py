@@ -148,6 +148,7 @@ def _starts_in(pointers: Array, entries: int) -> Indices:
 def _by_row(entries: _Entries, count: int) -> tuple[Indices, Array, Array]:
     """Return where each row begins, and columns and values, row by row."""
     rows, columns, values = (part[: min(map(len, entries))] for part in entries)
+    rows = rows.astype(np.int64)  # of unsigned ones no difference is below 0
     outside = (rows < 0) | (rows >= count)
     if outside.any():
         rows, columns, values = rows[~outside], columns[~outside], values[~outside]
