@@ -202,3 +202,20 @@ class Rude(list[float]):
 def test_a_row_that_will_not_be_read_is_missing() -> None:
     table = features_of([[1.0, 2.0], Rude([1.0, 2.0]), [3.0, 4.0], [5.0, 6.0]], "fit")
     assert table.tolist() == [[1.0, 2.0], [None, None], [3.0, 4.0], [5.0, 6.0]]
+
+
+@pytest.mark.engine
+def test_codes_of_no_value_and_far_local_dates_raise_for_nobody() -> None:
+    pandas = library("pandas")
+    codes = pa.array([0, 1, 7, -3], pa.int32())
+    for values in (pa.array([0, 1]).view(pa.timestamp("us")), pa.array(["a", "b"])):
+        strays = pa.DictionaryArray.from_arrays(codes, values, safe=False)
+        assert array_of(strays)[2:].tolist() == [None, None]
+        series = pandas.Series(pandas.array(strays, dtype=pandas.ArrowDtype(strays.type)))
+        frame = pandas.DataFrame({"x": series, "b": [1.0] * 4})
+        assert features_of(frame, "fit").shape == (4, 2)
+        assert integers(frame[["x"]], DATES).shape[1] == 4
+    moments = pandas.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"], utc=True)
+    far = pandas.Series(moments.as_unit("us").append(pandas.DatetimeIndex([LAST], tz="UTC")))
+    local = far.dt.tz_convert("Europe/Berlin").astype("category")
+    assert features_of(pandas.DataFrame({"x": local, "b": [1.0] * 4}), "fit").shape == (4, 2)

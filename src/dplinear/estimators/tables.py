@@ -233,11 +233,11 @@ def _of_pandas(values: Any) -> Array:  # noqa: ANN401 - pandas is not imported h
         columns = [_of_pandas(values.iloc[:, place]) for place in range(values.shape[1])]
         return _stacked(columns) if columns else np.asarray(values)
     levels = getattr(values.dtype, "categories", None)
-    if levels is None and not isinstance(values.dtype, np.dtype):  # whose own conversion may raise
+    if isinstance(values.dtype, np.dtype):
+        return _as_objects(np.asarray(values))
+    if levels is None or levels.dtype != object:  # pandas' own conversion may raise
         cells = series_cells(values)
         return _as_objects(cells if isinstance(cells, np.ndarray) else array_of(cells))
-    if levels is None or levels.dtype != object:
-        return _as_objects(np.asarray(values))
     known = np.empty(len(levels) + 1, dtype=object)  # a code of -1 is the last one: missing
     for place, level in enumerate(levels):
         known[place] = level
@@ -275,8 +275,8 @@ def _of_lists(values: Sequence[Any]) -> Array:
 
 def _cells(row: Any) -> list[Any] | None:  # noqa: ANN401
     kind = type(row)
-    nested = issubclass(kind, list | tuple) or (issubclass(kind, np.ndarray) and row.ndim > 0)
     try:
+        nested = issubclass(kind, list | tuple) or (issubclass(kind, np.ndarray) and row.ndim > 0)
         return list(row) if nested else None
     except Exception:  # noqa: BLE001 - a list of a class with its own ideas
         return None

@@ -105,6 +105,13 @@ def _spread(values: npt.NDArray[Any], indices: pa.Array, absent: float) -> npt.N
     return np.asarray(np.append(values, absent)[np.where(known, codes, len(values))])
 
 
+def decoded(cells: pa.DictionaryArray) -> pa.Array:
+    """Return the cells that codes stand for; those of no value are missing, and do not raise."""
+    codes = np.asarray(pc.fill_null(pc.cast(cells.indices, pa.int64(), safe=False), -1))
+    known = (codes >= 0) & (codes < len(cells.dictionary))
+    return cells.dictionary.take(pa.array(np.where(known, codes, 0), mask=~known))
+
+
 def numbers_of(column: Numeric, cells: Cells) -> Floats:
     """Return the raw numbers of a column's cells, NaN where there is none."""
     if isinstance(cells, np.ndarray):
@@ -214,7 +221,7 @@ def array_of(cells: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - as for `joined`
     cells = _stored(joined(cells))
     kind = cells.type
     if pa.types.is_dictionary(kind):
-        return array_of(cells.dictionary_decode())
+        return array_of(decoded(cells))
     if pa.types.is_boolean(kind):
         return array_of(pc.cast(cells, pa.uint8()))  # of numbers, whether some are missing or not
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):

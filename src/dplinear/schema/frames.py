@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.schema.canonical import text_in
-from dplinear.schema.cells import Cells, joined
+from dplinear.schema.cells import Cells, decoded, joined
 
 _LONG = ("Int128", "UInt128")
 _NAT = np.iinfo(np.int64).min  # the tick that is no time in NumPy
@@ -40,7 +40,7 @@ def _without_ends(cells: Any) -> Cells:  # noqa: ANN401 - an Arrow array
     kind = cells.type.value_type if coded else cells.type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         return cells
-    plain = cells.dictionary_decode() if coded else cells
+    plain = decoded(cells) if coded else cells
     unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date(kind) else kind.unit
     ticks = plain.cast(pa.int32() if unit == "D" else pa.int64()).cast(pa.int64())
     return np.asarray(ticks.fill_null(_NAT)).view(f"M8[{unit}]")
