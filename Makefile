@@ -60,7 +60,7 @@ build: setup
 	$(BIN)/python -m hatchling build
 
 # Lines and branches that the tests run; the four rooms that guard privacy must have all of them.
-GUARDED := src/dplinear/privacy/*,src/dplinear/noise/*,src/dplinear/ledger/*,src/dplinear/curator/gram.py
+GUARDED := src/dplinear/privacy/*,src/dplinear/noise/*,src/dplinear/ledger/*,src/dplinear/exact/gram.py
 coverage: setup
 	$(BIN)/coverage erase
 	$(BIN)/coverage run $(PYTEST) -m "not long"

@@ -43,8 +43,8 @@ from benchmarks.designs import LAWS, Design, draw, seeded
 from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional, theil_sen
 from benchmarks.tables import TABLES, RealTable
 from benchmarks.verdicts import Verdict, summary, verdict
-from dplinear.experiments import figures
-from dplinear.experiments.output import write_csv
+from dplinear.papers import figures
+from dplinear.papers.output import write_csv
 from dplinear.privacy import ApproxDP
 
 DELTA = 1e-6

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.analyst.laws import Matrix
+from dplinear.arrays import Floats
 from dplinear.curator import release_covariance, release_mean
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP
@@ -25,14 +25,14 @@ SIZES = ((5, 1_000), (5, 4_000), (5, 100_000), (20, 4_000), (20, 16_000), (20, 1
 CONDITIONS = (1.0, 1e3, 1e6)
 
 
-def population(size: int, condition: float, seed: int) -> tuple[Matrix, Matrix]:
+def population(size: int, condition: float, seed: int) -> tuple[Floats, Floats]:
     """Return a root of the covariance, turned at random, and the mean."""
     turn, _ = np.linalg.qr(simulation.generator(seed).normal(size=(size, size)))
     root = turn * np.sqrt(np.geomspace(1.0, condition, size))
     return root, 3 * np.sqrt((root**2).sum(axis=1))
 
 
-def distance(found: Matrix, truth: Matrix) -> float:
+def distance(found: Floats, truth: Floats) -> float:
     """Return ‖S^(−1/2) Ŝ S^(−1/2) − I‖."""
     white = np.linalg.inv(np.linalg.cholesky(truth))
     return float(np.linalg.norm(white @ found @ white.T - np.eye(len(truth))))
@@ -48,7 +48,7 @@ def errors(size: int, count: int, condition: float, seed: int) -> list[float]:
         found = release_mean(rows, schema, guarantee=ZCDP(RHO)).mean.values
         spread = release_covariance(rows, schema, guarantee=ZCDP(RHO)).covariance.values
 
-    def length(gap: Matrix, covariance: Matrix) -> float:
+    def length(gap: Floats, covariance: Floats) -> float:
         return float(np.sqrt(gap @ np.linalg.solve(covariance, gap)))
 
     return [

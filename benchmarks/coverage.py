@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from analyst.designs import Design
-from dplinear.analyst.bootstrap import bootstrap
-from dplinear.analyst.inference import delta
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, WishartNoise
+from dplinear.analyst.noise_models.matrices import InverseWishartLaw, SketchLaw, WishartNoise
+from dplinear.analyst.regression.bootstrap import bootstrap
+from dplinear.analyst.regression.inference import delta
 
 TABLES = 2_000
 BATCH = 250

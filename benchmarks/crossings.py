@@ -9,9 +9,6 @@ import threading
 from collections import Counter
 from pathlib import Path
 from types import FrameType
-from typing import Any
-
-import numpy as np
 
 import dplinear as dpl
 from dplinear.noise import simulation
@@ -26,7 +23,8 @@ class Crossings:
         self.pairs: Counter[tuple[str, str]] = Counter()
         self.files: set[str] = set()
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Count one event of the profiler."""
         if event != "call" or frame.f_back is None:
             return
         callee, caller = frame.f_code.co_filename, frame.f_back.f_code.co_filename
@@ -65,6 +63,7 @@ def trace() -> Crossings:
 
 
 def main() -> None:
+    """Print the count, and the borders that are crossed most."""
     seen = trace()
     print(f"{seen.pairs.total()} crossings through {len(seen.files)} files")
     for (caller, callee), count in seen.pairs.most_common(15):

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dplinear.curator.compressed_gate import std_erm
+from dplinear.convex.compression.projections import Projection
 from dplinear.curator.examples import Rules, read_examples
-from dplinear.erm.projections import Projection
+from dplinear.curator.gates.constrained import std_erm
 from dplinear.noise import simulation
 
 ROWS, FEATURES, FILLED, TRUE = 100_000, 100_000, 100, 20
@@ -51,13 +51,13 @@ def table(rows: int, features: int) -> tuple[Any, Any]:
     return X, np.clip(signal / signal.std() * 0.3 + noise, -1.0, 1.0)
 
 
-def _read(X: Any, y: Any, target: int | None) -> None:  # noqa: ANN401 - a sparse matrix
+def _read(X: Any, y: Any, target: int | None) -> None:
     image = None if target is None else Projection("gaussian", target, X.shape[1], 1)
     rules = Rules(features=X.shape[1], row_norm=1.0, target_bounds=(-1, 1), projection=image)
     read_examples(X, y, rules, progress=True)
 
 
-def _fit(X: Any, y: Any, **options: Any) -> None:  # noqa: ANN401
+def _fit(X: Any, y: Any, **options: Any) -> None:
     labels: dict[str, Any] = {"target_bounds": (-1.0, 1.0)}
     if options.get("loss") in {"logistic", "hinge"}:
         y, labels = (y > 0).astype(int), {"classes": (0, 1)}

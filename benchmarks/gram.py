@@ -62,7 +62,7 @@ def schema_of(dimension: int) -> Schema:
     return Schema({f"x{j}": (-4, 4) for j in range(dimension)}, intercept=False)
 
 
-def rows_of(count: int, dimension: int) -> Any:  # noqa: ANN401 - a float64 array
+def rows_of(count: int, dimension: int) -> Any:
     """Return fixed normal rows."""
     generator = simulation.generator(7)
     return generator.standard_normal((count, dimension))
@@ -81,7 +81,7 @@ def interleaved(repeats: int, *calls: Callable[[], object]) -> list[float]:
 
 def numpy_part() -> list[Line]:
     """Time NumPy in memory: against X.T @ X and against scikit-learn."""
-    from sklearn.linear_model import LinearRegression  # noqa: PLC0415 - a rival, not a dependency
+    from sklearn.linear_model import LinearRegression
 
     array = rows_of(SMALL, DIMENSION)
     schema = schema_of(DIMENSION)
@@ -108,12 +108,12 @@ def numpy_part() -> list[Line]:
     ]
 
 
-def _on_one_thread(array: Any) -> Any:  # noqa: ANN401
+def _on_one_thread(array: Any) -> Any:
     with threadpool_limits(1, user_api="blas"):
         return array.T @ array
 
 
-def write_parquet(path: Path, array: Any) -> None:  # noqa: ANN401
+def write_parquet(path: Path, array: Any) -> None:
     """Write rows as plain float64 columns."""
     names = [f"x{j}" for j in range(array.shape[1])]
     types = pa.schema([(name, pa.float64()) for name in names])
@@ -124,12 +124,12 @@ def write_parquet(path: Path, array: Any) -> None:  # noqa: ANN401
             writer.write_table(pa.table(columns, schema=types), row_group_size=ROW_GROUP)
 
 
-def plain_pass(path: Path, schema: Schema) -> Any:  # noqa: ANN401
+def plain_pass(path: Path, schema: Schema) -> Any:
     """Run the ordinary float pass over the same reader: two threads, BLAS on one each."""
     pieces = iter(parquet_pieces(path, schema))
     lock = threading.Lock()
 
-    def work() -> Any:  # noqa: ANN401
+    def work() -> Any:
         total = np.zeros((schema.dimension, schema.dimension))
         while True:
             with lock:
@@ -142,7 +142,7 @@ def plain_pass(path: Path, schema: Schema) -> Any:  # noqa: ANN401
         return sum(future.result() for future in [pool.submit(work) for _ in range(2)])
 
 
-def _plain_piece(piece: Piece, schema: Schema) -> Any:  # noqa: ANN401
+def _plain_piece(piece: Piece, schema: Schema) -> Any:
     total = np.zeros((schema.dimension, schema.dimension))
     block = np.empty((schema.dimension, 4096))
     for batch in piece.batches(schema.columns):
@@ -191,7 +191,7 @@ def memory_part(large: Path, small: Path) -> list[Line]:
 
 def dask_part(large: Path, want: SecondMoments) -> list[Line]:
     """Time Dask with two workers that read the Parquet path."""
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - an optional engine
+    from distributed import Client, LocalCluster
 
     schema = schema_of(DIMENSION)
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
@@ -211,7 +211,7 @@ def dask_part(large: Path, want: SecondMoments) -> list[Line]:
 
 def spark_part(large: Path, want: SecondMoments) -> list[Line]:
     """Time Spark local[2]: reading the Parquet path itself, and any data frame by mapInArrow."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional engine
+    from pyspark.sql import SparkSession
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -263,7 +263,7 @@ def growth_part() -> list[Line]:
     ]
 
 
-def _pass(array: Any, schema: Schema) -> Callable[[], SecondMoments]:  # noqa: ANN401
+def _pass(array: Any, schema: Schema) -> Callable[[], SecondMoments]:
     return lambda: second_moments(array, schema)
 
 

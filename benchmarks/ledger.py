@@ -22,7 +22,7 @@ from typing import Any
 
 from dplinear.ledger import Request
 from dplinear.ledger.ledger import BudgetLedger, Lines
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.privacy import ZCDP, Neighbours
 
 LENGTHS = (1_000, 10_000, 100_000)
@@ -76,7 +76,7 @@ def spends(path: Path, name: str, count: int) -> list[float]:
     return [timed(lambda one: SqliteLedger(path).spend(one), request) for request in requests]
 
 
-def _read(path: Path, name: str, ready: Any) -> None:  # noqa: ANN401 - an event
+def _read(path: Path, name: str, ready: Any) -> None:
     ledger = SqliteLedger(path)
     while True:
         READERS[name](ledger)

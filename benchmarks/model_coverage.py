@@ -32,7 +32,7 @@ from benchmarks.coverage import Count
 from benchmarks.designs import BLOCK, LAWS, Design, Population, population, seeded
 from benchmarks.rivals.common import Array
 from dplinear.curator import Schema, release_model
-from dplinear.curator.model_gate import SOLVERS
+from dplinear.curator.gates.model import SOLVERS
 from dplinear.noise import simulation
 
 DELTA = 1e-6

@@ -14,19 +14,9 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from dplinear.curator import Schema, open_table, second_moments
-from dplinear.erm import (
-    Bands,
-    ClippedGram,
-    Count,
-    Energy,
-    Gradient,
-    MappedGram,
-    MappedNorms,
-    MappedSum,
-    Residuals,
-    RowSum,
-    SquaredNorms,
-)
+from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.noise import simulation
 
 ROWS, DIMENSION, STEPS, REPEATS = 1_000_000, 40, 6, 3

@@ -31,7 +31,7 @@ from benchmarks.accuracy import DELTA, GRIDS, earlier
 from benchmarks.designs import Design, Simulated, draw, seeded
 from benchmarks.rivals import METHODS, OURS
 from benchmarks.rivals.common import Line
-from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.descent.whitened import WhitenedDescent
 from dplinear.planner.contest import NAMES, Contest
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy import ApproxDP

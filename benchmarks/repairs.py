@@ -12,9 +12,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.laws import Matrix, SymmetricGaussian
-from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours, calibrate
 from dplinear.schema import Schema
@@ -41,7 +42,7 @@ def certificate() -> Certificate:
     )
 
 
-def papers(generator: simulation.Generator) -> Iterator[tuple[str, Matrix, int, float, float]]:
+def papers(generator: simulation.Generator) -> Iterator[tuple[str, Floats, int, float, float]]:
     """Yield (family, covariance, features, rows, σ) of the paper's experiment, the target last."""
     sigma = 3000 / (1 / calibrate.gaussian(ApproxDP(0.1, DELTA), 1.0))
     for m in (0, 1, 5, 19):
@@ -53,7 +54,7 @@ def papers(generator: simulation.Generator) -> Iterator[tuple[str, Matrix, int, 
             yield "paper", covariance, 20 + m, 2.0**power, sigma
 
 
-def generic(generator: simulation.Generator) -> Iterator[tuple[str, Matrix, int, float, float]]:
+def generic(generator: simulation.Generator) -> Iterator[tuple[str, Floats, int, float, float]]:
     """Yield Gaussian designs, rows of squared norm up to three times its mean."""
     for d in (5, 20, 60):
         for kappa in (1.0, 100.0, 1e4):
@@ -75,7 +76,7 @@ def generic(generator: simulation.Generator) -> Iterator[tuple[str, Matrix, int,
                     yield "Gaussian", covariance, d, n, sigma
 
 
-def errors(covariance: Matrix, features: int, n: float, sigma: float, seed: int) -> Matrix:
+def errors(covariance: Floats, features: int, n: float, sigma: float, seed: int) -> Floats:
     """Return the mean relative error of each repair over the draws."""
     generator = simulation.generator(seed)
     d = len(covariance)
@@ -100,7 +101,7 @@ def errors(covariance: Matrix, features: int, n: float, sigma: float, seed: int)
 
 def main() -> None:
     """Print the table."""
-    ratios: dict[str, list[Matrix]] = {}
+    ratios: dict[str, list[Floats]] = {}
     generator = simulation.generator(1)
     designs = [*papers(generator), *generic(generator)]
     for seed, (family, covariance, features, n, sigma) in enumerate(designs):

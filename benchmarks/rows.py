@@ -34,10 +34,10 @@ COLUMNS, GROUP, REPEATS = 20, 131_072, 3
 MOST_TIMES, MOST_MEGABYTES, LEAST_TIMES = 3.0, 600.0, 20.0
 NUMBERS, DRAWS, BLOCK = 10, 1_000_000, 100_000
 CASES: dict[str, tuple[dict[str, Any], str]] = {  # arguments, and where the noise is drawn
-    "additive_noise": ({"bits": 0.5}, "dplinear.mechanisms.additive_noise.discrete"),
+    "additive_noise": ({"bits": 0.5}, "dplinear.mechanisms.rows.additive_noise.discrete"),
     "projection": (
         {"epsilon": 1.0, "k": NUMBERS, "noise": "laplace"},
-        "dplinear.mechanisms.row_noise.discrete",
+        "dplinear.mechanisms.rows.row_noise.discrete",
     ),
 }
 
@@ -64,13 +64,13 @@ class Unsafe(threading.local):
     def __init__(self) -> None:
         self.draw = simulation.generator(threading.get_ident() % 2**32)
 
-    def gaussian(self, variance: Any, size: tuple[int, ...], **_: Any) -> Any:  # noqa: ANN401
+    def gaussian(self, variance: Any, size: tuple[int, ...], **_: Any) -> Any:
         """Return what `noise.discrete.gaussian` would."""
         drawn = self.draw.standard_normal(size)
         drawn *= float(variance) ** 0.5
         return np.rint(drawn, out=drawn).astype(np.int64)
 
-    def laplace(self, scale: Any, size: tuple[int, ...], **_: Any) -> Any:  # noqa: ANN401
+    def laplace(self, scale: Any, size: tuple[int, ...], **_: Any) -> Any:
         """Return what `noise.discrete.laplace` would."""
         drawn = self.draw.laplace(0.0, float(scale), size)
         return np.rint(drawn, out=drawn).astype(np.int64)
@@ -101,7 +101,7 @@ def peak(path: Path, mechanism: str) -> float:
 
 def rival_seconds(draws: int) -> float:
     """Return how long a loop over OpenDP's sampler would take for all draws."""
-    import opendp.prelude as dp  # noqa: PLC0415 - imported where it is measured
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     integers = dp.vector_domain(dp.atom_domain(T="i64"))

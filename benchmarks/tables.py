@@ -73,7 +73,7 @@ def member(archive: Path | io.BytesIO, ending: str) -> bytes:
     raise MissingError(f"no file ending in {ending} in the package")
 
 
-def cells(values: Any, bounds: Pair) -> Array:  # noqa: ANN401 - a column of any numeric type
+def cells(values: Any, bounds: Pair) -> Array:
     """Return numbers mapped to [-1, 1] by public bounds, clamped; missing ones are the middle."""
     low, high = bounds
     numbers = np.asarray(values, np.float64)
@@ -81,7 +81,7 @@ def cells(values: Any, bounds: Pair) -> Array:  # noqa: ANN401 - a column of any
     return np.where(np.isnan(mapped), 0.0, mapped)
 
 
-def dummies(values: Any, levels: Sequence[object]) -> list[Array]:  # noqa: ANN401
+def dummies(values: Any, levels: Sequence[object]) -> list[Array]:
     """Return a column for each public level but the first: 1 where it is so, else -1."""
     found = np.asarray(values, object)
     return [np.where(found == level, 1.0, -1.0) for level in levels[1:]]
@@ -339,7 +339,7 @@ DIABETES: tuple[Pair, ...] = (
 
 def diabetes() -> RealTable:
     """scikit-learn's diabetes: progression in 442 patients by 10 columns."""
-    from sklearn.datasets import load_diabetes  # noqa: PLC0415 - slow to load
+    from sklearn.datasets import load_diabetes
 
     rows, target = load_diabetes(return_X_y=True, scaled=False)
     columns = [cells(rows[:, place], pair) for place, pair in enumerate(DIABETES)]

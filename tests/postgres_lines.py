@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dplinear.ledger.chain import Entry
+from dplinear.ledger.hash_chain import Entry
 from services import library
 
 
@@ -12,6 +12,6 @@ def insert(url: str, name: str, line: Entry, output: bytes | None = None, **othe
     cells |= {"spent": line.spent.main, "spent_delta": line.spent.delta, "output": output}
     cells |= other
     marks = ", ".join(["%s"] * len(cells))
-    text = f'INSERT INTO "{name}".lines ({", ".join(cells)}) VALUES ({marks})'  # noqa: S608 - ours
+    text = f'INSERT INTO "{name}".lines ({", ".join(cells)}) VALUES ({marks})'
     with library("psycopg").connect(url, autocommit=True) as connection:
         connection.execute(text, list(cells.values()))

@@ -13,7 +13,7 @@ from dplinear.privacy import ZCDP, Neighbours
 def context() -> Any:
     """Processes that start fast, from a server that has imported the library."""
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["dplinear.ledger.sqlite", "psycopg"])
+    found.set_forkserver_preload(["dplinear.ledger.sqlite.ledger", "psycopg"])
     return found
 
 

@@ -70,7 +70,7 @@ def joint_scale(guarantee: Guarantee) -> float:
     return math.sqrt(3) / mu_of(guarantee)
 
 
-def fit(  # noqa: PLR0913 - the protocol's four, and two clips
+def fit(
     rows: Array,
     target: Array,
     guarantee: Guarantee,

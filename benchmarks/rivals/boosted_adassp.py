@@ -35,7 +35,7 @@ def noise_scale(guarantee: Guarantee, rounds: int) -> float:
     return math.sqrt(rounds + 2) / mu_of(guarantee)
 
 
-def fit(  # noqa: PLR0913 - the protocol's four, and the rule's three
+def fit(
     rows: Array,
     target: Array,
     guarantee: Guarantee,

@@ -15,7 +15,7 @@ import numpy as np
 def main() -> None:
     """Answer requests until there are no more."""
     warnings.simplefilter("ignore")
-    from diffprivlib.models import (  # type: ignore[import-not-found]  # noqa: PLC0415 - elsewhere
+    from diffprivlib.models import (  # type: ignore[import-not-found]
         LinearRegression,
     )
 

@@ -73,7 +73,7 @@ def measured(wide: Array, scales: Scales, generator: Generator) -> tuple[float, 
     return size, min(max(largest, CONSTANT**2 * count), bound**2 * count)
 
 
-def fit(  # noqa: PLR0913 - the protocol's four, and the rule's two
+def fit(
     rows: Array,
     target: Array,
     guarantee: Guarantee,

@@ -43,7 +43,7 @@ class MissingError(RuntimeError):
 
 
 @cache
-def library() -> Any:  # noqa: ANN401 - a module without types
+def library() -> Any:
     """Return OpenDP, with the features that its regression asks for; raise where it is missing."""
     try:
         importlib.import_module("opendp.extras.sklearn.linear_model")
@@ -54,7 +54,7 @@ def library() -> Any:  # noqa: ANN401 - a module without types
     return opendp
 
 
-def model(scale: float) -> Any:  # noqa: ANN401 - OpenDP's own class
+def model(scale: float) -> Any:
     """Return OpenDP's regression of cells, to be fitted once."""
     opendp = library()
     return opendp.sklearn.linear_model.LinearRegression(

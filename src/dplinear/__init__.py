@@ -25,12 +25,12 @@ _EXPORTS = {
     "PrivateProjection": "dplinear.estimators",
     "PrivateRidge": "dplinear.estimators",
     "PrivateSVM": "dplinear.estimators",
-    "ReleaseError": "dplinear.analyst.files",
+    "ReleaseError": "dplinear.analyst.releases.files",
     "Schema": "dplinear.schema",
     "compare_guarantees": "dplinear.planner.bits",
     "forecast": "dplinear.planner",
     "forecast_compressed": "dplinear.planner.compressed_forecast",
-    "load": "dplinear.analyst.files",
+    "load": "dplinear.analyst.releases.files",
     "open_ledger": "dplinear.ledger",
     "plan": "dplinear.planner.plan",
     "proj_erm": "dplinear.curator",
@@ -81,7 +81,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
         return getattr(import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module 'dplinear' has no attribute {name!r}")

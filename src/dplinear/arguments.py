@@ -109,8 +109,8 @@ def _interval(low: float, high: float, *, open_low: bool, open_high: bool) -> st
     return f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
 
 
-def real(  # noqa: PLR0913 - the ends of an interval are four facts, each with its own name
-    value: Any,  # noqa: ANN401 - the caller's argument, of any type until it is checked
+def real(
+    value: Any,
     parameter: str,
     where: str,
     *,
@@ -137,13 +137,13 @@ def real(  # noqa: PLR0913 - the ends of an interval are four facts, each with i
     return number
 
 
-def positive(value: Any, parameter: str, where: str, *, hint: str = "") -> float:  # noqa: ANN401
+def positive(value: Any, parameter: str, where: str, *, hint: str = "") -> float:
     """Return `value` as a float if it is a finite number above zero."""
     return real(value, parameter, where, low=0, open_low=True, hint=hint)
 
 
-def integer(  # noqa: PLR0913 - as above
-    value: Any,  # noqa: ANN401
+def integer(
+    value: Any,
     parameter: str,
     where: str,
     *,
@@ -164,14 +164,14 @@ def integer(  # noqa: PLR0913 - as above
     return number
 
 
-def flag(value: Any, parameter: str, where: str, *, hint: str = "") -> bool:  # noqa: ANN401
+def flag(value: Any, parameter: str, where: str, *, hint: str = "") -> bool:
     """Return `value` as a bool if it is a truth value."""
     if not isinstance(value, bool):
         raise mistyped(parameter, where, "True or False", value, hint)
     return value
 
 
-def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:  # noqa: ANN401
+def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:
     """Return `value` as an exact fraction if it is a finite number above zero."""
     if not isinstance(value, bool) and isinstance(value, numbers.Rational):
         exact = Fraction(int(value.numerator), int(value.denominator))
@@ -182,7 +182,7 @@ def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fract
 
 
 def choice(
-    value: Any,  # noqa: ANN401
+    value: Any,
     parameter: str,
     where: str,
     options: Collection[str],

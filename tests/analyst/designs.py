@@ -10,8 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dplinear.analyst.laws import Law, Matrix, SymmetricGaussian
-from dplinear.analyst.problem import Problem
+from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian
+from dplinear.analyst.regression.problem import Problem
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator, generator
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ApproxDP
@@ -43,7 +44,7 @@ class Design:
     law: Law | None = None
 
     @cached_property
-    def covariance(self) -> Matrix:
+    def covariance(self) -> Floats:
         """Of the features and the target, in cells."""
         d, chance = self.features, generator(1)
         values = self.condition ** (-np.arange(d) / (d - 1))
@@ -57,7 +58,7 @@ class Design:
         return np.block([[inner, crossed], [crossed.T, np.array([[variance]])]])
 
     @cached_property
-    def truth(self) -> Matrix:
+    def truth(self) -> Floats:
         """The population's coefficients, the intercept first."""
         slopes = np.linalg.solve(self.covariance[:-1, :-1], self.covariance[:-1, -1])
         level = [MEAN * (1 - slopes.sum())] if self.intercept else []
@@ -98,7 +99,7 @@ class Design:
             whole = self.noise.unbiased(self.noise.draw(gram, chance))
             yield self.problem(whole)
 
-    def table(self, chance: Generator) -> Matrix:
+    def table(self, chance: Generator) -> Floats:
         """Draw the Gram matrix of a table: the mean and the scatter, which are independent."""
         half = np.linalg.cholesky(self.covariance)
         d = len(half)
@@ -115,7 +116,7 @@ class Design:
         gram[1:, 1:] = scatter + self.rows * np.outer(mean, mean)
         return gram
 
-    def problem(self, whole: Matrix) -> Problem:
+    def problem(self, whole: Floats) -> Problem:
         """Pose the regression of the last cell on all others."""
         p = len(whole) - 1
         known = self.replace or not self.intercept

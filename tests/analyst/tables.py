@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.laws import Law, SymmetricGaussian
-from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours

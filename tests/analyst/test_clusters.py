@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from dplinear.analyst.clusters import kmeans
-from dplinear.analyst.distance_law import DistanceLaw
+from dplinear.analyst.rows.clusters import kmeans
+from dplinear.analyst.rows.distance_errors import DistanceLaw
 from dplinear.noise import simulation
 
 LAW = DistanceLaw("laplace", 2, 5, 0.5, "gaussian")

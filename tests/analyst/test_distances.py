@@ -9,9 +9,9 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import chi2
 
 import dplinear as dpl
-from dplinear.analyst import distances
-from dplinear.analyst.distance_law import DistanceLaw
-from dplinear.analyst.row_laws import NOISES, PROJECTIONS
+from dplinear.analyst.noise_models.rows import NOISES, PROJECTIONS
+from dplinear.analyst.rows import distances
+from dplinear.analyst.rows.distance_errors import DistanceLaw
 from dplinear.noise import simulation
 
 MEAN = 5.5  # standard errors: a false alarm in 3e7

@@ -25,19 +25,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear import Schema
-from dplinear.analyst import container, files
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.files import MatrixKind, ReleaseError, load, save
-from dplinear.analyst.laws import (
+from dplinear.analyst.noise_models.matrices import (
     InverseWishartLaw,
     Law,
-    Matrix,
     SketchLaw,
     SymmetricGaussian,
     WishartNoise,
 )
-from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.sketch import SketchRelease
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.files import MatrixKind, ReleaseError, load, save
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.analyst.releases.sketch import SketchRelease
+from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import GDP, ApproxDP
 from dplinear.privacy.neighbours import Neighbours
@@ -78,7 +78,7 @@ CERTIFICATE = Certificate(
 )
 
 
-def symmetric(d: int, seed: int = 1) -> Matrix:
+def symmetric(d: int, seed: int = 1) -> Floats:
     half = simulation.generator(seed).standard_normal((d, d)) * 1e3
     return half + half.T
 
@@ -777,7 +777,7 @@ def test_what_could_not_be_loaded_is_not_saved(values: Any, tmp_path: Path) -> N
 @dataclass(frozen=True, eq=False)
 class Tall:
     schema: Schema
-    values: Matrix
+    values: Floats
     law: Law
     certificate: Certificate
     rows: int | None = None
@@ -814,8 +814,8 @@ def test_further_kinds_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_kind_is_found_without_its_module(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "release").write_bytes(content)
     code = (
-        "import sys; from dplinear.analyst.files import load;"
-        "assert 'dplinear.analyst.moments' not in sys.modules;"
+        "import sys; from dplinear.analyst.releases.files import load;"
+        "assert 'dplinear.analyst.releases.moments' not in sys.modules;"
         "print(type(load(sys.argv[1])).__name__, 'dplinear.curator' in sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "release")]

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.analyst import inference
-from dplinear.analyst.bootstrap import bootstrap
-from dplinear.analyst.inference import Intervals, delta, weakest
-from dplinear.analyst.laws import (
+from dplinear.analyst.noise_models.matrices import (
     InverseWishartLaw,
     Law,
-    Matrix,
     ProjectionLaw,
     SketchLaw,
     SymmetricGaussian,
     WishartNoise,
 )
-from dplinear.analyst.problem import Problem
+from dplinear.analyst.regression import inference
+from dplinear.analyst.regression.bootstrap import bootstrap
+from dplinear.analyst.regression.inference import Intervals, delta, weakest
+from dplinear.analyst.regression.problem import Problem
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 
 from .designs import Design
@@ -33,14 +33,14 @@ METHODS = [delta, bootstrap]
 Method = Callable[[Problem], Intervals]
 
 
-def rows(count: int = 400, seed: int = 3) -> Matrix:
+def rows(count: int = 400, seed: int = 3) -> Floats:
     chance = generator(seed)
     features = np.column_stack([np.ones(count), chance.uniform(-1, 1, (count, 3))])
     target = features @ [0.1, 0.3, -0.2, 0.0] + 0.1 * chance.standard_normal(count)
     return np.column_stack([features, target])
 
 
-def problem_of(table: Matrix, law: Law | None = None, ridge: float = 0.0) -> Problem:
+def problem_of(table: Floats, law: Law | None = None, ridge: float = 0.0) -> Problem:
     p = table.shape[1] - 1
     return Problem(
         whole=table.T @ table,
@@ -55,7 +55,7 @@ def problem_of(table: Matrix, law: Law | None = None, ridge: float = 0.0) -> Pro
     )
 
 
-def textbook(table: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+def textbook(table: Floats) -> tuple[Floats, Floats, Floats]:
     """Return coefficients, standard errors and half-widths of least squares on rows."""
     features, target = table[:, :-1], table[:, -1]
     freedom = len(features) - features.shape[1]
@@ -262,7 +262,7 @@ def test_higher_levels_give_wider_intervals() -> None:
         assert (wide.high > narrow.high).all()
 
 
-def coverage(design: Design, method: Method, tables: int, seed: int = 0) -> Matrix:
+def coverage(design: Design, method: Method, tables: int, seed: int = 0) -> Floats:
     """Return, for each answered table, which coefficients were covered."""
     found = [method(problem) for problem in design.problems(tables, seed)]
     return np.array(
@@ -274,7 +274,7 @@ def coverage(design: Design, method: Method, tables: int, seed: int = 0) -> Matr
     )
 
 
-def assert_covered(covered: Matrix) -> None:
+def assert_covered(covered: Floats) -> None:
     """Hold each coefficient, and the average of all, between 92% and 98%."""
     count = len(covered)
     low, high = stats.binom.ppf(FALSE_ALARM, count, 0.92), stats.binom.isf(FALSE_ALARM, count, 0.98)
@@ -338,7 +338,7 @@ def test_intervals_are_refused_only_where_the_noise_exceeds_half_the_least_eigen
 def test_coverage_notices_a_missing_part(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = inference.corrected
 
-    def without(problem: Problem, matrix: Matrix) -> inference.Corrected:
+    def without(problem: Problem, matrix: Floats) -> inference.Corrected:
         found = whole(problem, matrix)
         return replace(found, **{part: np.zeros_like(found.sampling)})
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplinear import ReleaseError, load, release_rows
-from dplinear.analyst import row_reading
-from dplinear.analyst.arrow_messages import announced
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.analyst.reading import Reading
-from dplinear.analyst.row_files import sidecar
-from dplinear.analyst.row_reading import LEAST, TIMES, Meter, allowed_for
-from dplinear.analyst.sparse_vector import SparseVector
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.sparse_vector import SparseVector
+from dplinear.analyst.releases.units import Reading
+from dplinear.analyst.rows import row_reading
+from dplinear.analyst.rows.arrow_messages import announced
+from dplinear.analyst.rows.row_files import sidecar
+from dplinear.analyst.rows.row_reading import LEAST, TIMES, Meter, allowed_for
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 
@@ -33,7 +33,7 @@ READER = """
 import resource, sys
 import pyarrow.compute, pyarrow.csv, pyarrow.dataset
 import dplinear
-from dplinear.analyst import row_reading
+from dplinear.analyst.rows import row_reading
 from dplinear.report import release_page
 
 path, ask = sys.argv[1:]

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dplinear.analyst import kernels
-from dplinear.analyst.distance_law import DistanceLaw
+from dplinear.analyst.rows import kernels
+from dplinear.analyst.rows.distance_errors import DistanceLaw
 from dplinear.noise import simulation
 
 EVERY = (np.arange(2), np.arange(2))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.lasso import TOLERANCE, elastic_net
-from dplinear.analyst.laws import SymmetricGaussian
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.analyst.regression.lasso import TOLERANCE, elastic_net
 from dplinear.noise import simulation
 from services import library
 

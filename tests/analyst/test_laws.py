@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import (
+from dplinear.analyst.noise_models.matrices import (
     InverseWishartLaw,
     Law,
-    Matrix,
     NoisyRows,
     ProjectionLaw,
     SketchLaw,
     SymmetricGaussian,
     WishartNoise,
 )
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 
 ALLOWED = 6.5
@@ -43,21 +43,21 @@ def sized(law: Law, dimension: int) -> Law:
     return law.part(12, range(dimension)) if each else law
 
 
-def table(dimension: int, seed: int = 4) -> Matrix:
+def table(dimension: int, seed: int = 4) -> Floats:
     half = generator(seed).standard_normal((3 * dimension, dimension))
     return np.asarray(half.T @ half)
 
 
-def drawn(law: Law, gram: Matrix, count: int = DRAWS, seed: int = 9) -> Matrix:
+def drawn(law: Law, gram: Floats, count: int = DRAWS, seed: int = 9) -> Floats:
     return law.draw(np.broadcast_to(gram, (count, *gram.shape)), generator(seed))
 
 
-def symmetric(dimension: int, count: int) -> Matrix:
+def symmetric(dimension: int, count: int) -> Floats:
     half = generator(2).standard_normal((count, dimension, dimension))
     return np.asarray(half + np.swapaxes(half, -1, -2))
 
 
-def assert_mean(values: Matrix, mean: Matrix) -> None:
+def assert_mean(values: Floats, mean: Floats) -> None:
     error = values.std(0) / np.sqrt(len(values))
     assert (np.abs(values.mean(0) - mean) <= ALLOWED * error + 1e-9).all()
 

@@ -10,11 +10,11 @@ import pytest
 from scipy import sparse
 
 from dplinear import ReleaseError, load
-from dplinear.analyst import container, files
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.linear_release import LinearKind, LinearRelease
-from dplinear.analyst.reading import Reading, read_bounds, read_classes
-from dplinear.analyst.sparse_vector import SparseVector
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.constrained import LinearKind, LinearRelease
+from dplinear.analyst.releases.sparse_vector import SparseVector
+from dplinear.analyst.releases.units import Reading, read_bounds, read_classes
 from dplinear.privacy import Neighbours, PureDP
 
 CERTIFICATE = Certificate(
@@ -124,7 +124,7 @@ def test_it_says_what_it_is() -> None:
 def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> None:
     made = release(**changes)
     made.save(tmp_path / "model.json")
-    for read in (load(tmp_path / "model.json", kind="linear"), pickle.loads(pickle.dumps(made))):  # noqa: S301 - our own
+    for read in (load(tmp_path / "model.json", kind="linear"), pickle.loads(pickle.dumps(made))):
         assert isinstance(read, LinearRelease)
         for name in ("loss", "reading", "certificate", "constraint", "projection", "lift", "plan"):
             assert getattr(read, name) == getattr(made, name)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dplinear import ReleaseError, Schema, load
-from dplinear.analyst import container, files
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.model_release import ModelKind, ModelRelease
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.model import ModelKind, ModelRelease
 from dplinear.analyst.results import NamedVector
 from dplinear.privacy import ApproxDP, Neighbours
 

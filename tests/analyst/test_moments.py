@@ -7,8 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import SymmetricGaussian, WishartNoise
-from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian, WishartNoise
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 

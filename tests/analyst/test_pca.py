@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import SymmetricGaussian
-from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.schema import Schema
 from services import library
 

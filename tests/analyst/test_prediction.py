@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dplinear.analyst.prediction import design, narrowed
+from dplinear.analyst.regression.prediction import design, narrowed
 from dplinear.schema import Schema
 from services import library
 
@@ -152,7 +152,7 @@ def test_columns_of_a_mapping_are_alike() -> None:
 @pytest.mark.oracle
 def test_scikit_learn_models_predict_the_same() -> None:
     library("sklearn")
-    from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415 - an oracle
+    from sklearn.utils.validation import check_is_fitted
 
     rows = raw(EVERYTHING, NEW, list(FIT.names))
     model = FIT.to_sklearn(feature_names=False)

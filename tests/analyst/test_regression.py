@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplinear.analyst.fit import Fit, Fits
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
-from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.shrinkage import filtered
-from dplinear.analyst.solver import solve
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.analyst.regression.fit import Fit, Fits
+from dplinear.analyst.regression.least_squares import solve
+from dplinear.analyst.regression.shrinkage import filtered
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from services import library

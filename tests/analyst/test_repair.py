@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
-from dplinear.analyst.repair import (
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.analyst.regression.repair import (
     METHODS,
     block_of,
     chosen,

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplinear import ReleaseError, load, release_rows
-from dplinear.analyst import container
-from dplinear.analyst.laws import NoisyRows
-from dplinear.analyst.row_head import Head, read_head
-from dplinear.analyst.row_laws import AdditiveRows, RowLaw
-from dplinear.analyst.row_reading import HeldRows
-from dplinear.analyst.rows import RowsRelease
+from dplinear.analyst.noise_models.matrices import NoisyRows
+from dplinear.analyst.noise_models.rows import AdditiveRows, RowLaw
+from dplinear.analyst.releases import container
+from dplinear.analyst.rows.release import RowsRelease
+from dplinear.analyst.rows.row_head import Head, read_head
+from dplinear.analyst.rows.row_reading import HeldRows
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from services import library

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
-from dplinear.analyst.shrinkage import cleaned, cleaned_matrix, filtered, noise_scale
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.analyst.regression.shrinkage import cleaned, cleaned_matrix, filtered, noise_scale
 from dplinear.noise import simulation
 
 

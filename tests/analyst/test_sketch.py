@@ -8,10 +8,11 @@ import pytest
 from scipy import stats
 
 from dplinear import Schema, load
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.files import ReleaseError
-from dplinear.analyst.laws import Matrix, ProjectionLaw
-from dplinear.analyst.sketch import SketchRelease
+from dplinear.analyst.noise_models.matrices import ProjectionLaw
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.files import ReleaseError
+from dplinear.analyst.releases.sketch import SketchRelease
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 from dplinear.privacy import MIDP, Neighbours
 
@@ -31,7 +32,7 @@ CERTIFICATE = Certificate(
 )
 
 
-def table(count: int, seed: int) -> Matrix:
+def table(count: int, seed: int) -> Floats:
     """Return cells with an intercept: y = 1 + 2a + 3b + 0c in the columns' own units."""
     random = generator(seed)
     cells = random.uniform(-1, 1, (count, 3))

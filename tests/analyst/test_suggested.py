@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst import container, files
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.container import Parts
-from dplinear.analyst.suggested import BoundsKind, SuggestedBounds
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.releases.bounds import BoundsKind, SuggestedBounds
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.container import Parts
 from dplinear.privacy import ZCDP, Neighbours
 from dplinear.schema import Schema
 

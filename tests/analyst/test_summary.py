@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dplinear.analyst.inference import Intervals
-from dplinear.analyst.summary import SummaryFacts, number, summary
+from dplinear.analyst.regression.inference import Intervals
+from dplinear.analyst.regression.summary import SummaryFacts, number, summary
 
 NAMES = ("intercept", "age", "smoker=yes")
 

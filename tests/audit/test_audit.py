@@ -12,27 +12,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.adaptive import noisy_sums as chain
 from dplinear.audit import AuditResult, audit, audit_subject, densities
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
 from dplinear.audit.chains import SUBJECTS
 from dplinear.audit.matrices import SHAPE, MatrixSubject
 from dplinear.audit.noisy_sums import ChainSubject
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.erm import chain, mapped_sums
+from dplinear.exact import mapped_sums
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
     AdditiveWishart,
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
     Mechanism,
-    Shape,
-    Statistic,
-    additive_noise,
-    analyze_gauss,
-    mi_projection,
-    row_changes,
 )
-from dplinear.mechanisms.least_eigenvalue import Query
+from dplinear.mechanisms.cells import mi_projection
+from dplinear.mechanisms.moments import analyze_gauss
+from dplinear.mechanisms.moments.least_eigenvalue import Query
+from dplinear.mechanisms.rows import additive_noise, row_changes
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, calibrate
 from dplinear.privacy.profiles import Sketch

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.arrays import Floats
 from dplinear.audit.audit import AuditResult, audit_runs
-from dplinear.audit.bounds import Floats, gaussian_epsilon
+from dplinear.audit.bounds import gaussian_epsilon
 from dplinear.audit.subjects import Claim
-from dplinear.curator.model_gate import design_of
+from dplinear.curator.gates.model import design_of
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.mechanisms import row_maps
 from dplinear.mechanisms.adassp import AdaSSP
+from dplinear.mechanisms.rows import row_maps
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, PureDP
 from dplinear.schema import Schema

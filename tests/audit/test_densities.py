@@ -5,7 +5,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
 from dplinear.audit import densities
 from dplinear.noise import simulation
 

@@ -13,7 +13,8 @@ from dplinear.audit import replays
 from dplinear.audit.holders import HOLDERS
 from dplinear.audit.replays import CHAINS, Replay, main, pairs, replay
 from dplinear.audit.row_replays import sizes
-from dplinear.erm import mapped_sums, residual_sums
+from dplinear.descent import residual_sums
+from dplinear.exact import mapped_sums
 from dplinear.privacy import Neighbours
 
 pytestmark = pytest.mark.heavy

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dplinear.adaptive.noisy_sums import Answer, Budget, Chain, Query
 from dplinear.audit.catalogue import ENTRIES, subject_of
 from dplinear.audit.chains import SUBJECTS
 from dplinear.audit.transcripts import Overheard, Rows, TranscriptSubject, told_by
-from dplinear.erm.chain import Answer, Budget, Chain, Query
-from dplinear.erm.mapped_sums import MappedGram, MappedSum
-from dplinear.erm.row_sums import Count
-from dplinear.mechanisms.contract import Shape
+from dplinear.exact.mapped_sums import MappedGram, MappedSum
+from dplinear.exact.row_sums import Count
+from dplinear.exact.shape import Shape
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Neighbours
 

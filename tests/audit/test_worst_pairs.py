@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dplinear.audit import worst_pairs
-from dplinear.mechanisms import Shape
+from dplinear.exact.shape import Shape
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import ledger as bench
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.privacy import ZCDP
 
 

@@ -18,10 +18,10 @@ from dplinear.cli.columns import read_column
 from dplinear.cli.errors import Code
 from dplinear.cli.main import main
 from dplinear.cli.output import shown
-from dplinear.curator.model_gate import LOSSES
-from dplinear.erm.coinpress.methods import CoinPressCovariance, CoinPressMean
+from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
+from dplinear.curator.gates.model import LOSSES
 from dplinear.ledger import LedgerError, Request
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, MIProjection
 from dplinear.privacy import ZCDP, ApproxDP
 
@@ -128,7 +128,7 @@ def test_a_ledger_that_cannot_keep_a_release_does_not_lose_it(
     def full(*_: object) -> None:
         raise LedgerError("The ledger cannot be written: the disk is full.\n\nHint: make room.")
 
-    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", full)
+    monkeypatch.setattr("dplinear.ledger.sqlite.ledger.SqliteLedger.keep", full)
     words = ["release", "moments", "--config", "release.toml", "--request", "one", "--json"]
     assert main(words) == 0
     said = capsys.readouterr()
@@ -169,11 +169,11 @@ def test_a_full_disk_below_both_is_told_as_it_is(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dplinear.analyst.outputs.Output.complete", full)
+    monkeypatch.setattr("dplinear.analyst.releases.outputs.Output.complete", full)
     words = ["release", "moments", "--config", "release.toml", "--epsilon", "0.1", "--json"]
     assert main(words) == Code.FILE
     assert "give the same release again" in told(capsys)["error"]["hint"]
-    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", full)
+    monkeypatch.setattr("dplinear.ledger.sqlite.ledger.SqliteLedger.keep", full)
     assert main(words) == Code.FILE
     assert "no ledger has kept it" in told(capsys)["error"]["hint"]
     assert not (folder / "moments.json").exists()
@@ -216,7 +216,7 @@ def test_a_ledger_that_is_gone_by_then_does_not_hide_a_release(
         (folder / "budget.db").unlink()
         raise LedgerError("The server is gone.")
 
-    monkeypatch.setattr("dplinear.ledger.sqlite.SqliteLedger.keep", gone)
+    monkeypatch.setattr("dplinear.ledger.sqlite.ledger.SqliteLedger.keep", gone)
     assert main(["release", "moments", "--config", "release.toml"]) == 0
     assert "The server is gone" in capsys.readouterr().err
     assert (folder / "moments.json").exists()
@@ -337,7 +337,7 @@ def test_a_release_that_cannot_be_written_is_not_lost(
 
     monkeypatch.setenv("COLUMNS", "200")
     with monkeypatch.context() as patched:
-        patched.setattr("dplinear.analyst.outputs.Output.complete", full)
+        patched.setattr("dplinear.analyst.releases.outputs.Output.complete", full)
         assert main(["release", "moments", "--config", "release.toml"]) == 5
     said = capsys.readouterr().err
     assert "paid for and could not be written (No space left on device)" in said

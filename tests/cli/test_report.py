@@ -12,7 +12,7 @@ import pytest
 import dplinear as dpl
 from dplinear.audit.audit import AuditResult
 from dplinear.cli.main import main
-from dplinear.erm.sets import L2Ball
+from dplinear.convex.sets import L2Ball
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dplinear.cli.main import main
-from dplinear.experiments.reproduce import PAPERS
+from dplinear.papers.reproduce import PAPERS
 
 pytestmark = pytest.mark.heavy
 

@@ -56,7 +56,7 @@ def test_every_door_is_harmless(
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("NO_COLOR", "1")  # whose own marks are not to be mistaken
-    from rich.text import Text  # noqa: PLC0415 - as the command line does
+    from rich.text import Text
 
     output.say(odd, Text(odd), output.table((odd,), [(odd,)], title=odd))
     output.say(output.facts([(odd, odd)], title=odd))

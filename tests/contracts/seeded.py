@@ -1,8 +1,8 @@
 """Seeded releases of every kind, whose numbers no change of the house may change.
 
-`python tests/contracts/seeded.py --digests` prints a digest of every bit: two checkouts on one machine
-must agree wherever a mechanism did not change. `--write` keeps the numbers themselves, which other
-machines come to as well but for the last places of their linear algebra.
+`python tests/contracts/seeded.py --digests` prints a digest of every bit: two checkouts on one
+machine must agree wherever a mechanism did not change. `--write` keeps the numbers themselves,
+which other machines come to as well, but for the last places of their linear algebra.
 """
 
 import argparse

@@ -205,7 +205,7 @@ def legible(read: Read, path: Path, columns: Columns) -> tuple[str, ...]:
     """The columns that a library can read: its own errors come before ours, and are none of it."""
     try:
         computed(read(write(path, columns)))
-    except Exception:  # noqa: BLE001 - each library has errors of its own
+    except Exception:
         if len(columns) == 1:
             return ()
         names = list(columns)

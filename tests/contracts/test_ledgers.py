@@ -284,7 +284,7 @@ def test_a_clock_that_is_set_back_changes_nothing(
     ledger.declare("table", ZCDP(0.2))
     ledger.spend(asked("first"))
     past = SimpleNamespace(now=lambda _: datetime(1970, 1, 1, tzinfo=UTC))
-    monkeypatch.setattr("dplinear.ledger.chain.datetime", past)
+    monkeypatch.setattr("dplinear.ledger.hash_chain.datetime", past)
     ledger.spend(asked("second"))
     with pytest.raises(BudgetExceededError):
         ledger.spend(asked("third"))

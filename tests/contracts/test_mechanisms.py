@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import Law
-from dplinear.mechanisms import MECHANISMS, Mechanism, Shape, Statistic
+from dplinear.analyst.noise_models.matrices import Law
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import MECHANISMS, Mechanism
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from mechanisms.tables import axis, random_statistic, shape_of, statistic

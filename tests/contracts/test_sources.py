@@ -31,22 +31,12 @@ from dplinear.curator import (
     second_moments,
 )
 from dplinear.curator.passes import shape_of
-from dplinear.curator.peaks import MomentsAndPeaks
 from dplinear.curator.sources import open_reader
-from dplinear.curator.sums import SumAccumulator
-from dplinear.erm import (
-    Bands,
-    ClippedGram,
-    Count,
-    Energy,
-    Gradient,
-    MappedGram,
-    MappedNorms,
-    MappedSum,
-    Residuals,
-    RowSum,
-    SquaredNorms,
-)
+from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.peaks import MomentsAndPeaks
+from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
+from dplinear.exact.sums import SumAccumulator
 from services import library
 
 Seeded = Callable[[int], Any]

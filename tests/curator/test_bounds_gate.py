@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dplinear
+from dplinear.adaptive.noisy_sums import VARIANCE, Answer, Chain, Query, _Noise, _scaled
+from dplinear.coinpress import bounds
 from dplinear.curator import Schema, suggest_bounds
 from dplinear.curator.sources import open_reader
 from dplinear.curator.windows import TableView
-from dplinear.erm.chain import VARIANCE, Answer, Chain, Query, _Noise, _scaled
-from dplinear.erm.coinpress import bounds
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours, PureDP

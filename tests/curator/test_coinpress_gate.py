@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 import dplinear as dpl
-from dplinear.analyst.location import CovarianceRelease, MeanRelease
-from dplinear.curator.blocks import Blocks
+from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.curator.windows import Windowed
+from dplinear.exact.blocks import Blocks
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP

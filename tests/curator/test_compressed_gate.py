@@ -9,13 +9,13 @@ from scipy import sparse
 
 import dplinear as dpl
 from dplinear import tally
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.curator import compressed_gate
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.learners import LEARNERS
+from dplinear.convex.losses import HuberLoss
+from dplinear.convex.sets import Box, GroupBall, L1Ball, L2Ball, Moved, Polytope, Simplex
 from dplinear.curator.examples import read_examples
-from dplinear.erm.learners import LEARNERS
-from dplinear.erm.losses import HuberLoss
-from dplinear.erm.projections import Projection
-from dplinear.erm.sets import Box, GroupBall, L1Ball, L2Ball, Moved, Polytope, Simplex
+from dplinear.curator.gates import constrained as compressed_gate
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, PureDP
 

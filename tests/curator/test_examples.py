@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dplinear.convex import examples
+from dplinear.convex.compression import projections
+from dplinear.convex.compression.projections import KINDS, Projection
+from dplinear.convex.example_blocks import CELLS
+from dplinear.convex.examples import SlopeSum
+from dplinear.convex.losses import LOSSES
 from dplinear.curator import examples as module
-from dplinear.curator import sparse_integers
 from dplinear.curator.examples import Rules, check_table, read_examples
-from dplinear.erm import examples, projections
-from dplinear.erm.example_blocks import CELLS
-from dplinear.erm.examples import SlopeSum
-from dplinear.erm.integers import ordered_squares
-from dplinear.erm.losses import LOSSES
-from dplinear.erm.projections import KINDS, Projection
+from dplinear.exact import sparse_integers
+from dplinear.exact.integers import ordered_squares
 from dplinear.schema.sparse_rows import SparseRows
 
 Seeded = Callable[[int], Any]

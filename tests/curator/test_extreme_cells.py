@@ -24,7 +24,7 @@ from dplinear.schema.cells import array_of, codes_of
 from dplinear.schema.columns import read_column
 from services import library
 
-LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 - as tables hold it
+LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)
 DATES = Schema({"x": {"type": "date", "low": "1600-01-01", "high": "2300-01-01"}})
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25us", "7D")
 TICKS = (0, 1, -1, 3650, -(10**6), 10**9, 10**12, 2**53, -(2**53), 2**62, 2**63 - 1, -(2**63) + 1)

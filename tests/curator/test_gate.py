@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dplinear.analyst.laws import SketchLaw
+from dplinear.analyst.noise_models.matrices import SketchLaw
 from dplinear.curator import Schema, SourceError, release_moments, release_sketch
 from dplinear.ledger import tally
 from dplinear.mechanisms import MECHANISMS
@@ -182,7 +182,7 @@ def lazy_frame(cells: list[str]) -> Any:
 
 def relation(cells: list[str]) -> Any:
     rows = ", ".join(f"('{cell}')" for cell in cells)
-    query = f"SELECT x::DOUBLE AS x, x::DOUBLE AS y FROM (VALUES {rows}) AS t(x)"  # noqa: S608
+    query = f"SELECT x::DOUBLE AS x, x::DOUBLE AS y FROM (VALUES {rows}) AS t(x)"
     return library("duckdb").connect().sql(query)
 
 

@@ -37,7 +37,7 @@ def table(rows: int) -> pa.Table:
 RELEASER = """
 import json, sys
 import dplinear as dpl
-from dplinear.ledger import sqlite
+from dplinear.ledger.sqlite import ledger as sqlite
 from dplinear.privacy import ZCDP
 
 gate, data, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
@@ -87,7 +87,7 @@ KINDS = {
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_imported_after_the_spend(gate: str, kind: str, tmp_path: Path) -> None:
-    import json  # noqa: PLC0415 - beside what it reads
+    import json
 
     data = tmp_path / f"t.{kind}"
     KINDS[kind](table(200), str(data))
@@ -112,7 +112,7 @@ def test_nothing_is_imported_after_the_spend(gate: str, kind: str, tmp_path: Pat
 COMMAND = """
 import sys
 from dplinear.cli.main import main
-from dplinear.ledger import sqlite
+from dplinear.ledger.sqlite import ledger as sqlite
 
 def spend(self, request):
     found = spend.own(self, request)
@@ -232,7 +232,7 @@ def test_whatever_is_raised_after_the_spend_says_so(
     def raising(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("dplinear.curator.gate.Passing.measured", raising)
+    monkeypatch.setattr("dplinear.curator.gates.moments.Passing.measured", raising)
     with pytest.raises(type(error)) as caught:
         dpl.release_moments(
             table(5), SCHEMA, guarantee=ZCDP(0.1), ledger=Raising(error, spent=True), request="mine"

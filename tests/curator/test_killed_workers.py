@@ -16,7 +16,8 @@ import pytest
 
 from dplinear.curator import Schema, SecondMoments, SourceError, open_table, second_moments
 from dplinear.curator.passes import shape_of
-from dplinear.erm import Count, Gradient, RowSum
+from dplinear.descent.residual_sums import Gradient
+from dplinear.exact.row_sums import Count, RowSum
 from services import library
 
 pytestmark = [

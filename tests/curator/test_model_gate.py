@@ -10,8 +10,8 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 
 import dplinear
 from dplinear.curator import Schema, release_model
-from dplinear.curator.grid import Grid, round_to_grid
-from dplinear.curator.model_gate import LOSSES, SOLVERS, OneModel, most_squared, part_of
+from dplinear.curator.gates.model import LOSSES, SOLVERS, OneModel, most_squared, part_of
+from dplinear.exact.grid import Grid, round_to_grid
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP

@@ -13,9 +13,10 @@ import pytest
 import dplinear as dpl
 from dplinear import curator, estimators
 from dplinear.cli.gates import GATES as COMMANDS
-from dplinear.curator import compressed_gate, sources
+from dplinear.convex.sets import L1Ball
+from dplinear.curator import sources
+from dplinear.curator.gates import constrained as compressed_gate
 from dplinear.curator.sources.ordered import OrderedRows
-from dplinear.erm.sets import L1Ball
 
 from .witnesses import Book
 
@@ -70,7 +71,7 @@ WITHOUT_ROWS = {
 # The curator's own exact passes. What they return is private, and leaves by a gate or not at all.
 PRIVATE = {"exact_sums", "open_table", "second_moments"}
 READERS = PRIVATE | {"exact_pass", "open_reader", "open_rows", "read_examples"}
-MADE_UP = {"audit", "demo", "experiments"}  # rooms that have only tables of their own making
+MADE_UP = {"audit", "demo", "papers"}  # rooms that have only tables of their own making
 
 
 def test_every_public_name_is_a_gate_or_an_estimator_or_takes_no_rows() -> None:

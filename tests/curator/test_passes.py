@@ -13,9 +13,10 @@ import pytest
 from dplinear.curator import Schema, SourceError, exact_sums, open_table, second_moments
 from dplinear.curator.passes import Table, shape_of
 from dplinear.curator.sources import pool
-from dplinear.curator.sums import SumAccumulator, Sums
-from dplinear.curator.words import Total, integers_of
-from dplinear.erm import ClippedGram, Count, Energy, Gradient, RowSum, SquaredNorms
+from dplinear.descent.residual_sums import Energy, Gradient
+from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
+from dplinear.exact.sums import SumAccumulator, Sums
+from dplinear.exact.totals import Total, integers_of
 
 Seeded = Callable[[int], Any]
 SCHEMA = Schema({f"x{j}": (-1, 1) for j in range(5)})

@@ -17,10 +17,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from dplinear.curator import Schema, SourceError, second_moments
-from dplinear.curator.blocks import Blocks
-from dplinear.curator.gram import Moments
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source
+from dplinear.exact.blocks import Blocks
+from dplinear.exact.gram import Moments
 
 pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dplinear
-from dplinear.analyst.row_laws import ProjectedRows
+from dplinear.analyst.noise_models.rows import ProjectedRows
 from dplinear.ledger import LedgerError, NotKeptWarning, Request, tally
 from dplinear.mechanisms import EncryptedFile
-from dplinear.mechanisms.kept_projection import new_key
+from dplinear.mechanisms.rows.kept_projection import new_key
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, PureDP
 from dplinear.schema import Schema
@@ -30,7 +30,7 @@ def table(count: int = 300) -> dict[str, Any]:
 
 
 def release(**options: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     given = {"mechanism": "projection", "k": 2, "epsilon": 1.0} | options
     return dplinear.release_rows(pa.table(table()), SCHEMA, **given)

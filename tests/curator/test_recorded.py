@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 
 import dplinear as dpl
-from dplinear.analyst import files, kept_rows
-from dplinear.analyst.row_files import sidecar
-from dplinear.erm.sets import L1Ball
+from dplinear.analyst.releases import files
+from dplinear.analyst.rows import kept_rows
+from dplinear.analyst.rows.row_files import sidecar
+from dplinear.convex.sets import L1Ball
 from dplinear.ledger import (
     BudgetExceededError,
     DamagedLedgerError,
     LedgerError,
     NotKeptWarning,
     open_ledger,
-    sqlite,
 )
 from dplinear.ledger import ledger as ledger_module
 from dplinear.ledger.fingerprint import fingerprint
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite import ledger as sqlite
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ZCDP, ApproxDP, Guarantee
 

@@ -18,8 +18,8 @@ import pytest
 import scipy.sparse
 
 from dplinear import ReleaseError, load, release_rows
-from dplinear.analyst.outputs import UnplacedError
-from dplinear.analyst.rows import RowsRelease
+from dplinear.analyst.releases.outputs import UnplacedError
+from dplinear.analyst.rows.release import RowsRelease
 from dplinear.curator import SourceError
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
@@ -289,7 +289,7 @@ def test_a_writer_that_fails_leaves_no_file(
         if calls > 3:
             raise OSError("the disk is full")
 
-    monkeypatch.setattr("dplinear.analyst.row_files.RowsFile.write", fail)
+    monkeypatch.setattr("dplinear.analyst.rows.row_files.RowsFile.write", fail)
     with pytest.raises(OSError, match="disk is full"):
         release_rows(people(), SCHEMA, bits=0.5, output=tmp_path / f"x.{suffix}", threads=3)
     assert names_in(tmp_path) == []
@@ -322,7 +322,7 @@ def test_complete_rows_that_get_no_name_stay(
 def test_a_certificate_whose_rows_cannot_be_placed_gives_its_name_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dplinear.analyst import outputs  # noqa: PLC0415 - to let the first of two names be given
+    from dplinear.analyst.releases import outputs
 
     given, claim = [], outputs.claim
 
@@ -522,7 +522,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_memory_holds_a_few_blocks() -> None:
     """However many rows have been read, few have not been handed over."""
-    from dplinear.curator.sources.ordered import open_rows  # noqa: PLC0415 - the stream itself
+    from dplinear.curator.sources.ordered import open_rows
 
     read = 0
 

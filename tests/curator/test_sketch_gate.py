@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from dplinear import load
-from dplinear.analyst.laws import ProjectionLaw
+from dplinear.analyst.noise_models.matrices import ProjectionLaw
 from dplinear.curator import Schema, release_sketch
-from dplinear.curator.peaks import MomentsAndPeaks
 from dplinear.curator.sources import open_reader, second_moments
+from dplinear.exact.peaks import MomentsAndPeaks
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ApproxDP, Neighbours

@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 
 from dplinear.curator import Schema, second_moments
-from dplinear.curator.model_gate import _opened
+from dplinear.curator.gates.model import _opened
 from dplinear.curator.passes import shape_of
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.curator.sums import Sums
-from dplinear.erm import MappedSum
+from dplinear.exact.mapped_sums import MappedSum
+from dplinear.exact.sums import Sums
 
 Seeded = Callable[[int], Any]
 SCHEMA = Schema({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, derived=["a*b"])

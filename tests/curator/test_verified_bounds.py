@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dplinear.curator import Schema, model_gate, release_model
-from dplinear.curator.gram import Moments
-from dplinear.curator.grid import Grid
-from dplinear.curator.model_gate import OneModel
+from dplinear.curator import Schema, release_model
+from dplinear.curator.gates import model as model_gate
+from dplinear.curator.gates.model import OneModel
 from dplinear.curator.passes import open_table, shape_of
+from dplinear.exact.gram import Moments
+from dplinear.exact.grid import Grid
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
-from dplinear.mechanisms.contract import Statistic
-from dplinear.mechanisms.held_cells import HeldCells
+from dplinear.mechanisms.cells.held_cells import HeldCells
 from dplinear.privacy import ApproxDP, Neighbours
 from dplinear.schema.encoding import _Values
 
@@ -71,7 +72,7 @@ class _Silent:
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    def zeros(_variance: Fraction, size: int, *, entropy: object) -> Any:  # noqa: ARG001 - as called
+    def zeros(_variance: Fraction, size: int, *, entropy: object) -> Any:
         return np.zeros(size, np.int64)
 
     monkeypatch.setattr("dplinear.noise.discrete.gaussian", zeros)

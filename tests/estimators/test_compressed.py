@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.erm.sets import L1Ball, L2Ball
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.convex.sets import L1Ball, L2Ball
 from dplinear.estimators import (
     PrivateCompressedClassifier,
     PrivateCompressedRegressor,
@@ -209,7 +209,7 @@ def test_chances_are_there_for_the_logistic_loss_alone() -> None:
 def test_models_survive_pickling_and_clones_keep_sets() -> None:
     ball = L1Ball(5, 3.0)
     model = clone(face(PrivateSVM, constraint=ball)).fit(*table())
-    loaded = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
     assert model.fit_result_.constraint["set"] == "l1"
     assert face(PrivateSVM).fit(*table()).fit_result_.constraint["set"] == "l2"

@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from dplinear.curator.blocks import Blocks
 from dplinear.estimators import (
     PrivateLasso,
     PrivateLinearRegression,
@@ -24,6 +23,7 @@ from dplinear.estimators import (
     PrivateRidge,
 )
 from dplinear.estimators.tables import features_of, plain_numbers, targets_of
+from dplinear.exact.blocks import Blocks
 from dplinear.ledger import Request, tally
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, ApproxDP
@@ -186,7 +186,7 @@ SPELT += [(PrivateRidge, given, url) for given in (str, Path, str.encode) for ur
 def test_no_estimator_shows_a_password_fitted_or_not(kind: Any, given: Any, url: str) -> None:
     made: Any = kind(ledger=given(url), bounds=(0, 1), epsilon=1.0, delta=1e-6)
     pipeline: Any = make_pipeline(made)
-    copies = [made, clone(made), pickle.loads(pickle.dumps(made)), kind().set_params(ledger=url)]  # noqa: S301 - our own
+    copies = [made, clone(made), pickle.loads(pickle.dumps(made)), kind().set_params(ledger=url)]
     printed = [each for one in copies for each in (repr(one), str(one), f"{one.ledger}")]
     printed += [one._repr_html_() for one in (made, pipeline)]
     printed += [repr(pipeline), str(made.get_params()), "%s" % made.ledger]  # noqa: UP031 - as logs do
@@ -244,7 +244,7 @@ def observed(estimator: Any, X: Any, y: Any) -> tuple[Any, ...]:
         warnings.simplefilter("always")
         try:
             estimator.fit(X, y)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must be the same
+        except Exception as error:
             return type(error), str(error)
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     shapes = {name: (type(value), np.shape(value)) for name, value in fitted.items()}
@@ -390,7 +390,7 @@ def test_fits_differ_without_the_door_and_survive_pickling(kind: Any) -> None:
     one, two = face(kind).fit(X, y), face(kind).fit(X, y)
     assert not np.array_equal(released(one), released(two))
     assert not one.certificate_.simulated
-    loaded = pickle.loads(pickle.dumps(one))  # noqa: S301 - our own
+    loaded = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(released(loaded), released(one))
     method = "predict" if kind in PREDICTORS else "transform"
     np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(one, method)(X))
@@ -426,7 +426,7 @@ def test_cells_of_an_arrow_table_are_not_taken_for_names_of_its_columns() -> Non
 
 def _mixed(library_: Any) -> list[tuple[Any, Any]]:
     """Return pairs of tables: with a last row, and without it."""
-    moment, span = dt.datetime(2026, 1, 1), dt.timedelta(1)  # noqa: DTZ001 - as frames have them
+    moment, span = dt.datetime(2026, 1, 1), dt.timedelta(1)
     rows: list[Any] = [
         (1, moment),
         (1, span),

@@ -158,7 +158,7 @@ def test_a_pipeline_clusters_private_rows() -> None:
 def test_a_pickle_goes_on_with_the_same_projection() -> None:
     X, _ = table()
     model = face(epsilon=1e7).fit(X)
-    twin = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    twin = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(twin.transform(X), model.transform(X), atol=1e-3)
 
 

@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import dplinear
-from dplinear.analyst.files import ReleaseError
+from dplinear.analyst.releases.files import ReleaseError
 from dplinear.curator.sources.source import SourceError
 from dplinear.ledger import LedgerError, tally
 
@@ -95,7 +95,7 @@ def watched(call: Callable[[], Any], names: tuple[str, ...]) -> Outcome:
             try:
                 with _patience(), tally() as counted:
                     value = call()
-            except (Exception, HangError) as raised:  # noqa: BLE001 - anything may come
+            except (Exception, HangError) as raised:
                 error = raised
     finally:
         root.removeHandler(records)
@@ -115,7 +115,7 @@ def watched(call: Callable[[], Any], names: tuple[str, ...]) -> Outcome:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as worse:  # noqa: BLE001 - an error that cannot be shown
+    except Exception as worse:
         return f"(cannot be shown: {type(worse).__name__})"
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import dplinear
 from dplinear import estimators
-from dplinear.erm.projections import Projection
-from dplinear.erm.sets import Box, GroupBall, L1Ball, L2Ball, Simplex
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.sets import Box, GroupBall, L1Ball, L2Ball, Simplex
 from dplinear.privacy import ZCDP, PureDP
 
 from .cases import GUARANTEES, Case, mutated

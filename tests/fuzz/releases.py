@@ -6,7 +6,7 @@ from typing import Any
 
 import dplinear
 from dplinear.curator import second_moments
-from dplinear.erm.settings import Settings
+from dplinear.descent.settings import Settings
 from dplinear.mechanisms import MECHANISMS
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from dplinear.schema import Schema

@@ -90,7 +90,7 @@ def apart(gate: str, inputs: int, run: int) -> Counts:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
         done = subprocess.run(command, cwd=_ROOT, env=environment, check=False)
         if done.returncode == 0:
-            found: Counts = pickle.loads(result.read_bytes())  # noqa: S301 - our own
+            found: Counts = pickle.loads(result.read_bytes())
             return found
         counts = Counts(gate)
         tried = int(note.read_bytes()) if note.exists() else 0

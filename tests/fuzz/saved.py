@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dplinear
-from dplinear.analyst import container, files, row_files
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.rows import row_files
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP
 from dplinear.schema import Schema

@@ -18,9 +18,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dplinear.analyst import container, files
-from dplinear.analyst.rows import RowsRelease
-from dplinear.analyst.suggested import SuggestedBounds
+from dplinear.analyst.releases import container, files
+from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.analyst.rows.release import RowsRelease
 
 # Mechanisms whose releases print no released number among their facts.
 _NO_NUMBERS = ("analyze_gauss", "additive_wishart")

@@ -12,8 +12,8 @@ import pytest
 
 import dplinear
 from dplinear import arguments
+from dplinear.convex.compression.matrix_map import MatrixMap
 from dplinear.curator import SourceError, second_moments
-from dplinear.erm.matrix_map import MatrixMap
 from dplinear.ledger import tally
 from dplinear.privacy import ZCDP
 from dplinear.privacy.profiles import Gaussian

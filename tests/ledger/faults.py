@@ -133,7 +133,7 @@ _KEPT: list[Any] = []  # what C holds pointers to
 
 def stand_before_sqlite() -> bool:
     """Let every file that SQLite opens from now on go through here; False where that cannot be."""
-    import _sqlite3  # noqa: PLC0415 - not every Python has it as a file
+    import _sqlite3
 
     try:
         library = ctypes.CDLL(_sqlite3.__file__)
@@ -314,7 +314,7 @@ def run(work: str, kind: str, every: int, counts: Any) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=memory) as folder:
             counts.put(_run({"use": use, "make": make}[work], kind, every, Path(folder)))
-    except BaseException as error:  # noqa: BLE001 - told to the test, which waits for it
+    except BaseException as error:
         counts.put(f"{type(error).__name__}: {error}")
 
 

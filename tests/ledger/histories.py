@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from dplinear.ledger import BudgetExceededError, LedgerError, Request, open_ledger
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import Entry, sha256
+from dplinear.ledger.hash_chain import Entry, sha256
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.privacy import ZCDP, Neighbours
 

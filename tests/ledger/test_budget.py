@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.ledger import LedgerError, Request, anchor
-from dplinear.ledger.anchor import Anchor, Mark
+from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.budget import Budget, Units, written
 from dplinear.ledger.fingerprint import fingerprint, plain
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger.sqlite import anchor
+from dplinear.ledger.sqlite.anchor import Anchor, Mark
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.ledger.status import Status
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 

@@ -14,10 +14,10 @@ import pytest
 
 from dplinear.ledger import BudgetExceededError, DamagedLedgerError, LedgerError
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import Entry, entry
-from dplinear.ledger.sqlite import SqliteLedger
-from dplinear.ledger.sqlite_lines import SqliteLines
-from dplinear.ledger.sqlite_tables import SCHEMA
+from dplinear.ledger.hash_chain import Entry, entry
+from dplinear.ledger.sqlite.ledger import SqliteLedger
+from dplinear.ledger.sqlite.lines import SqliteLines
+from dplinear.ledger.sqlite.tables import SCHEMA
 from dplinear.ledger.verification import STATE
 from dplinear.privacy import ZCDP
 from ledger.histories import ask

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dplinear.ledger import LedgerError, anchor, forks
-from dplinear.ledger.chain import entry
-from dplinear.ledger.sqlite import SqliteLedger
+from dplinear.ledger import LedgerError
+from dplinear.ledger.hash_chain import entry
+from dplinear.ledger.sqlite import anchor, forks
+from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.privacy import ZCDP
 from ledger.histories import Notes, ask, check
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from dplinear.ledger import DamagedLedgerError, LedgerError, Request, anchor
-from dplinear.ledger.anchor import mark_of
+from dplinear.ledger import DamagedLedgerError, LedgerError, Request
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import FORMAT, Entry, entry, sha256
 from dplinear.ledger.fingerprint import former_fingerprint
-from dplinear.ledger.sqlite import SqliteLedger
-from dplinear.ledger.sqlite_lines import SqliteLines
-from dplinear.ledger.sqlite_tables import FORMER, SCHEMA
+from dplinear.ledger.hash_chain import FORMAT, Entry, entry, sha256
+from dplinear.ledger.sqlite import anchor
+from dplinear.ledger.sqlite.anchor import mark_of
+from dplinear.ledger.sqlite.ledger import SqliteLedger
+from dplinear.ledger.sqlite.lines import SqliteLines
+from dplinear.ledger.sqlite.tables import FORMER, SCHEMA
 from dplinear.ledger.verification import SO_FAR, STATE
 from dplinear.privacy import ZCDP, Neighbours
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from dplinear.ledger import BudgetExceededError, LedgerError, Request, address, anchor
-from dplinear.ledger.anchor import Mark
+from dplinear.ledger import BudgetExceededError, LedgerError, Request, address
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import FORMAT, Entry, entry, sha256
+from dplinear.ledger.hash_chain import FORMAT, Entry, entry, sha256
 from dplinear.ledger.ledger import BudgetLedger, Lines
+from dplinear.ledger.sqlite import anchor
+from dplinear.ledger.sqlite.anchor import Mark
 from dplinear.ledger.verification import SO_FAR, STATE, state_of
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
 

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dplinear.ledger import DamagedLedgerError, LedgerError, Request, anchor, open_ledger, sqlite
-from dplinear.ledger.anchor import Mark
-from dplinear.ledger.chain import FORMAT, entry
+from dplinear.ledger import DamagedLedgerError, LedgerError, Request, open_ledger
+from dplinear.ledger.hash_chain import FORMAT, entry
 from dplinear.ledger.opening import is_there
-from dplinear.ledger.sqlite import SqliteLedger
-from dplinear.ledger.sqlite_lines import SqliteLines
-from dplinear.ledger.sqlite_tables import SCHEMA
+from dplinear.ledger.sqlite import anchor
+from dplinear.ledger.sqlite import ledger as sqlite
+from dplinear.ledger.sqlite.anchor import Mark
+from dplinear.ledger.sqlite.ledger import SqliteLedger
+from dplinear.ledger.sqlite.lines import SqliteLines
+from dplinear.ledger.sqlite.tables import SCHEMA
 from dplinear.privacy import ZCDP, Neighbours
 from ledger.histories import ask
 
@@ -30,7 +32,7 @@ def test_whatever_fails_while_a_ledger_is_made_it_can_be_made_again(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"dplinear.ledger.sqlite.{step}", broken)
+        patch.setattr(f"dplinear.ledger.sqlite.ledger.{step}", broken)
         with pytest.raises(LedgerError, match="Input/output error"):
             SqliteLedger.create(path)
     assert not is_there(path)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dplinear.erm.sets import L2Ball
+from dplinear.convex.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
 from dplinear.schema import Schema

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from dplinear.cli.main import main
-from dplinear.ledger import BudgetExceededError, LedgerError, Request, anchor, open_ledger
+from dplinear.ledger import BudgetExceededError, LedgerError, Request, open_ledger
+from dplinear.ledger.sqlite import anchor
 from dplinear.privacy import ZCDP, Neighbours
 from postgres_lines import insert
 from postgres_server import PASSWORD, Server, until
 from spenders import context, spend_through
 
 psycopg = pytest.importorskip("psycopg")
-postgres_module = pytest.importorskip("dplinear.ledger.postgres")
-words = pytest.importorskip("dplinear.ledger.postgres_words")
-session_module = pytest.importorskip("dplinear.ledger.postgres_session")
+postgres_module = pytest.importorskip("dplinear.ledger.postgres.ledger")
+words = pytest.importorskip("dplinear.ledger.postgres.words")
+session_module = pytest.importorskip("dplinear.ledger.postgres.session")
 PostgresLedger = postgres_module.PostgresLedger
 Session = session_module.Session
 
@@ -260,7 +261,7 @@ def test_side_files_of_other_ledgers_and_on_network_disks_are_refused(
     side.write_bytes(content)
     with pytest.raises(LedgerError, match=r"There is a file 'side.anchor' already"):
         PostgresLedger.create(postgres.url("another", anchor=side))
-    monkeypatch.setattr("dplinear.ledger.mounts.file_system", lambda _: "nfs4")
+    monkeypatch.setattr("dplinear.ledger.sqlite.mounts.file_system", lambda _: "nfs4")
     refused(url, "on a file system of kind nfs4")
 
 
@@ -549,7 +550,7 @@ def _table(folder: Path) -> Path:
 
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "dplinear.ledger.postgres")
+    monkeypatch.delitem(sys.modules, "dplinear.ledger.postgres.ledger")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(LedgerError, match=r"(?s)needs psycopg.*dplinear\[postgres\]"):
         open_ledger("postgresql://nobody@nowhere/nothing")

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from dplinear.ledger import LedgerError, Request, anchor
+from dplinear.ledger import LedgerError, Request
+from dplinear.ledger.sqlite import anchor
 from dplinear.privacy import ZCDP, Neighbours
 from postgres_server import Server, until
 
 psycopg = pytest.importorskip("psycopg")
-module = pytest.importorskip("dplinear.ledger.postgres")
-Session = pytest.importorskip("dplinear.ledger.postgres_session").Session
+module = pytest.importorskip("dplinear.ledger.postgres.ledger")
+Session = pytest.importorskip("dplinear.ledger.postgres.session").Session
 PostgresLedger = module.PostgresLedger
 
 pytestmark = pytest.mark.engine

@@ -22,8 +22,8 @@ from postgres_proxy import Cut, Proxy
 from postgres_server import Server
 
 psycopg = pytest.importorskip("psycopg")
-module = pytest.importorskip("dplinear.ledger.postgres")
-Session = pytest.importorskip("dplinear.ledger.postgres_session").Session
+module = pytest.importorskip("dplinear.ledger.postgres.ledger")
+Session = pytest.importorskip("dplinear.ledger.postgres.session").Session
 PostgresLedger = module.PostgresLedger
 
 pytestmark = pytest.mark.engine

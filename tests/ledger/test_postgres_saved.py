@@ -94,7 +94,7 @@ def test_an_opened_ledger_is_saved_without_its_password(
     ledger = open_ledger(right)
     saved = SAVERS[saver](ledger)
     assert not holds(saved)
-    loaded = joblib.load(io.BytesIO(saved)) if saver == "joblib" else pickle.loads(saved)  # noqa: S301 - our own
+    loaded = joblib.load(io.BytesIO(saved)) if saver == "joblib" else pickle.loads(saved)
     assert repr(loaded) == repr(ledger)
     with pytest.raises(LedgerError, match=r"(?s)wants another password.*\.pgpass"):
         loaded.status()
@@ -128,7 +128,7 @@ def test_a_fitted_estimator_keeps_its_ledger_and_saves_no_password(right: str) -
     model.fit(np.linspace(-1, 1, 200).reshape(100, 2))
     for saver in SAVERS.values():
         assert not holds(saver(model))
-    loaded = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    loaded = pickle.loads(pickle.dumps(model))
     assert np.array_equal(loaded.components_, model.components_)
     assert copy.deepcopy(make_pipeline(model))[0].ledger is ledger  # one budget, not two
     twins: list[Any] = [clone(model), copy.copy(model), copy.deepcopy(model), model]
@@ -139,7 +139,7 @@ def test_a_fitted_estimator_keeps_its_ledger_and_saves_no_password(right: str) -
 @pytest.mark.parametrize("given", URLS)
 def test_addresses_lose_their_password_alone_when_they_are_saved(given: str) -> None:
     address = Address.parse(given)
-    loaded = pickle.loads(pickle.dumps(address))  # noqa: S301 - our own
+    loaded = pickle.loads(pickle.dumps(address))
     assert address.has_password
     assert not loaded.has_password
     assert (loaded.database, loaded.ledger, loaded.anchor) == (
@@ -149,7 +149,7 @@ def test_addresses_lose_their_password_alone_when_they_are_saved(given: str) -> 
     )
     assert copy.deepcopy(address) is address
     veiled: Any = veil(given)
-    again = pickle.loads(pickle.dumps(veiled))  # noqa: S301 - our own
+    again = pickle.loads(pickle.dumps(veiled))
     assert isinstance(again, Veiled)
     assert not Address.parse(again[:]).has_password
     assert Address.parse(again[:]) == loaded
@@ -159,8 +159,8 @@ def test_addresses_lose_their_password_alone_when_they_are_saved(given: str) -> 
 def test_an_address_without_a_password_is_saved_as_it_is() -> None:
     for given in ("postgresql://me@host/base?sslmode=require&ledger=a", "postgresql:///b?user=me"):
         address = Address.parse(given)
-        assert pickle.loads(pickle.dumps(address)) == address  # noqa: S301 - our own
-        assert pickle.loads(pickle.dumps(veil(given))) == given  # noqa: S301 - our own
+        assert pickle.loads(pickle.dumps(address)) == address
+        assert pickle.loads(pickle.dumps(veil(given))) == given
 
 
 # Errors

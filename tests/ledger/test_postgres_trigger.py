@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.budget import Units
-from dplinear.ledger.chain import Entry, entry, sha256
+from dplinear.ledger.hash_chain import Entry, entry, sha256
 from dplinear.privacy import ZCDP, Neighbours
 from postgres_lines import insert
 from postgres_server import Server
 
 psycopg = pytest.importorskip("psycopg")
-PostgresLedger = pytest.importorskip("dplinear.ledger.postgres").PostgresLedger
+PostgresLedger = pytest.importorskip("dplinear.ledger.postgres.ledger").PostgresLedger
 
 pytestmark = pytest.mark.engine
 PER = 10**11

@@ -11,8 +11,8 @@ from dplinear.privacy import ZCDP, Neighbours
 from postgres_server import Server
 
 pytest.importorskip("psycopg")
-upgrade_module = pytest.importorskip("dplinear.ledger.postgres_upgrade")
-PostgresLedger = pytest.importorskip("dplinear.ledger.postgres").PostgresLedger
+upgrade_module = pytest.importorskip("dplinear.ledger.postgres.upgrade")
+PostgresLedger = pytest.importorskip("dplinear.ledger.postgres.ledger").PostgresLedger
 
 pytestmark = pytest.mark.engine
 # The trigger's function as it was: it checked neither hashes nor who writes.
@@ -137,8 +137,8 @@ def test_spends_that_do_not_tell_of_those_before_them_are_counted(
     with monkeypatch.context() as patch:
         # As those versions did: what they wrote, with the tables that they had.
         patch.setattr("dplinear.ledger.ledger.SO_FAR", "of_today")
-        patch.setattr("dplinear.ledger.postgres_session.is_former", lambda *_: False)
-        patch.setattr("dplinear.ledger.postgres_session.expected", lambda *_: Anything())
+        patch.setattr("dplinear.ledger.postgres.session.is_former", lambda *_: False)
+        patch.setattr("dplinear.ledger.postgres.session.expected", lambda *_: Anything())
         for request, half in (("first", 1.5), ("second", 1.5)):
             ledger.spend(replace(asked(request), parameters={"half_ranges": {"x": half}}))
     ledger = PostgresLedger(former)
@@ -166,7 +166,7 @@ def test_tables_are_brought_up_to_date_as_a_whole_or_not_at_all(
     with monkeypatch.context() as patch:
         half = upgrade_module.upgrade
         patch.setattr(
-            "dplinear.ledger.postgres.upgrade", lambda name: [*half(name)[:2], "SELECT 1/0"]
+            "dplinear.ledger.postgres.ledger.upgrade", lambda name: [*half(name)[:2], "SELECT 1/0"]
         )
         with pytest.raises(LedgerError, match="division by zero"):
             PostgresLedger(former)

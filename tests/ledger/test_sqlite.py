@@ -17,20 +17,14 @@ from typing import Any
 import pytest
 
 from benchmarks.ledger import grow
-from dplinear.ledger import (
-    BudgetExceededError,
-    LedgerError,
-    Request,
-    anchor,
-    open_ledger,
-    opening,
-    sqlite,
-    sqlite_words,
-)
-from dplinear.ledger import mounts as mounts_module
-from dplinear.ledger.mounts import file_system
-from dplinear.ledger.sqlite import SqliteLedger
-from dplinear.ledger.sqlite_lines import SqliteLines
+from dplinear.ledger import BudgetExceededError, LedgerError, Request, open_ledger, opening
+from dplinear.ledger.sqlite import anchor
+from dplinear.ledger.sqlite import ledger as sqlite
+from dplinear.ledger.sqlite import mounts as mounts_module
+from dplinear.ledger.sqlite import words as sqlite_words
+from dplinear.ledger.sqlite.ledger import SqliteLedger
+from dplinear.ledger.sqlite.lines import SqliteLines
+from dplinear.ledger.sqlite.mounts import file_system
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Neighbours
 
@@ -173,7 +167,7 @@ def test_a_moments_fault_of_the_side_file_burns_no_spend(
         "UPDATE lines SET cost = 0",
         "DELETE FROM lines WHERE sequence = 6",
         "INSERT OR REPLACE INTO lines SELECT * FROM lines WHERE sequence = 5",
-        f"REPLACE INTO lines SELECT 7, {_REST} FROM lines WHERE sequence = 5",  # noqa: S608
+        f"REPLACE INTO lines SELECT 7, {_REST} FROM lines WHERE sequence = 5",
     ],
 )
 def test_lines_are_only_ever_added(path: Path, change: str) -> None:

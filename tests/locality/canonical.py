@@ -25,7 +25,7 @@ def meaning(cell: Any) -> Meaning:
     """Return what a cell stands for: alike for all types that a reader may find for it."""
     try:
         return _meaning(cell)
-    except Exception as error:  # noqa: BLE001 - a cell with its own ideas
+    except Exception as error:
         return ("object", type(error).__name__)
 
 

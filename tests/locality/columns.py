@@ -27,7 +27,7 @@ class Column:
 
 
 _DAYS = (dt.date(2020, 1, 1), dt.date(2021, 6, 15), dt.date(2019, 12, 31))
-_MOMENTS = tuple(dt.datetime(day.year, day.month, day.day, 8, 30) for day in _DAYS)  # noqa: DTZ001
+_MOMENTS = tuple(dt.datetime(day.year, day.month, day.day, 8, 30) for day in _DAYS)
 _NUMBERS: dict[str, Pool] = {
     "integers": (3, 41, 67, 99, 0),
     "floats": (0.1, 2.25, 99.9, -3.5),

@@ -102,7 +102,7 @@ def _field(cell: Any, kind: str) -> Any:
         return text.encode("utf-8", "surrogateescape") if kind[0] == "S" else text
     try:
         return np.array([cell]).astype(kind)[0]
-    except Exception:  # noqa: BLE001 - the user's own rule
+    except Exception:
         return np.float64("nan") if kind == "f8" else np.datetime64("NaT")
 
 

@@ -161,7 +161,7 @@ def _held(source: Source, table: Table, folder: Path) -> _Held | _Refused:
             return _Held(source.hold(table, Dice(table.public), folder), folder)
         except (KeyboardInterrupt, AssertionError):
             raise
-        except BaseException as error:  # noqa: BLE001 - Polars panics are no Exceptions
+        except BaseException as error:
             return _Refused(f"{type(error).__module__}.{type(error).__name__}")
 
 
@@ -218,5 +218,5 @@ def one(source: Source, seed: int, place: int) -> str:
 def _shown(row: Any) -> str:
     try:
         return repr(row)[:500]
-    except Exception as error:  # noqa: BLE001 - odd cells have their own ideas
+    except Exception as error:
         return f"(cannot be shown: {type(error).__name__})"

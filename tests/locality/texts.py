@@ -33,7 +33,7 @@ def uniform(cells: list[Any]) -> list[Any]:
         raise TypeError("Arrow would end the interpreter over it")
     try:
         pa.array(cells)
-    except Exception:  # noqa: BLE001 - Arrow asks cells for more than its own errors
+    except Exception:
         return [None if cell is None else text_of(cell) for cell in cells]
     return cells
 

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
 from dplinear.mechanisms import Measurement
 
 from .tables import Matrix

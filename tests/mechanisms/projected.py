@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.curator.grid import Grid, round_to_grid
-from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.projected_rows import PreparedProjection, ProjectedRows
+from dplinear.exact.grid import Grid, round_to_grid
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from dplinear.schema.encoding import Encoder

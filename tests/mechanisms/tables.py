@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from dplinear.mechanisms import Measurement, Prepared, Shape, Statistic
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import Measurement, Prepared
 from dplinear.noise import simulation
 from dplinear.privacy.profiles import Profile
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.mechanisms import Shape, Statistic, adassp
+from dplinear.exact.design import Design
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import adassp
 from dplinear.mechanisms.adassp import AdaSSP, Distance, Parts, PreparedAdaSSP
-from dplinear.mechanisms.eigenvalues import SENSITIVITY, UNITS
-from dplinear.mechanisms.solver import Design
+from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, paper
 

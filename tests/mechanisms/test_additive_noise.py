@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dplinear.analyst.row_laws import AdditiveRows
-from dplinear.curator.grid import Grid
-from dplinear.mechanisms import AdditiveNoise, PreparedRows, Shape
+from dplinear.analyst.noise_models.rows import AdditiveRows
+from dplinear.exact.grid import Grid
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms import AdditiveNoise, PreparedRows
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from dplinear.privacy.bits import grid_bits_through, grid_variance_for
@@ -275,8 +276,8 @@ def test_the_same_sum_of_cell_and_noise_is_the_same_number() -> None:
 
 def integers(cells: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the integers that a row is released as, noise removed."""
-    from dplinear.curator.grid import round_to_grid  # noqa: PLC0415 - the curator's own map
-    from dplinear.schema.encoding import Encoder  # noqa: PLC0415
+    from dplinear.exact.grid import round_to_grid
+    from dplinear.schema.encoding import Encoder
 
     grid = Grid.of(MIXED)
     encoder = Encoder(MIXED, float(grid.cells))

@@ -232,8 +232,8 @@ def test_no_row_moves_further_than_its_noise_allows(order: int, missing_public: 
 @pytest.mark.parametrize("order", [1, 2])
 def test_normal_noise_is_for_the_same_rows(order: int) -> None:
     """The Euclidean norms, of a row as it is and behind a matrix, for rows over ties."""
-    from dplinear.mechanisms.cell_moves import Bounded  # noqa: PLC0415 - not there before
-    from dplinear.mechanisms.row_changes import changes_of  # noqa: PLC0415
+    from dplinear.mechanisms.cells.cell_moves import Bounded
+    from dplinear.mechanisms.rows.row_changes import changes_of
 
     schema = Schema({f"r{i}": ROOMS for i in range(5)})
     relation = Neighbours.ROW_L1 if order == 1 else Neighbours.ROW_L2

@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
     MECHANISMS,
     AdditiveWishart,
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
-    Shape,
-    Statistic,
-    analyze_gauss,
 )
+from dplinear.mechanisms.moments import analyze_gauss
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours, paper
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
-from dplinear.mechanisms.cells import Cell, cells_of
+from dplinear.mechanisms.cells.table_cells import Cell, cells_of
 from dplinear.noise.simulation import generator
 
 _NUMBERS = [-1e300, -100.0, 0.0, 3.0, 10.0, 35.0, 60.0, 1e300, float("nan"), None]

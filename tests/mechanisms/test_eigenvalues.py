@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dplinear.mechanisms import eigenvalues
-from dplinear.mechanisms.eigenvalues import (
+from dplinear.mechanisms.moments import eigenvalues
+from dplinear.mechanisms.moments.eigenvalues import (
     SENSITIVITY,
     SLACK,
     UNITS,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dplinear.curator.passes import shape_of
-from dplinear.mechanisms.additive_noise import AdditiveNoise
-from dplinear.mechanisms.cells import cells_of
-from dplinear.mechanisms.held_cells import HeldCells, HeldNorm, held_to
-from dplinear.mechanisms.projected_rows import ProjectedRows
+from dplinear.mechanisms.cells.held_cells import HeldCells, HeldNorm, held_to
+from dplinear.mechanisms.cells.table_cells import cells_of
+from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
+from dplinear.mechanisms.rows.projection import ProjectedRows
 from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ApproxDP, Neighbours
 from dplinear.schema import Schema

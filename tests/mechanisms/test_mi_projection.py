@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.analyst.laws import Law, ProjectionLaw
+from dplinear.analyst.noise_models.matrices import Law, ProjectionLaw
 from dplinear.curator.passes import shape_of
-from dplinear.mechanisms import Measurement, MIProjection, Statistic
-from dplinear.mechanisms.bounded_query import BoundedQuery, most_shift
-from dplinear.mechanisms.cells import Cell, cells_of
-from dplinear.mechanisms.mi_projection import projected_rows
+from dplinear.exact.shape import Statistic
+from dplinear.mechanisms import Measurement, MIProjection
+from dplinear.mechanisms.cells.bounded_query import BoundedQuery, most_shift
+from dplinear.mechanisms.cells.mi_projection import projected_rows
+from dplinear.mechanisms.cells.table_cells import Cell, cells_of
 from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ApproxDP, Neighbours
 from dplinear.schema import Schema

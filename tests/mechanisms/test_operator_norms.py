@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dplinear.mechanisms.operator_norms import sign_norm, spectral_norm
+from dplinear.mechanisms.rows.operator_norms import sign_norm, spectral_norm
 from dplinear.noise import simulation
 
 

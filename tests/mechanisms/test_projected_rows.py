@@ -14,16 +14,16 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from scipy.stats import beta, binom
 
-from dplinear.analyst.row_laws import ProjectedRows as ProjectedLaw
-from dplinear.analyst.row_laws import RowLaw
+from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedLaw
+from dplinear.analyst.noise_models.rows import RowLaw
 from dplinear.ledger.fingerprint import plain
-from dplinear.mechanisms import row_maps
-from dplinear.mechanisms.cell_moves import Bounded
-from dplinear.mechanisms.kept_projection import EncryptedFile, new_key
-from dplinear.mechanisms.projected_rows import PreparedProjection, ProjectedRows, published_delta
-from dplinear.mechanisms.reconstruction import attack
-from dplinear.mechanisms.row_changes import changes_of
-from dplinear.mechanisms.row_noise import Setting
+from dplinear.mechanisms.cells.cell_moves import Bounded
+from dplinear.mechanisms.rows import row_maps
+from dplinear.mechanisms.rows.kept_projection import EncryptedFile, new_key
+from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows, published_delta
+from dplinear.mechanisms.rows.reconstruction import attack
+from dplinear.mechanisms.rows.row_changes import changes_of
+from dplinear.mechanisms.rows.row_noise import Setting
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP, paper
 from dplinear.privacy.half_normals import half_normal_quantile

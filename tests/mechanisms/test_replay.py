@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
     AdditiveWishart,
     AnalyzeGauss,
@@ -18,13 +19,10 @@ from dplinear.mechanisms import (
     InverseWishart,
     Measurement,
     Mechanism,
-    Shape,
-    Statistic,
-    analyze_gauss,
-    ridged,
 )
-from dplinear.mechanisms.eigenvalues import SLACK, UNITS
-from dplinear.mechanisms.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
+from dplinear.mechanisms.moments import analyze_gauss, ridged
+from dplinear.mechanisms.moments.eigenvalues import SLACK, UNITS
+from dplinear.mechanisms.moments.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours
 from dplinear.privacy.rounding import ceiling
@@ -231,7 +229,7 @@ def test_a_forgotten_failure_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(honest, AfterQuery)
     assert honest.failure == pytest.approx(0.03)
     assert 0.2999 < honest.delta(1.5) <= 0.3
-    monkeypatch.setattr("dplinear.mechanisms.least_eigenvalue.down", lambda *_: 0.3)
+    monkeypatch.setattr("dplinear.mechanisms.moments.least_eigenvalue.down", lambda *_: 0.3)
     careless = mechanism.prepare(SHAPE).ready
     assert isinstance(careless, LeastEigenvalue)
     assert careless.account.profile is not None

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.mechanisms import cell_moves, row_changes
-from dplinear.mechanisms.cell_moves import Bounded
+from dplinear.mechanisms.cells import cell_moves
+from dplinear.mechanisms.cells.cell_moves import Bounded
+from dplinear.mechanisms.rows import row_changes
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours, PureDP
 from dplinear.schema import Schema

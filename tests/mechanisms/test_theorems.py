@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dplinear.mechanisms import theorems
+from dplinear.mechanisms.moments import theorems
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP
 

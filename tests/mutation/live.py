@@ -62,7 +62,7 @@ def swap(mutant: Mutant, tree: ast.Module) -> None:
 
         def value(node: ast.expr) -> object:
             made = ast.Expression(node)
-            return eval(compile(made, mutant.file, "eval"), vars(module))  # noqa: S307
+            return eval(compile(made, mutant.file, "eval"), vars(module))
 
         target.__defaults__ = tuple(map(value, given.defaults)) or None
         pairs = zip(given.kwonlyargs, given.kw_defaults, strict=True)
@@ -100,4 +100,4 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         del spec
 
     def exec_module(self, module: ModuleType) -> None:
-        exec(self.code, vars(module))  # noqa: S102
+        exec(self.code, vars(module))

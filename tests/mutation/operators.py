@@ -321,12 +321,35 @@ def _walk(
         yield from _walk(child, node, inner, i, lies)
 
 
+# A mutant's key has the name that its file had when it was first tried, so that no move forgets it.
+_LEDGER = "src/dplinear/ledger"
+FORMER = {
+    "src/dplinear/exact/gram.py": "src/dplinear/curator/gram.py",
+    f"{_LEDGER}/sqlite/ledger.py": f"{_LEDGER}/sqlite.py",
+    f"{_LEDGER}/sqlite/lines.py": f"{_LEDGER}/sqlite_lines.py",
+    f"{_LEDGER}/sqlite/tables.py": f"{_LEDGER}/sqlite_tables.py",
+    f"{_LEDGER}/sqlite/words.py": f"{_LEDGER}/sqlite_words.py",
+    f"{_LEDGER}/sqlite/anchor.py": f"{_LEDGER}/anchor.py",
+    f"{_LEDGER}/sqlite/forks.py": f"{_LEDGER}/forks.py",
+    f"{_LEDGER}/sqlite/mounts.py": f"{_LEDGER}/mounts.py",
+    f"{_LEDGER}/postgres/ledger.py": f"{_LEDGER}/postgres.py",
+    f"{_LEDGER}/postgres/session.py": f"{_LEDGER}/postgres_session.py",
+    f"{_LEDGER}/postgres/tables.py": f"{_LEDGER}/postgres_tables.py",
+    f"{_LEDGER}/postgres/trigger.py": f"{_LEDGER}/postgres_trigger.py",
+    f"{_LEDGER}/postgres/upgrade.py": f"{_LEDGER}/postgres_upgrade.py",
+    f"{_LEDGER}/postgres/words.py": f"{_LEDGER}/postgres_words.py",
+    f"{_LEDGER}/hash_chain.py": f"{_LEDGER}/chain.py",
+}
+
+
 def mutants(file: str, tree: ast.Module) -> Iterator[Mutant]:
     """Yield the mutants of a module; `tree` is mutated while one is held, and whole at the end."""
     seen: dict[str, int] = {}
+    former = FORMER.get(file, file)
     for child, field, i in _children(tree):
         for edit, place in _walk(child, tree, field, i, _Place()):
-            said = f"{file}|{place.unit}|{place.source or 'module'}|{edit.operator}|{edit.change}"
+            source = place.source or "module"
+            said = f"{former}|{place.unit}|{source}|{edit.operator}|{edit.change}"
             seen[said] = seen.get(said, 0) + 1
             key = hashlib.sha256(f"{said}|{seen[said]}".encode()).hexdigest()[:10]
             change = " ".join(edit.change.split())

@@ -21,17 +21,17 @@ HELD_OUT = {"privacy": (15, 16), "noise": (15, 16), "ledger": (15,)}
 # A room's share of mutants that tests must notice, the files it has, and the tests of its own.
 ROOMS = {
     "privacy": (0.9, "src/dplinear/privacy/**/*.py", ("tests/privacy",)),
-    "gram": (0.9, "src/dplinear/curator/gram.py", ("tests/curator/test_gram.py",)),
+    "gram": (0.9, "src/dplinear/exact/gram.py", ("tests/exact/test_gram.py",)),
     "noise": (0.8, "src/dplinear/noise/*.py", ("tests/noise",)),
     "ledger": (
         0.8,
-        "src/dplinear/ledger/*.py",
+        "src/dplinear/ledger/**/*.py",
         ("tests/ledger", "tests/contracts/test_ledgers.py"),
     ),
     # One server serves all of its mutants.
     "postgres": (
         0.8,
-        "src/dplinear/ledger/postgres*.py",
+        "src/dplinear/ledger/postgres/*.py",
         (
             "tests/ledger/test_postgres.py",
             "tests/ledger/test_postgres_commit.py",
@@ -57,7 +57,9 @@ def files(room: str) -> list[str]:
     """Return the files of a room, in order; those that need a server have a room of their own."""
     found = sorted(ROOT.glob(ROOMS[room][1]))
     served = room == "postgres"
-    return [str(path.relative_to(ROOT)) for path in found if path.match("postgres*.py") is served]
+    return [
+        str(path.relative_to(ROOT)) for path in found if (path.parent.name == "postgres") is served
+    ]
 
 
 @contextmanager
@@ -66,7 +68,7 @@ def service(room: str) -> Iterator[None]:
     if room != "postgres":
         yield
         return
-    from postgres_server import Server  # noqa: PLC0415 - which other rooms do without
+    from postgres_server import Server
 
     Server.shared = Server()
     try:

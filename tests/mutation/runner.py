@@ -136,7 +136,7 @@ class Measure:
     """A plugin that notes each test's lines and time."""
 
     def __init__(self, room: str, *, more: bool) -> None:
-        import coverage  # noqa: PLC0415 - runs need none
+        import coverage
 
         self.room, self.more = room, more
         self.coverage = coverage.Coverage(
@@ -285,7 +285,7 @@ def in_a_fork(body: Callable[[], str], cpu: int, wall: float) -> tuple[str, str]
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
             os.write(writing, body().encode())
             os._exit(0)
-        except BaseException as error:  # noqa: BLE001 - whatever ends the tests kills the mutant
+        except BaseException as error:
             os.write(writing, f"!{type(error).__name__}".encode())
         finally:
             os._exit(1)
@@ -329,7 +329,7 @@ class Live:
                 _forget()
                 try:
                     swap(mutant, tree)
-                except Exception as error:  # noqa: BLE001 - no fault of the tests
+                except Exception as error:
                     return f"?{error}"
                 for item, following in zip(chosen, [*chosen[1:], None], strict=False):
                     item.ihook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -68,7 +68,7 @@ def test_a_living_function_is_changed(
     change: str, wanted: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy = types.ModuleType("toy")
-    exec(SOURCE, vars(toy))  # noqa: S102 - written above
+    exec(SOURCE, vars(toy))
     monkeypatch.setattr(live.importlib, "import_module", lambda _: toy)  # type: ignore[attr-defined]
     called_elsewhere = toy.scaled
     assert called_elsewhere([1.0, 2.0]) == [4.0, 2.0]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dplinear.arrays import Floats
 from dplinear.noise import ball, simulation
-from dplinear.noise.wishart import Matrix, standard_normal
+from dplinear.noise.wishart import standard_normal
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -17,7 +18,7 @@ FALSE_ALARM = 1e-6
 DRAWS = 500
 
 
-def draws(curvatures: list[float], slopes: list[float], radius: float, seed: int) -> Matrix:
+def draws(curvatures: list[float], slopes: list[float], radius: float, seed: int) -> Floats:
     entropy = simulation.entropy(seed)
     numbers = np.array(curvatures), np.array(slopes)
     return np.array(
@@ -72,7 +73,7 @@ def test_tries_are_few_even_where_the_law_without_the_ball_is_far_away(
     """A hundred dimensions, the middle at a hundred radii: a plain rejection would never end."""
     batches = []
 
-    def counted(size: tuple[int, int], **keywords: Any) -> Matrix:
+    def counted(size: tuple[int, int], **keywords: Any) -> Floats:
         batches.append(size[0])
         return standard_normal(size, **keywords)
 
@@ -93,7 +94,7 @@ def test_proposals_are_as_long_as_the_ball_is_wide_or_shorter(radius: float, rea
     for curvatures in (rng.uniform(0.0, 2.0, 6), np.zeros(6), np.full(1, 1e-3)):
         slopes = reach * rng.standard_normal(len(curvatures))
 
-        def length(tilt: float, c: Matrix = curvatures, s: Matrix = slopes) -> float:
+        def length(tilt: float, c: Floats = curvatures, s: Floats = slopes) -> float:
             return float((0.5 / (c + tilt) + (s / (c + tilt)) ** 2).sum())
 
         tilt = ball._tilt(curvatures, slopes, radius)

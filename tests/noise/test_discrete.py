@@ -249,7 +249,7 @@ def test_agrees_with_the_reference_of_canonne_kamath_and_steinke(scale: Fraction
 @pytest.mark.oracle
 @pytest.mark.parametrize("scale", [0.5, 3.75, 1000.0])
 def test_agrees_with_opendp(scale: float) -> None:
-    import opendp.prelude as dp  # noqa: PLC0415 - heavy, and absent beside the oldest dependencies
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")

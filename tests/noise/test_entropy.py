@@ -50,7 +50,7 @@ def collect(pipes: list[int]) -> list[int]:
     drawn: list[int] = []
     for pipe in pipes:
         with os.fdopen(pipe, "rb") as stream:
-            drawn += pickle.load(stream)  # noqa: S301 - written above
+            drawn += pickle.load(stream)
         os.wait()
     return drawn
 
@@ -309,7 +309,7 @@ def test_the_system_entropy_has_no_seed_and_is_not_marked() -> None:
 
 
 def test_the_system_entropy_travels_between_processes_without_its_key() -> None:
-    copy: Entropy = pickle.loads(pickle.dumps(system()))  # noqa: S301
+    copy: Entropy = pickle.loads(pickle.dumps(system()))
     assert not set(words(copy, 50).tolist()) & set(words(system(), 50).tolist())
 
 

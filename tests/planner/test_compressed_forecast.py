@@ -11,9 +11,9 @@ from rich.console import Console
 from scipy import stats
 
 import dplinear
+from dplinear.convex.losses import HingeLoss, Loss, SquaredLoss
+from dplinear.convex.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.curator import std_erm
-from dplinear.erm.losses import HingeLoss, Loss, SquaredLoss
-from dplinear.erm.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.planner import compressed_forecast, trials
 from dplinear.planner.compressed_forecast import HEADS, forecast_compressed, main
 from dplinear.planner.compression import usual_clip, weakened

@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from dplinear.noise import simulation
-from dplinear.planner import table
 from dplinear.planner.contest import NAMES, Contest
-from dplinear.planner.curves import NODES, Size, abscissa, falling, fitted, sampling_error
+from dplinear.planner.errors import table
+from dplinear.planner.errors.curves import NODES, Size, abscissa, falling, fitted, sampling_error
+from dplinear.planner.errors.lookup import Assumed, Place, error_table
+from dplinear.planner.errors.simulated_errors import Results, Spot
 from dplinear.planner.facts import effective_mu
 from dplinear.planner.forecast import FLOOR, forecast, least_squares
-from dplinear.planner.lookup import Assumed, Place, error_table
 from dplinear.planner.populations import Kind, Population
-from dplinear.planner.simulated_errors import Results, Spot
 from dplinear.privacy import ApproxDP
 
 pytestmark = pytest.mark.heavy

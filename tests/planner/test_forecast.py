@@ -9,7 +9,7 @@ from scipy import stats
 
 import dplinear
 from dplinear.curator import Schema, release_model
-from dplinear.curator.model_gate import SOLVERS
+from dplinear.curator.gates.model import SOLVERS
 from dplinear.noise import simulation
 from dplinear.planner.forecast import FLOOR, METHODS, forecast
 from dplinear.planner.populations import Kind, Population

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import dplinear as dpl
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import MECHANISMS
-from dplinear.mechanisms.contract import Statistic
 from dplinear.noise import simulation
 from dplinear.planner.auto import Asked, choose
 from dplinear.planner.contest import plain_schema
+from dplinear.planner.errors.matrix_errors import correlation_error
 from dplinear.planner.facts import Facts
-from dplinear.planner.matrix_errors import correlation_error
 from dplinear.planner.plan import QUESTIONS, plan_table
 from dplinear.planner.questions import Prediction, is_exact
 from dplinear.planner.simulated import plain_design
@@ -237,12 +237,12 @@ def test_a_pure_guarantee_is_told_what_keeps_it(learn: str, guarantee: Guarantee
     with pytest.raises(ValueError, match="pure ε is kept by models in a constraint") as told:
         dpl.plan(2_000, 3, guarantee=guarantee, learn=learn)
     release, forecast = re.findall(r"`dpl\.(.*?)`", str(told.value))
-    found = eval(f"dpl.{forecast}", {"dpl": dpl})  # noqa: S307 - our own words
+    found = eval(f"dpl.{forecast}", {"dpl": dpl})
     assert found.guarantee == PureDP(0.5)
     X = simulation.generator(1).uniform(-0.5, 0.5, (50, 3))
     y = (X[:, 0] > 0).astype(float)
     filled = release.replace("row_norm=...", "row_norm=1.0").replace("=...", "=(0, 1)")
-    made = eval(f"dpl.{filled}", {"dpl": dpl, "X": X, "y": y})  # noqa: S307 - as above
+    made = eval(f"dpl.{filled}", {"dpl": dpl, "X": X, "y": y})
     assert made.certificate.holds == PureDP(0.5)
 
 

@@ -12,13 +12,13 @@ import pytest
 from scipy.special import expit
 
 import dplinear as dpl
-from dplinear.analyst.laws import Matrix
+from dplinear.arrays import Floats
 from dplinear.noise import simulation
+from dplinear.planner.errors.locations import coinpress_covariance, coinpress_mean
+from dplinear.planner.errors.logistic_errors import START, VARIANCE, base_distance
+from dplinear.planner.errors.principal_components import spectrum
 from dplinear.planner.facts import Facts
-from dplinear.planner.locations import coinpress_covariance, coinpress_mean
-from dplinear.planner.logistic_errors import START, VARIANCE, base_distance
 from dplinear.planner.plan import plan
-from dplinear.planner.principal_components import spectrum
 
 pytestmark = pytest.mark.heavy
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -32,7 +32,7 @@ def given(rows: int, columns: int, neighbours: str) -> Facts:
     return plan(rows, columns, **BUDGET, learn="mean", neighbours=neighbours).given
 
 
-def rms(values: list[Matrix]) -> float:
+def rms(values: list[Floats]) -> float:
     return math.sqrt(float(np.mean(np.square(np.array(values)))))
 
 

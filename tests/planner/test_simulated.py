@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.laws import Matrix
+from dplinear.arrays import Floats
 from dplinear.curator import Schema, open_table, release_model
-from dplinear.curator.model_gate import SOLVERS, OneModel
-from dplinear.erm import Bands, ClippedGram, Count, Energy, Gradient, MappedGram
-from dplinear.mechanisms.contract import Shape
+from dplinear.curator.gates.model import SOLVERS, OneModel
+from dplinear.descent.residual_sums import Bands, Energy, Gradient
+from dplinear.exact.mapped_sums import MappedGram
+from dplinear.exact.row_sums import ClippedGram, Count
+from dplinear.exact.shape import Shape
 from dplinear.noise import simulation
 from dplinear.planner.forecast import METHODS, private_fit
 from dplinear.planner.populations import Kind, Population
@@ -25,13 +27,13 @@ def schema_of(columns: int) -> Schema:
     return Schema(dict.fromkeys([*names, "y"], (-1, 1)))
 
 
-def cells_of(columns: int, rows: int) -> Matrix:
+def cells_of(columns: int, rows: int) -> Floats:
     generator = simulation.generator(7)
     population = Population.drawn(Kind(columns, tails="heavy", width=2.0), generator)
     return np.concatenate(list(population.cells(rows, generator)))
 
 
-def unequal(cells: Matrix) -> Iterator[Matrix]:
+def unequal(cells: Floats) -> Iterator[Floats]:
     yield from np.split(cells, [1, 4098, 9000])
 
 
@@ -88,7 +90,7 @@ def test_totals_do_not_overflow() -> None:
     [np.full((2, 5), 1.001), np.full((2, 5), np.nan), np.zeros((2, 4)), np.zeros(5)],
     ids=["large", "missing", "narrow", "flat"],
 )
-def test_what_are_no_cells_is_refused(block: Matrix) -> None:
+def test_what_are_no_cells_is_refused(block: Floats) -> None:
     with pytest.raises(ValueError, match="must be rows of 5 cells"):
         SimulatedRows(plain_design(3).shape, iter([block]))
 

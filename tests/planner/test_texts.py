@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.losses import HingeLoss, Loss, SquaredLoss
+from dplinear.convex.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.curator.examples import Rules, read_examples
-from dplinear.erm.losses import HingeLoss, Loss, SquaredLoss
-from dplinear.erm.projections import Projection
-from dplinear.erm.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.noise import simulation
 from dplinear.planner.texts import Assumed, SimulatedTable, draw_texts, least_risk, words_for
 

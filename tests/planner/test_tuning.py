@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from dplinear.erm.settings import Settings
+from dplinear.descent.settings import Settings
 from dplinear.noise import simulation
 from dplinear.planner import tuning
 from dplinear.planner.populations import Kind

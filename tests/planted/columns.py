@@ -6,7 +6,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "lookalike_is_its_column",
         "a derived term is taken for the column that is named like it, and published with it",
-        "mechanisms/cells.py",
+        "mechanisms/cells/table_cells.py",
         "derived = [term.label for term in schema.derived_terms]",
         "derived = [t.label for t in schema.derived_terms if t.label not in schema.declared]",
         "tests/audit/test_columns.py::test_no_gate_takes_a_derived_feature_for_a_column",
@@ -14,7 +14,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "norm_by_name",
         "features of one name are one column's, and count once in a norm",
-        "curator/model_gate.py",
+        "curator/gates/model.py",
         "    return sum(\n        min(term.square, len(chosen.intersection(own)))",
         "    first = {term.label: term for term in reversed(schema.terms)}\n"
         "    return sum(\n        (first[term.label] is term) * min(1, len(chosen & {*own}))",
@@ -31,7 +31,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "whole_numbers_move_as_real_ones",
         "a bounded change of a cell is taken to be as small after whole numbers are rounded",
-        "mechanisms/cell_moves.py",
+        "mechanisms/cells/cell_moves.py",
         "moved = math.floor((moved + read) / unit + 1) * unit",
         "moved = moved + read",
         "tests/audit/test_columns.py::test_what_rounding_adds_is_paid_for_and_no_more",
@@ -39,7 +39,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "rounded_rows_are_free",
         "a row that changes by little is taken to be as near after its cells are rounded",
-        "mechanisms/cell_moves.py",
+        "mechanisms/cells/cell_moves.py",
         "steps = math.ceil(rounding(column) / feature.half_width * shape.cells) +",
         "steps =",
         "tests/audit/test_columns.py::test_what_rounding_adds_is_paid_for_and_no_more",
@@ -47,7 +47,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "gaps_are_free",
         "a cell that goes missing jumps to its constant, and nobody pays for it",
-        "mechanisms/cell_moves.py",
+        "mechanisms/cells/cell_moves.py",
         "width = max(width, _jump(column, feature, shape))",
         "width = max(width, 0)",
         "tests/audit/test_columns.py::test_neighbours_of_a_bounded_change_are_not_told_apart",
@@ -55,7 +55,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "gaps_of_rows_are_free",
         "the cells of a row go missing, and nobody pays for it",
-        "mechanisms/cell_moves.py",
+        "mechanisms/cells/cell_moves.py",
         "steps = max(steps, _jump(column, feature, shape))",
         "steps = max(steps, 0)",
         "tests/audit/test_columns.py::test_neighbours_of_a_bounded_change_are_not_told_apart",
@@ -72,7 +72,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "derived_rows_unverified",
         "rows of derived features are taken to be as short as was derived, without a look",
-        "mechanisms/held_cells.py",
+        "mechanisms/cells/held_cells.py",
         "    return HeldNorm(places, row_square)\n",
         "    return HeldNorm(places, row_square << 20)\n",
         "tests/mechanisms/test_bounded_changes.py::"

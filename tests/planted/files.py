@@ -33,7 +33,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "texts_without_measure",
         "a text that a small file repeats is spelled out however often it says",
-        "analyst/row_reading.py",
+        "analyst/rows/row_reading.py",
         "            meter.take(pc.sum(lengths).as_py() or 0)\n",
         "",
         "tests/analyst/test_inflation.py::test_dictionaries_are_read_and_largest_may_be_raised",
@@ -41,7 +41,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "rows_without_measure",
         "a file may claim any number of rows",
-        "analyst/row_reading.py",
+        "analyst/rows/row_reading.py",
         "        found.meter(largest).take(number * width(head.columns))\n",
         "",
         "tests/analyst/test_inflation.py::test_compressed_arrow_files_within_the_limit_are_read",
@@ -49,7 +49,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "finished_rows_thrown_away",
         "rows that are complete and paid for are removed where their name is taken meanwhile",
-        "analyst/outputs.py",
+        "analyst/releases/outputs.py",
         "        if not self._whole:\n            self.discard()\n",
         "        self.discard()\n",
         "tests/curator/test_rows_gate.py::test_complete_rows_that_get_no_name_stay",
@@ -57,7 +57,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "matrix_kept_too_late",
         "the file of a projection is opened only when the rows are released",
-        "mechanisms/projected_rows.py",
+        "mechanisms/rows/projection.py",
         "        return () if self._file is None else "
         "(self._file.prepare(self.projection, _WHERE),)\n",
         "        return ()\n",
@@ -83,7 +83,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "formulas_in_csv",
         "levels such as =1+1 are written so that spreadsheets run them",
-        "analyst/csv_cells.py",
+        "analyst/rows/csv_cells.py",
         "    return pc.if_else(pc.match_substring_regex(column, _PATTERN), with_shield, column)\n",
         "    return column\n",
         "tests/analyst/test_rows.py::test_no_text_in_csv_is_run_by_a_spreadsheet",
@@ -91,9 +91,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "download_unchecked",
         "images that are fetched are used whatever they are",
-        "experiments/showkatbakhsh/digits.py",
+        "papers/showkatbakhsh/digits.py",
         "    if hashlib.sha256(content).hexdigest() != FILES[name]:\n",
         "    if not hashlib.sha256(content).hexdigest():\n",
-        "tests/experiments/test_showkatbakhsh.py::test_the_package_is_fetched_once",
+        "tests/papers/test_showkatbakhsh.py::test_the_package_is_fetched_once",
     ),
 )

@@ -45,7 +45,7 @@ BUGS = (
     Bug(
         "anchor_not_checked",
         "an older copy of the ledger is taken for the newest",
-        "ledger/sqlite.py",
+        "ledger/sqlite/ledger.py",
         "    check_age(lines, known)\n",
         "",
         "tests/ledger/test_sqlite.py::test_an_older_copy_is_refused",
@@ -69,7 +69,7 @@ BUGS = (
     Bug(
         "fork_keeps_lock",
         "a child holds the lock of a spend that was waiting when it was forked",
-        "ledger/forks.py",
+        "ledger/sqlite/forks.py",
         "        with suppress(OSError):\n            os.close(handle)\n",
         "        with suppress(OSError):\n            os.fstat(handle)\n",
         "tests/ledger/test_forks.py::test_a_child_closes_what_a_thread_is_waiting_with",
@@ -77,7 +77,7 @@ BUGS = (
     Bug(
         "fork_waits_for_nobody",
         "a fork does not wait for a spend, whose database the child then believes to be locked",
-        "ledger/forks.py",
+        "ledger/sqlite/forks.py",
         "    _USES.changed.wait_for(lambda: _USES.others() == 0, _PATIENCE)\n",
         "",
         "tests/ledger/test_forks.py::test_a_fork_waits_for_uses_and_holds_back_new_ones",
@@ -85,7 +85,7 @@ BUGS = (
     Bug(
         "reader_holds_lock",
         "whoever reads a ledger waits for those who write, and they for it",
-        "ledger/sqlite.py",
+        "ledger/sqlite/ledger.py",
         "            known = anchor.seen(side)  # first: the lines are at least as new\n",
         "            with anchor.locked(side, self.timeout) as held:\n"
         "                known = held.latest()\n",
@@ -94,7 +94,7 @@ BUGS = (
     Bug(
         "trigger_misses_index",
         "every line that is added looks through all lines for its request",
-        "ledger/sqlite_tables.py",
+        "ledger/sqlite/tables.py",
         " OR EXISTS (SELECT 1 FROM lines WHERE request = NEW.request{NAMED} AND kind = NEW.kind)\n",
         " OR EXISTS (SELECT 1 FROM lines WHERE request = NEW.request AND kind = NEW.kind)\n",
         "tests/ledger/test_sqlite.py::test_nothing_is_looked_through_for_a_spend",
@@ -119,7 +119,7 @@ BUGS = (
     Bug(
         "negative_costs",
         "a line in the .db may give back what was spent",
-        "ledger/sqlite_tables.py",
+        "ledger/sqlite/tables.py",
         "OR NEW.{name} < 0",
         "OR NEW.{name} < -1e18",
         "tests/ledger/test_forged.py::test_lines_that_break_the_rules_are_not_let_in",
@@ -127,7 +127,7 @@ BUGS = (
     Bug(
         "hard_links",
         "a ledger with two names is used, and what a killed process left under one is not found",
-        "ledger/sqlite.py",
+        "ledger/sqlite/ledger.py",
         "    if path.stat().st_nlink > 1:\n",
         "    if path.stat().st_nlink > 9:\n",
         "tests/ledger/test_forged.py::test_a_ledger_with_two_names_is_refused",
@@ -151,7 +151,7 @@ BUGS = (
     Bug(
         "made_in_place",
         "a ledger whose making was cut short can neither be opened nor made",
-        "ledger/sqlite.py",
+        "ledger/sqlite/ledger.py",
         "    if not side.unmade() or (os.path.lexists(file)",
         "    if side.marks() != [None, None] or (os.path.lexists(file)",
         "tests/ledger/test_making.py::"
@@ -160,7 +160,7 @@ BUGS = (
     Bug(
         "anchor_before_commit",
         "the side file knows of a line before it lasts, and refuses the ledger after a crash",
-        "ledger/sqlite.py",
+        "ledger/sqlite/ledger.py",
         '                connection.execute("COMMIT")\n                # Only what',
         "                side.move(mark)\n"
         '                connection.execute("COMMIT")\n                # Only what',
@@ -195,7 +195,7 @@ BUGS = (
     Bug(
         "anybodys_anchor",
         "everybody on the machine may lock a ledger by its side file",
-        "ledger/forks.py",
+        "ledger/sqlite/forks.py",
         "flags: int, mode: int = 0o600",
         "flags: int, mode: int = 0o666",
         "tests/ledger/test_making.py::test_files_are_their_owners_alone",
@@ -203,7 +203,7 @@ BUGS = (
     Bug(
         "unknown_disks",
         "a ledger is kept on a file system of which nothing is known",
-        "ledger/mounts.py",
+        "ledger/sqlite/mounts.py",
         "    if kind is not None and kind not in _LOCAL:\n",
         '    if kind is not None and kind.startswith(("nfs", "cifs", "smb")):\n',
         "tests/ledger/test_sqlite.py::"

@@ -7,7 +7,7 @@ BUGS = (
     Bug(
         "root_of_two_lost",
         "a replaced row moves a matrix √2 times as far as one that comes or goes; not here",
-        "mechanisms/analyze_gauss.py",
+        "mechanisms/moments/analyze_gauss.py",
         "twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1",
         "twice = 1",
         "tests/mechanisms/test_calibration.py::test_sigma_of_analyze_gauss",
@@ -15,24 +15,24 @@ BUGS = (
     Bug(
         "replacement_counted_once",
         "sums of rows forget that a replaced row is one less and one more",
-        "erm/row_sums.py",
+        "exact/row_sums.py",
         "return self.bound**2 * (self.replaced if relation is Neighbours.REPLACE else 1)",
         "return self.bound**2",
-        "tests/erm/test_chain.py::test_neighbours_are_no_farther_apart_than_is_paid_for",
+        "tests/adaptive/test_noisy_sums.py::test_neighbours_are_no_farther_apart_than_is_paid_for",
     ),
     Bug(
         "missing_row_clip",
         "rows longer than the bound are left as long as they are",
-        "curator/grid.py",
+        "exact/grid.py",
         "    if len(over):\n"
         "        rows[:, over] = shrunk(rows[:, over], squares[over], grid.sensitivity)\n",
         "",
-        "tests/curator/test_gram.py::test_integer_norms_never_pass_the_bound",
+        "tests/exact/test_gram.py::test_integer_norms_never_pass_the_bound",
     ),
     Bug(
         "missing_cell_clip",
         "cells beyond a column's bounds are left there",
-        "curator/grid.py",
+        "exact/grid.py",
         "    np.clip(rows, -largest, largest, out=rows)\n",
         "",
         "tests/contracts/test_sources.py::test_nan_and_infinity_change_their_own_cell",
@@ -40,7 +40,7 @@ BUGS = (
     Bug(
         "nan_not_neutralised",
         "a cell without a number spreads: its row makes sums NaN, which anyone sees",
-        "curator/grid.py",
+        "exact/grid.py",
         "    if rows.size and np.isnan(rows.min()):\n",
         "    if rows.size and np.isnan(rows[0, 0]):\n",
         "tests/contracts/test_sources.py::test_nan_and_infinity_change_their_own_cell",
@@ -48,19 +48,19 @@ BUGS = (
     Bug(
         "clip_after_the_sum",
         "the sum of a block is clipped, instead of each row before it is added",
-        "erm/mapped_sums.py",
+        "exact/mapped_sums.py",
         "return np.asarray(self._clipped(rows).sum(axis=1), np.int64)",
         "return np.asarray(shortened(product(self.integers * self._step, rows).sum(axis=1, "
         "keepdims=True), self._longest)[:, 0], np.int64)",
-        "tests/erm/test_mapped_sums.py::test_no_map_and_no_row_breaks_a_promise",
+        "tests/exact/test_mapped_sums.py::test_no_map_and_no_row_breaks_a_promise",
     ),
     Bug(
         "unclipped_slope",
         "the slope of a loss is not clipped, so a far label pulls as hard as it likes",
-        "erm/examples.py",
+        "convex/examples.py",
         "np.rint(np.clip(slopes * self._step, -self.steepest, self.steepest))",
         "np.rint(slopes * self._step)",
-        "tests/erm/test_examples.py::test_gradients_are_exact",
+        "tests/convex/test_bounded_examples.py::test_gradients_are_exact",
     ),
     Bug(
         "row_norm_not_enforced",
@@ -74,15 +74,15 @@ BUGS = (
     Bug(
         "projected_rows_not_clipped",
         "a projection may lengthen a row, and nothing shortens it again",
-        "erm/projections.py",
+        "convex/compression/projections.py",
         'return shortened(np.multiply(self.products(rows), self.worth, order="C"), norm)',
         'return np.rint(np.multiply(self.products(rows), self.worth, order="C"))',
-        "tests/erm/test_projections.py::test_projected_rows_are_bounded_and_each_by_itself",
+        "tests/convex/test_projections.py::test_projected_rows_are_bounded_and_each_by_itself",
     ),
     Bug(
         "norm_at_the_wrong_projection",
         "noise is scaled by a matrix that was drawn beside the one that is used",
-        "mechanisms/projected_rows.py",
+        "mechanisms/rows/projection.py",
         "setting = Setting(share.rows, self.neighbours, changes, rows)\n            noise",
         "setting = Setting(share.rows, self.neighbours, changes, trial or rows)\n            noise",
         "tests/mechanisms/test_projected_rows.py::test_every_scale_is_the_one_of_its_formula",
@@ -90,7 +90,7 @@ BUGS = (
     Bug(
         "half_a_range",
         "a cell is thought to move by half of its column's range",
-        "mechanisms/additive_noise.py",
+        "mechanisms/rows/additive_noise.py",
         "root_ceiling(cell.diameter_squared * unit)\n",
         "root_ceiling(cell.diameter_squared * unit / 4)\n",
         "tests/mechanisms/test_additive_noise.py::test_the_widest_change_of_a_cell_is_hidden_by_its_noise",
@@ -99,7 +99,7 @@ BUGS = (
     Bug(
         "noise_not_scaled",
         "Laplace noise for projected rows has the scale of a sensitivity of 1",
-        "mechanisms/row_noise.py",
+        "mechanisms/rows/row_noise.py",
         "scale = calibrate.laplace(PureDP(epsilon), reach)",
         "scale = calibrate.laplace(PureDP(epsilon), 1.0)",
         "tests/mechanisms/test_projected_rows.py::test_every_scale_is_the_one_of_its_formula",
@@ -107,7 +107,7 @@ BUGS = (
     Bug(
         "off_diagonals_doubled",
         "entries off the diagonal are counted twice, as a matrix of both halves has them",
-        "mechanisms/analyze_gauss.py",
+        "mechanisms/moments/analyze_gauss.py",
         "values[upper] = self._cells(rounded[upper] + noise.astype(object))",
         "values[upper] = self._cells(2 * rounded[upper] + noise.astype(object))",
         "tests/mechanisms/test_replay.py::test_oblique_rows_are_as_far_apart_for_halved_noise",
@@ -115,7 +115,7 @@ BUGS = (
     Bug(
         "off_diagonal_noise_halved_again",
         "noise off the diagonal has a quarter of the variance, instead of half",
-        "mechanisms/analyze_gauss.py",
+        "mechanisms/moments/analyze_gauss.py",
         "noise = discrete.gaussian(variance / self.weight, len(upper[0]), entropy=entropy)",
         "noise = discrete.gaussian(variance / self.weight**2, len(upper[0]), entropy=entropy)",
         "tests/mechanisms/test_calibration.py::test_releases_follow_the_law_they_state",
@@ -123,7 +123,7 @@ BUGS = (
     Bug(
         "float_noise",
         "Laplace noise is a float that is added to a float, so low bits tell what was added to",
-        "mechanisms/row_labels.py",
+        "mechanisms/rows/row_labels.py",
         "noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)\n"
         "        labels = np.clip(rows[self.place], -self.cells, self.cells).astype(np.int64)\n"
         "        sums = (labels + noise).astype(np.float64)\n",
@@ -144,7 +144,7 @@ BUGS = (
     Bug(
         "label_noise_forgotten",
         "a level beside projected rows is told as it is",
-        "mechanisms/row_labels.py",
+        "mechanisms/rows/row_labels.py",
         "answers = self.response.draw(codes, entropy)",
         "answers = codes",
         "tests/mechanisms/test_row_labels.py::test_levels_are_told_as_often_as_epsilon_allows",
@@ -170,7 +170,7 @@ BUGS = (
     Bug(
         "seeded_gate",
         "releases draw their noise from a fixed seed",
-        "curator/gate.py",
+        "curator/gates/moments.py",
         "self.entropy = simulation.entropy_for_release()",
         "self.entropy = simulation.entropy(3)",
         "tests/curator/test_gate.py::test_seeded_noise_repeats_itself_and_taints_the_certificate",
@@ -203,10 +203,10 @@ BUGS = (
     Bug(
         "exponential_factor_two",
         "the exponential mechanism takes all of ε where a replaced row needs half",
-        "erm/learners/exponential.py",
+        "convex/learners/exponential.py",
         "steps = 2 if self.neighbours is Neighbours.REPLACE else 1",
         "steps = 1",
-        "tests/erm/test_exponential.py::test_no_row_changes_a_corners_chance_by_more_than_epsilon",
+        "tests/convex/test_exponential.py::test_no_row_changes_a_corners_chance_by_more_than_epsilon",
     ),
     Bug(
         "epsilon_not_divided",
@@ -214,7 +214,7 @@ BUGS = (
         "privacy/selections.py",
         "return Fraction(epsilon) / count",
         "return Fraction(epsilon)",
-        "tests/erm/test_frank_wolfe.py::test_no_path_is_likelier_by_more_than_epsilon",
+        "tests/convex/test_frank_wolfe.py::test_no_path_is_likelier_by_more_than_epsilon",
     ),
     Bug(
         "jacobian_forgotten",
@@ -227,16 +227,16 @@ BUGS = (
     Bug(
         "tolerance_not_counted",
         "output perturbation forgets that minima are found only nearly",
-        "erm/learners/output_perturbation.py",
+        "convex/learners/output_perturbation.py",
         "moved = up(steps * one.gradient + 2 * tolerance)",
         "moved = up(steps * one.gradient)",
-        "tests/erm/test_perturbation.py::test_the_sensitivity_is_reached",
+        "tests/convex/test_perturbation.py::test_the_sensitivity_is_reached",
     ),
     # Queries about the table
     Bug(
         "lower_bound_used_twice",
         "a lower bound on the least eigenvalue is taken off the ridge twice",
-        "mechanisms/least_eigenvalue.py",
+        "mechanisms/moments/least_eigenvalue.py",
         "ridge = max(ridge, up(self.floor - known)) if fallback else ridge",
         "ridge = max(ridge, up(self.floor - 2 * known)) if fallback else ridge",
         "tests/mechanisms/test_replay.py::test_the_adjusted_ridge_meets_the_bound_that_was_found",
@@ -244,7 +244,7 @@ BUGS = (
     Bug(
         "neighbours_eigenvalue_forgotten",
         "a lower bound holds for the table itself, not for the neighbour that lacks a row",
-        "mechanisms/least_eigenvalue.py",
+        "mechanisms/moments/least_eigenvalue.py",
         "Fraction(known - self.margin - UNITS, UNITS)",
         "Fraction(known - self.margin, UNITS)",
         "tests/mechanisms/test_replay.py::test_the_bound_on_the_least_eigenvalue_fails_as_rarely_as_promised",
@@ -252,32 +252,32 @@ BUGS = (
     Bug(
         "true_count_instead_of_the_noisy_one",
         "a descent reckons with the exact number of rows, which is private",
-        "erm/survey.py",
+        "descent/survey.py",
         "census = Census(max(float(count.values[0]), 0.0), count.sigma)",
         "census = Census(float(chain._rows.sums([Count()])[0][0]), count.sigma)",
-        "tests/erm/test_descent_replay.py::test_queries_depend_on_earlier_answers_alone",
+        "tests/descent/test_descent_replay.py::test_queries_depend_on_earlier_answers_alone",
     ),
     Bug(
         "share_spent_twice",
         "a chain books nothing, so that its shares can be spent again",
-        "erm/chain.py",
+        "adaptive/noisy_sums.py",
         "self.spent, self.inverse = spent, inverse",
         "self.inverse = inverse",
-        "tests/erm/test_chain.py::test_overspending_raises_and_reads_nothing",
+        "tests/adaptive/test_noisy_sums.py::test_overspending_raises_and_reads_nothing",
     ),
     Bug(
         "rounding_forgotten",
         "a scaled sum is rounded, and the noise does not count what that moves",
-        "erm/chain.py",
+        "adaptive/noisy_sums.py",
         "down(float((moved - rounding) / root_ceiling(Fraction(square))))",
         "down(float(moved / root_ceiling(Fraction(square))))",
-        "tests/erm/test_chain.py::test_rounding_is_inside_what_is_paid_for",
+        "tests/adaptive/test_noisy_sums.py::test_rounding_is_inside_what_is_paid_for",
     ),
     # Gates
     Bug(
         "spend_after_read",
         "rows are read before they are paid for, so a refused spend has looked at them",
-        "curator/gate.py",
+        "curator/gates/moments.py",
         "self.spend(mechanism, prepared.account, own)\n"
         "        return self.measured(mechanism, prepared, read(), curve)",
         "moments = read()\n        self.spend(mechanism, prepared.account, own)\n"
@@ -295,7 +295,7 @@ BUGS = (
     Bug(
         "secret_matrix_in_the_open",
         "a kept projection is written beside its own ciphertext",
-        "mechanisms/kept_projection.py",
+        "mechanisms/rows/kept_projection.py",
         "output.file.write(_MAGIC + nonce + sealed)",
         "output.file.write(_MAGIC + nonce + sealed + plain)",
         "tests/mechanisms/test_projected_rows.py::test_a_kept_matrix_can_be_read_with_its_key_alone",
@@ -303,7 +303,7 @@ BUGS = (
     Bug(
         "secret_matrix_in_the_release",
         "every release says its matrix, though it was not to be public",
-        "mechanisms/projected_rows.py",
+        "mechanisms/rows/projection.py",
         "matrix=rows.facts() if asked.public_projection else None,",
         "matrix=rows.facts(),",
         "tests/mechanisms/test_projected_rows.py::test_the_matrix_is_released_only_where_asked",
@@ -312,7 +312,7 @@ BUGS = (
     Bug(
         "ideal_forgotten",
         "a certificate takes the guarantee of the ideal mechanism for that of the program",
-        "analyst/certificate.py",
+        "analyst/releases/certificate.py",
         'return self.holds is not None and self.numerics == "idealised"',
         "return False",
         "tests/analyst/test_certificate.py::"

@@ -10,7 +10,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "hash_taken_on_trust",
         "a server takes a line with whatever hash it has, and nobody can open the ledger again",
-        "ledger/postgres_trigger.py",
+        "ledger/postgres/trigger.py",
         "f\"NEW.hash = encode(sha256(convert_to({canonical}, 'UTF8')), 'hex')\"",
         'f"NEW.hash IS NOT NULL AND {canonical} IS NOT NULL"',
         f"{_TRIGGER}::test_a_line_with_a_false_hash_does_not_brick_the_ledger",
@@ -18,7 +18,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "releases_of_others",
         "whoever may spend may say what a colleague's request has found",
-        "ledger/postgres_trigger.py",
+        "ledger/postgres/trigger.py",
         "\"session_user = paid.role OR (owns AND paid.role = '')\"",
         '"true"',
         f"{_TRIGGER}::test_nobody_keeps_a_release_under_what_another_role_has_spent",
@@ -26,7 +26,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "budgets_by_anybody",
         "whoever may spend may give the table a second name, with a budget of its own",
-        "ledger/postgres_trigger.py",
+        "ledger/postgres/trigger.py",
         '            ("owns", "only its owner declares budgets"),\n',
         "",
         f"{_TRIGGER}::test_only_the_owner_declares_budgets",
@@ -34,7 +34,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "half_ranges_forgotten_on_a_server",
         "a spend may say that earlier ones had no half-ranges, and later changes are larger",
-        "ledger/postgres_trigger.py",
+        "ledger/postgres/trigger.py",
         "own || ranges)",
         "told->'so_far'->'half_ranges')",
         f"{_TRIGGER}::test_half_ranges_of_earlier_spends_are_not_forgotten",
@@ -42,7 +42,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "acknowledgement_burnt",
         "a spend whose acknowledgement was lost counts as failed, and can never be released",
-        "ledger/postgres.py",
+        "ledger/postgres/ledger.py",
         "        if stands:\n            return\n",
         "        if stands:\n            break\n",
         f"{_COMMIT}::test_a_spend_whose_acknowledgement_is_lost_stands",
@@ -50,7 +50,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "looked_up_without_the_lock",
         "a commit on which the server still works is said not to have happened",
-        "ledger/postgres.py",
+        "ledger/postgres/ledger.py",
         "        line.lock(table)\n        found = PostgresLines(",
         "        found = PostgresLines(",
         f"{_COMMIT}::test_while_the_server_still_works_on_the_commit_nothing_is_said",
@@ -58,7 +58,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "readers_lock",
         "who reads a ledger on a server makes those who spend wait",
-        "ledger/postgres.py",
+        "ledger/postgres/ledger.py",
         '            line.ask("ROLLBACK")\n            line.begin("REPEATABLE READ, READ ONLY")\n',
         "            line.lock(line.table(address.ledger) or 0)\n",
         "tests/ledger/test_postgres.py::test_a_reader_delays_no_writer_and_sees_one_moment",

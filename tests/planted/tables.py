@@ -14,7 +14,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "sparse_columns_by_scipy",
         "the same where a model takes some columns of a sparse table",
-        "curator/model_gate.py",
+        "curator/gates/model.py",
         "SparseRows.of(data).select(places)",
         "SparseRows.of(data.tocsr()).select(places)",
         "tests/curator/test_sparse_tables.py::test_a_model_of_some_columns_reads_rows_alike",

@@ -131,7 +131,7 @@ def test_the_ends_of_what_is_taken_are_taken(neighbours: Neighbours) -> None:
 )
 def test_what_is_beyond_the_ends_is_not(call: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        eval(f"calibrate.{call}")  # noqa: S307 - written above, so that cases have names
+        eval(f"calibrate.{call}")
 
 
 def test_eleven_grid_units_of_noise_are_enough() -> None:

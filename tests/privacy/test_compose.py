@@ -56,7 +56,7 @@ def test_mixed_guarantees() -> None:
 
 @pytest.mark.accounting
 def test_a_mixture_dominates_the_exact_composition() -> None:
-    from dplinear.privacy.loss import composed  # noqa: PLC0415 - needs the extra
+    from dplinear.privacy.loss import composed
 
     # Three Gaussians through the numerical road, against the exact sum.
     numerical = composed([Gaussian(0.3)] * 3, None)
@@ -69,7 +69,7 @@ def test_a_mixture_dominates_the_exact_composition() -> None:
 @pytest.mark.accounting
 def test_pure_losses_compose_as_binomial_sums() -> None:
     # k-fold randomised response has a closed form (Kairouz, Oh and Viswanath 2015).
-    from scipy.stats import binom  # noqa: PLC0415
+    from scipy.stats import binom
 
     count, loss = 4, 0.25
     composed = compose.profiles([Pure(loss)] * count, interval=loss / 64)

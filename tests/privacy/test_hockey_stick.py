@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 from dplinear.privacy import hockey_stick
-from dplinear.privacy.hockey_stick import Floats
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 

@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from dplinear.arrays import Floats
 from dplinear.privacy import ApproxDP, Neighbours
-from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.profiles import Objective
 from dplinear.privacy.profiles.objective import largest_mu
 

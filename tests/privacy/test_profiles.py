@@ -8,9 +8,9 @@ import pytest
 from flint import arb
 from scipy.special import ndtr
 
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 from dplinear.privacy import Neighbours
-from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.profiles import (
     AdditiveWishart,
     Gaussian,

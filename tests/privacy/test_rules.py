@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 from dplinear.privacy import (
     GDP,
@@ -30,7 +31,7 @@ from dplinear.privacy import (
 )
 from dplinear.privacy.bits import variance_for
 from dplinear.privacy.conversions import zcdp_delta
-from dplinear.privacy.hockey_stick import Floats, Threshold
+from dplinear.privacy.hockey_stick import Threshold
 from dplinear.privacy.profiles import (
     AdditiveWishart,
     BesidePure,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import dplinear as dpl
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP
 

@@ -125,7 +125,7 @@ def test_files_dicts_and_keywords_say_the_same(tmp_path: Path) -> None:
     again = tmp_path / "schema.json"
     again.write_text(json.dumps(by_words.to_dict()))
     assert Schema.from_file(again) == by_words
-    assert pickle.loads(pickle.dumps(by_words)) == by_words  # noqa: S301 - engines ship schemas
+    assert pickle.loads(pickle.dumps(by_words)) == by_words
     assert by_words != Schema(by_words.to_dict()["columns"])
 
 
@@ -254,14 +254,14 @@ def test_the_type_a_reader_chose_does_not_change_the_bits(kind: pa.DataType) -> 
 @pytest.mark.parametrize(
     "column",
     [
-        pa.array([dt.datetime(2025, 3, 4, 5, 6, 7), None], pa.timestamp(unit))  # noqa: DTZ001
+        pa.array([dt.datetime(2025, 3, 4, 5, 6, 7), None], pa.timestamp(unit))
         for unit in ("s", "ms", "us", "ns")
     ]
     + [
         pa.array(["2025-03-04T05:06:07", "soon"]),
         np.array(["2025-03-04T05:06:07", "NaT"], "datetime64[s]"),
         np.array(["2025-03-04T05:06:07", "NaT"], "datetime64[ns]"),
-        np.array([dt.datetime(2025, 3, 4, 5, 6, 7), 3], object),  # noqa: DTZ001
+        np.array([dt.datetime(2025, 3, 4, 5, 6, 7), 3], object),
     ],
     ids=lambda column: str(getattr(column, "type", getattr(column, "dtype", ""))),
 )

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from dplinear.analyst.model import read_model
-from dplinear.analyst.names import places
-from dplinear.analyst.prediction import narrowed
-from dplinear.curator.model_gate import most_squared
+from dplinear.analyst.regression.model import read_model
+from dplinear.analyst.regression.names import places
+from dplinear.analyst.regression.prediction import narrowed
+from dplinear.curator.gates.model import most_squared
 from dplinear.curator.passes import shape_of
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.curator.windows import check_plain
-from dplinear.mechanisms.cell_moves import Bounded
-from dplinear.mechanisms.cells import cells_of
-from dplinear.mechanisms.row_changes import changes_of
+from dplinear.mechanisms.cells.cell_moves import Bounded
+from dplinear.mechanisms.cells.table_cells import cells_of
+from dplinear.mechanisms.rows.row_changes import changes_of
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
 from dplinear.schema import Schema

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dplinear.analyst import notebook
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.names import unknown
+from dplinear.analyst.regression.names import unknown
+from dplinear.arrays import Floats
 
 _SHOWN = 12
 
@@ -18,7 +18,7 @@ class NamedVector:
     """One number for each name: `vector["age"]`, or `values` as an array."""
 
     names: tuple[str, ...]
-    values: Matrix = field()
+    values: Floats = field()
 
     def __getitem__(self, name: str) -> float:
         return float(self.values[_place(self.names, name)])
@@ -29,7 +29,7 @@ class NamedVector:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401, FBT001 - NumPy's protocol
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # noqa: FBT001 - NumPy's protocol
         return _array(self.values, dtype, copy=copy)
 
     def to_dict(self) -> dict[str, float]:
@@ -48,13 +48,13 @@ class NamedMatrix:
     """One number for each pair of names: `matrix["age", "bmi"]`, or `values` as an array."""
 
     names: tuple[str, ...]
-    values: Matrix = field()
+    values: Floats = field()
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         row, column = pair
         return float(self.values[_place(self.names, row), _place(self.names, column)])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401, FBT001 - NumPy's protocol
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # noqa: FBT001 - NumPy's protocol
         return _array(self.values, dtype, copy=copy)
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class NamedMatrix:
         return _html(self.names, self.names, self.values)
 
 
-def _array(values: Matrix, dtype: Any, *, copy: bool | None) -> Matrix:  # noqa: ANN401
+def _array(values: Floats, dtype: Any, *, copy: bool | None) -> Floats:
     same = dtype is None or np.dtype(dtype) == values.dtype
     return values if same and not copy else values.astype(dtype or values.dtype)
 
@@ -75,7 +75,7 @@ def _place(names: tuple[str, ...], name: object) -> int:
     return names.index(str(name))
 
 
-def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
+def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Floats) -> str:
     """Return a table of numbers, cut to a screen."""
     digits = 6 if values.shape[1] == 1 else 4
     cells = [[f"{value:.{digits}g}" for value in row[:_SHOWN]] for row in values]
@@ -94,7 +94,7 @@ def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str
     return "\n".join([line for line in lines if line.strip()] + ending)
 
 
-def _html(heads: tuple[str, ...], names: tuple[str, ...], values: Matrix) -> str:
+def _html(heads: tuple[str, ...], names: tuple[str, ...], values: Floats) -> str:
     rows = [
         [name, *(f"{value:.4g}" for value in row)] for name, row in zip(names, values, strict=True)
     ]

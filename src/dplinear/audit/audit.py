@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dplinear import arguments
-from dplinear.audit.bounds import Counts, Event, Floats, best_event
+from dplinear.arrays import Floats
+from dplinear.audit.bounds import Counts, Event, best_event
 from dplinear.audit.classifier import numbers_of, scores
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.noise.entropy import Entropy, system
@@ -104,10 +105,10 @@ def audit_subject(
     return _result(facts, subject.claim, counts, trials, confidence, simulated=bits.simulated)
 
 
-def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
+def audit_callable(
     function: Callable[[Any], Any],
-    table: Any,  # noqa: ANN401 - whatever the function takes
-    neighbour: Any,  # noqa: ANN401 - likewise
+    table: Any,
+    neighbour: Any,
     guarantee: Guarantee,
     *,
     trials: int = 10_000,
@@ -139,7 +140,7 @@ def audit_callable(  # noqa: PLR0913 - what is audited, against what, and how
     return audit_runs(name, guarantee, claim, (runs[0], runs[1]), confidence=confidence, plot=plot)
 
 
-def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
+def audit_runs(
     name: str,
     guarantee: Guarantee,
     claim: Claim,
@@ -160,7 +161,7 @@ def audit_runs(  # noqa: PLR0913 - what is audited, against what, and how
     facts = _Facts(name, guarantee, neighbours, exact=False)
     result = _result(facts, claim, counts, len(runs[0]), confidence, simulated=simulated)
     if plot is not None:
-        from dplinear.audit import picture  # noqa: PLC0415 - which shows what this module returns
+        from dplinear.audit import picture
 
         label = "a released number, or a score of all"
         picture.save(picture.histograms(result, columns[2:], [event.threshold], label), plot)
@@ -200,7 +201,7 @@ def _counts(claim: Claim, one: Floats, other: Floats, *, chosen: bool) -> tuple[
     return (event.count(one[half:], other[half:]),)
 
 
-def _result(  # noqa: PLR0913 - all that is known at the end
+def _result(
     facts: _Facts,
     claim: Claim,
     counts: tuple[Counts, ...],

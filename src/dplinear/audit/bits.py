@@ -13,17 +13,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.arrays import Floats
 from dplinear.audit import worst_pairs
 from dplinear.audit.audit import AuditResult, audit_runs
-from dplinear.audit.bounds import Floats
 from dplinear.audit.released_rows import NUMBERS, released
 from dplinear.audit.subjects import Claim
 from dplinear.audit.transcripts import Rows
 from dplinear.curator.passes import shape_of
-from dplinear.erm.chain import Budget, Chain, Query
-from dplinear.erm.mapped_sums import MappedSum
+from dplinear.exact.mapped_sums import MappedSum
+from dplinear.exact.shape import Shape
 from dplinear.mechanisms import AdditiveNoise, AnalyzeGauss, ProjectedRows
-from dplinear.mechanisms.contract import Shape
 from dplinear.noise import simulation
 from dplinear.noise.entropy import Entropy, system
 from dplinear.privacy.guarantees import ApproxDP, Guarantee, PureDP
@@ -59,7 +59,7 @@ def bit_numbers(values: Floats, usual: Floats) -> Floats:
     return np.concatenate([*(part.astype(np.float64) for part in last), *near], axis=1)
 
 
-def audit_bits(  # noqa: PLR0913 - what is audited, against what, and how
+def audit_bits(
     name: str,
     guarantee: Guarantee,
     draw: Draw,

@@ -16,10 +16,10 @@ from dplinear.audit.queries import AdaSSPSubject, EigenvalueSubject
 from dplinear.audit.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
 from dplinear.audit.row_kinds import Labelled, Perturbed, Quantile
 from dplinear.audit.subjects import Subject
-from dplinear.erm.learners.exponential import Exponential
-from dplinear.erm.learners.frank_wolfe import FrankWolfe
-from dplinear.erm.learners.objective_perturbation import ObjectivePerturbation
-from dplinear.erm.learners.output_perturbation import OutputPerturbation
+from dplinear.convex.learners.exponential import Exponential
+from dplinear.convex.learners.frank_wolfe import FrankWolfe
+from dplinear.convex.learners.objective_perturbation import ObjectivePerturbation
+from dplinear.convex.learners.output_perturbation import OutputPerturbation
 from dplinear.mechanisms import (
     AdditiveNoise,
     AdditiveWishart,
@@ -48,7 +48,7 @@ WHOLE_DELTA = 0.4
 Make = Callable[[Any, Neighbours, Entropy], Subject]
 
 
-def _matrix(kind: type[Mechanism], **options: Any) -> Make:  # noqa: ANN401 - options of a mechanism
+def _matrix(kind: type[Mechanism], **options: Any) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         return MatrixSubject(kind(guarantee=guarantee, neighbours=neighbours, **options))
 
@@ -112,7 +112,7 @@ def _objective(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -
     return LearnerSubject(learner, radius=100.0, rows=0)
 
 
-def _drawn(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:  # noqa: ANN401 - options
+def _drawn(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:
     def make(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         # So many rows that what the last one speaks against is rare, but is seen.
         return LearnerSubject(
@@ -124,7 +124,7 @@ def _drawn(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:  # noq
     return make
 
 
-def _asking(kind: type[GaussianSketch | InverseWishart], **options: Any) -> Make:  # noqa: ANN401
+def _asking(kind: type[GaussianSketch | InverseWishart], **options: Any) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         made = kind(
             guarantee=guarantee, neighbours=neighbours, least_eigenvalue_share=0.5, **options
@@ -252,7 +252,7 @@ def usual_trials(subject: Subject) -> int:
     return 250_000 if claim.value < 0.75 else 150_000
 
 
-def audit(  # noqa: PLR0913 - what is audited, against what, and how
+def audit(
     mechanism: str | Mechanism,
     guarantee: Guarantee | None = None,
     neighbours: Neighbours | str | None = None,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.audit.bounds import Floats
+from dplinear.arrays import Floats
 from dplinear.audit.subjects import Subject
 from dplinear.audit.transcripts import (
     Rows,
@@ -23,24 +23,25 @@ from dplinear.audit.transcripts import (
     overheard,
     overheard_windows,
 )
-from dplinear.erm.coinpress.bounds import Bounds
-from dplinear.erm.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean
-from dplinear.erm.coinpress.regression import CoinPressRegression
-from dplinear.erm.descent import Descent
-from dplinear.erm.example_blocks import CELLS, Block
-from dplinear.erm.examples import Examples, Frame
-from dplinear.erm.huber_descent import HuberDescent
-from dplinear.erm.images import Image
-from dplinear.erm.learners.contract import Task
-from dplinear.erm.learners.frank_wolfe import FrankWolfe
-from dplinear.erm.learners.mirror_descent import MirrorDescent
-from dplinear.erm.learners.noisy_gradient import NoisyGradient
-from dplinear.erm.logistic_descent import LogisticDescent
-from dplinear.erm.losses import SquaredLoss
-from dplinear.erm.sets import L1Ball, L2Ball
-from dplinear.erm.whitened_descent import WhitenedDescent
-from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.solver import Design, Solver
+from dplinear.coinpress.bounds import Bounds
+from dplinear.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean
+from dplinear.coinpress.regression import CoinPressRegression
+from dplinear.convex.compression.images import Image
+from dplinear.convex.example_blocks import CELLS, Block
+from dplinear.convex.examples import Examples, Frame
+from dplinear.convex.learners.contract import Task
+from dplinear.convex.learners.frank_wolfe import FrankWolfe
+from dplinear.convex.learners.mirror_descent import MirrorDescent
+from dplinear.convex.learners.noisy_gradient import NoisyGradient
+from dplinear.convex.losses import SquaredLoss
+from dplinear.convex.sets import L1Ball, L2Ball
+from dplinear.descent.common import Descent
+from dplinear.descent.huber import HuberDescent
+from dplinear.descent.logistic import LogisticDescent
+from dplinear.descent.whitened import WhitenedDescent
+from dplinear.exact.design import Design
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.solver import Solver
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 

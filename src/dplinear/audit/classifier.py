@@ -7,14 +7,14 @@ import numpy as np
 from scipy.special import expit
 
 from dplinear import arguments
-from dplinear.audit.bounds import Floats
+from dplinear.arrays import Floats
 
 _LAST_BITS = 8
 _STEPS = 25
 _RIDGE = 1e-3
 
 
-def numbers_of(released: Any, *, bits: bool) -> Floats:  # noqa: ANN401 - whatever was returned
+def numbers_of(released: Any, *, bits: bool) -> Floats:
     """Return what was released as one row of numbers, and the last bits of each if asked for."""
     try:
         values = np.asarray(released, np.float64).ravel()

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dplinear.analyst.laws import InverseWishartLaw, SketchLaw, SymmetricGaussian, WishartNoise
-
-Floats = NDArray[np.float64]
+from dplinear.analyst.noise_models.matrices import (
+    InverseWishartLaw,
+    SketchLaw,
+    SymmetricGaussian,
+    WishartNoise,
+)
+from dplinear.arrays import Floats
 
 
 def normal(values: Floats, one: Floats, other: Floats, variance: Floats) -> Floats:

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from dplinear.audit.bounds import Floats
+from dplinear.arrays import Floats
 
 Hold = Callable[[Floats, Path], Any]
 
@@ -65,30 +65,30 @@ def _feather(rows: Floats, folder: Path) -> str:
     return str(path)
 
 
-def _sparse(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a SciPy matrix
-    from scipy import sparse  # noqa: PLC0415 - a part of SciPy that few need
+def _sparse(rows: Floats, folder: Path) -> Any:  # noqa: ARG001 - a SciPy matrix
+    from scipy import sparse
 
     return sparse.csr_array(rows)
 
 
-def _pandas(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a frame
+def _pandas(rows: Floats, folder: Path) -> Any:  # noqa: ARG001 - a frame
     return _table(rows).to_pandas()
 
 
-def _polars(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a frame
-    import polars as pl  # noqa: PLC0415 - optional
+def _polars(rows: Floats, folder: Path) -> Any:  # noqa: ARG001 - a frame
+    import polars as pl
 
     return pl.from_arrow(_table(rows))
 
 
-def _dask(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collection
-    from dask import dataframe  # noqa: PLC0415 - optional
+def _dask(rows: Floats, folder: Path) -> Any:  # noqa: ARG001 - a collection
+    from dask import dataframe
 
     return dataframe.from_pandas(_table(rows).to_pandas(), npartitions=2)
 
 
-def _spark(rows: Floats, folder: Path) -> Any:  # noqa: ANN401, ARG001 - a collection
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
+def _spark(rows: Floats, folder: Path) -> Any:  # noqa: ARG001 - a collection
+    from pyspark.sql import SparkSession
 
     # This Python, not whatever python3 there is, and no network but this machine.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -2,16 +2,16 @@
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit import densities
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.erm.example_blocks import CELLS, Block
-from dplinear.erm.examples import Examples, Frame
-from dplinear.erm.images import Image
-from dplinear.erm.learners.contract import Learner, Task
-from dplinear.erm.learners.output_perturbation import OutputPerturbation, PreparedOutput
-from dplinear.erm.losses import SquaredLoss
-from dplinear.erm.sets import L1Ball
+from dplinear.convex.compression.images import Image
+from dplinear.convex.example_blocks import CELLS, Block
+from dplinear.convex.examples import Examples, Frame
+from dplinear.convex.learners.contract import Learner, Task
+from dplinear.convex.learners.output_perturbation import OutputPerturbation, PreparedOutput
+from dplinear.convex.losses import SquaredLoss
+from dplinear.convex.sets import L1Ball
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import PureDP
 from dplinear.privacy.neighbours import Neighbours

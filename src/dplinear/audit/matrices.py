@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.analyst.laws import InverseWishartLaw
+from dplinear.analyst.noise_models.matrices import InverseWishartLaw
+from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject, refused
-from dplinear.mechanisms.additive_wishart import PreparedWishart
-from dplinear.mechanisms.analyze_gauss import AnalyzeGauss, PreparedGauss
-from dplinear.mechanisms.contract import Measurement, Mechanism, Prepared, Shape
-from dplinear.mechanisms.inverse_wishart import PreparedInverse
-from dplinear.mechanisms.ridged import Fixed
-from dplinear.mechanisms.sketch import PreparedSketch
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.contract import Measurement, Mechanism, Prepared
+from dplinear.mechanisms.moments.additive_wishart import PreparedWishart
+from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss, PreparedGauss
+from dplinear.mechanisms.moments.inverse_wishart import PreparedInverse
+from dplinear.mechanisms.moments.ridged import Fixed
+from dplinear.mechanisms.moments.sketch import PreparedSketch
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.neighbours import Neighbours
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.erm.chain import Budget, Chain, Query
-from dplinear.erm.mapped_sums import MappedSum
-from dplinear.erm.row_sums import RowSum
-from dplinear.mechanisms.contract import Shape
+from dplinear.exact.mapped_sums import MappedSum
+from dplinear.exact.row_sums import RowSum
+from dplinear.exact.shape import Shape
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit.audit import AuditResult
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Subject
 from dplinear.noise.entropy import Entropy
 
@@ -34,7 +34,7 @@ def histograms(
 ) -> "Figure":
     """Return histograms of a number on either table, with the thresholds of what was counted."""
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+        from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(_MISSING) from None
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit import worst_pairs
-from dplinear.audit.bounds import Counts, Floats
-from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.sketch import GaussianSketch
+from dplinear.audit.bounds import Counts
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.moments.sketch import GaussianSketch
 from dplinear.noise import simulation
 from dplinear.noise.entropy import Entropy, system
 from dplinear.privacy.guarantees import ApproxDP

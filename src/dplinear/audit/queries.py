@@ -2,15 +2,16 @@
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit import densities
-from dplinear.audit.bounds import Floats
 from dplinear.audit.chains import design_of
 from dplinear.audit.matrices import SHAPE
 from dplinear.audit.subjects import Claim, Subject
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
-from dplinear.mechanisms.contract import Measurement, Mechanism, Statistic
-from dplinear.mechanisms.eigenvalues import SLACK
-from dplinear.mechanisms.least_eigenvalue import LeastEigenvalue
+from dplinear.mechanisms.contract import Measurement, Mechanism
+from dplinear.mechanisms.moments.eigenvalues import SLACK
+from dplinear.mechanisms.moments.least_eigenvalue import LeastEigenvalue
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.neighbours import Neighbours
 

@@ -5,15 +5,15 @@ Every row has fresh noise of its own, so a block of equal rows is as many runs o
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.curator.passes import shape_of
-from dplinear.mechanisms.additive_noise import AdditiveNoise
-from dplinear.mechanisms.contract import Statistic
-from dplinear.mechanisms.mi_projection import MIProjection
-from dplinear.mechanisms.projected_rows import ProjectedRows
-from dplinear.mechanisms.rows import PreparedRows
+from dplinear.exact.shape import Statistic
+from dplinear.mechanisms.cells.mi_projection import MIProjection
+from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
+from dplinear.mechanisms.rows.contract import PreparedRows
+from dplinear.mechanisms.rows.projection import ProjectedRows
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import MIDP
 from dplinear.schema import Schema

@@ -18,19 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dplinear.arguments import choice, integer
+from dplinear.arrays import Floats
 from dplinear.audit import row_replays
-from dplinear.audit.bounds import Floats
 from dplinear.audit.holders import HOLDERS, Holder, names_of
+from dplinear.coinpress.bounds import Bounds
+from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
+from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.curator.passes import exact_sums, open_table, shape_of
 from dplinear.curator.sources import second_moments
-from dplinear.erm.coinpress.bounds import Bounds
-from dplinear.erm.coinpress.methods import CoinPressCovariance, CoinPressMean
-from dplinear.erm.coinpress.regression import CoinPressRegression
-from dplinear.erm.huber_descent import HuberDescent
-from dplinear.erm.logistic_descent import LogisticDescent
-from dplinear.erm.row_sums import Count, RowSum
-from dplinear.erm.whitened_descent import WhitenedDescent
-from dplinear.mechanisms.solver import Design
+from dplinear.descent.huber import HuberDescent
+from dplinear.descent.logistic import LogisticDescent
+from dplinear.descent.whitened import WhitenedDescent
+from dplinear.exact.design import Design
+from dplinear.exact.row_sums import Count, RowSum
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP
 from dplinear.privacy.neighbours import Neighbours
@@ -85,21 +85,21 @@ class Replay:
 class _Recorder:
     """A table that remembers the sums that were asked of it."""
 
-    def __init__(self, table: Any, schema: Schema, kept: list[Asked]) -> None:  # noqa: ANN401
+    def __init__(self, table: Any, schema: Schema, kept: list[Asked]) -> None:
         self._table, self._schema, self._kept = table, schema, kept
 
-    def sums(self, statistics: Sequence[RowSum]) -> Any:  # noqa: ANN401 - exact integers
+    def sums(self, statistics: Sequence[RowSum]) -> Any:
         self._kept.append(Asked(self._schema, list(statistics)))
         return self._table.sums(statistics)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - shape, middle, half
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
 
 class _RecordedWindows:
     """A table looked at through windows, that remembers what was asked through each."""
 
-    def __init__(self, windows: Any, kept: list[Asked]) -> None:  # noqa: ANN401 - Windowed
+    def __init__(self, windows: Any, kept: list[Asked]) -> None:
         self.low, self.high = windows.low, windows.high
         self._windows, self._kept = windows, kept
 
@@ -127,7 +127,7 @@ def _design() -> Design:
     )
 
 
-def _solver(kind: Any) -> Record:  # noqa: ANN401 - a solver's type
+def _solver(kind: Any) -> Record:
     def record(rows: Floats, neighbours: Neighbours, kept: list[Asked]) -> None:
         prepared = kind(guarantee=_BUDGET, neighbours=neighbours).prepare(_design())
         table = _Recorder(open_table(rows, schema(), threads=1), schema(), kept)
@@ -136,12 +136,12 @@ def _solver(kind: Any) -> Record:  # noqa: ANN401 - a solver's type
     return record
 
 
-def _search(kind: Any, run: str) -> Record:  # noqa: ANN401 - a method's type
+def _search(kind: Any, run: str) -> Record:
     def record(rows: Floats, neighbours: Neighbours, kept: list[Asked]) -> None:
-        from dplinear.curator.sources import open_reader  # noqa: PLC0415 - of the curator's room
-        from dplinear.curator.windows import Windowed  # noqa: PLC0415
+        from dplinear.curator.sources import open_reader
+        from dplinear.curator.windows import Windowed
 
-        def opened(described: Schema) -> Any:  # noqa: ANN401 - a reader
+        def opened(described: Schema) -> Any:
             return open_reader(rows, described, threads=1, again=True)
 
         prepared = kind(guarantee=_BUDGET, neighbours=neighbours).prepare(_COLUMNS)
@@ -247,7 +247,7 @@ def _moments(
     return Replay(MOMENTS, holder.name, str(relation), "XᵀX", *found, len(tables))
 
 
-def _sums(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and between which tables
+def _sums(  # noqa: PLR0917 - what was asked, of whom, and between which tables
     name: str,
     asked: Sequence[Asked],
     holder: Holder,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.bounds import Floats
 from dplinear.audit.released_rows import NUMBERS, released
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.curator.passes import shape_of
-from dplinear.mechanisms.projected_rows import PreparedProjection, ProjectedRows
+from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.audit.bounds import Floats
+from dplinear.arrays import Floats
 from dplinear.audit.holders import Holder, names_of
+from dplinear.convex.examples import SlopeSum
+from dplinear.convex.losses import SquaredLoss
 from dplinear.curator.examples import Rules, read_examples
 from dplinear.curator.passes import shape_of
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.erm.examples import SlopeSum
-from dplinear.erm.losses import SquaredLoss
-from dplinear.mechanisms import row_maps
-from dplinear.mechanisms.cell_moves import Bounded
-from dplinear.mechanisms.row_changes import changes_of
+from dplinear.mechanisms.cells.cell_moves import Bounded
+from dplinear.mechanisms.rows import row_maps
+from dplinear.mechanisms.rows.row_changes import changes_of
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -74,7 +74,7 @@ def _integers(holder: Holder, rows: Floats, schema: Schema, folder: Path) -> Flo
         return np.concatenate(list(blocks), axis=1)
 
 
-def gradients(holder: Holder, pairs: Any, relation: Neighbours, folder: Path) -> Line:  # noqa: ANN401
+def gradients(holder: Holder, pairs: Any, relation: Neighbours, folder: Path) -> Line:
     """Return how far a row moves the gradient that learners by noisy gradients ask for.
 
     Requires: pairs of tables whose last column is the label.

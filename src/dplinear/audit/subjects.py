@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.audit.bounds import (
     Counts,
     Event,
-    Floats,
     bits_bound,
     epsilon_bound,
     gaussian_epsilon,

@@ -11,16 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dplinear.analyst.laws import Matrix
+from dplinear.adaptive.noisy_sums import Answer
+from dplinear.arrays import BigIntegers, Floats
 from dplinear.audit import densities
-from dplinear.audit.bounds import Floats
 from dplinear.audit.subjects import Claim, Subject
+from dplinear.convex.example_blocks import Block
 from dplinear.curator.passes import shape_of
-from dplinear.erm.chain import Answer
-from dplinear.erm.example_blocks import Block
-from dplinear.erm.row_sums import RowSum
-from dplinear.mechanisms.contract import Method, Shape
-from dplinear.mechanisms.solver import Integers
+from dplinear.exact.row_sums import RowSum
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.contract import Method
 from dplinear.noise.entropy import Entropy
 from dplinear.schema import Schema
 
@@ -28,7 +27,7 @@ from dplinear.schema import Schema
 class Summed(Protocol):
     """A table as chains see it."""
 
-    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+    def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return exact sums."""
 
 
@@ -38,7 +37,7 @@ class Rows:
     def __init__(self, rows: Floats) -> None:
         self._rows = rows
 
-    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+    def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return exact sums."""
         return [statistic.sum(self._rows).astype(object) for statistic in statistics]
 
@@ -51,10 +50,10 @@ class Overheard:
 
     def __init__(self, pair: tuple[Summed, Summed], *, truth: int) -> None:
         self._pair, self._truth = pair, truth
-        self._asked: list[tuple[RowSum, Integers, Integers]] = []
+        self._asked: list[tuple[RowSum, BigIntegers, BigIntegers]] = []
         self.loss, self.square = 0.0, 0.0
 
-    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+    def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return the sums of the table that answers; remember the other's."""
         both = [table.sums(statistics) for table in self._pair]
         self._asked = list(zip(statistics, *both, strict=True))
@@ -66,7 +65,7 @@ class Overheard:
             loss, square = told_by(statistic, one, other, answer)
             self.loss, self.square = self.loss + loss, self.square + square
 
-    def moments(self) -> Any:  # noqa: ANN401 - never returns
+    def moments(self) -> Any:
         """Refuse: chains ask for sums alone."""
         raise NotImplementedError("A chain asks for sums.")
 
@@ -76,7 +75,7 @@ class Overheard:
 
 
 def told_by(
-    statistic: RowSum, one: Integers, other: Integers, answer: Answer
+    statistic: RowSum, one: BigIntegers, other: BigIntegers, answer: Answer
 ) -> tuple[float, float]:
     """Return ln p_one/p_other of one answer, and Δ²/σ².
 
@@ -98,10 +97,10 @@ def told_by(
 class Window:
     """A table of raw numbers looked at through windows, as CoinPress does."""
 
-    def __init__(self, rows: Floats, low: Matrix, high: Matrix) -> None:
+    def __init__(self, rows: Floats, low: Floats, high: Floats) -> None:
         self.rows, self.low, self.high = rows, low, high
 
-    def through(self, low: Matrix, high: Matrix) -> "Pane":
+    def through(self, low: Floats, high: Floats) -> "Pane":
         """Return the table through a window."""
         return Pane(self.rows, (low + high) / 2, (high - low) / 2)
 
@@ -109,7 +108,7 @@ class Window:
 class Pane(Rows):
     """A table through one window: a constant first, then the clamped cells."""
 
-    def __init__(self, rows: Floats, middle: Matrix, half: Matrix) -> None:
+    def __init__(self, rows: Floats, middle: Floats, half: Floats) -> None:
         self.middle, self.half = middle, half
         self.shape = _shape(len(middle))
         cells = np.clip((rows - middle[:, None]) / half[:, None], -1.0, 1.0)
@@ -129,7 +128,7 @@ class OverheardWindow:
         self.low, self.high = pair[0].low, pair[0].high
         self._seen: list[OverheardPane] = []
 
-    def through(self, low: Matrix, high: Matrix) -> "OverheardPane":
+    def through(self, low: Floats, high: Floats) -> "OverheardPane":
         """Return both tables through a window."""
         one, other = (table.through(low, high) for table in self._pair)
         self._seen.append(OverheardPane((one, other), truth=self._truth))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dplinear.audit.bounds import Floats
-from dplinear.mechanisms.contract import Shape, Statistic
+from dplinear.arrays import Floats
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.privacy.neighbours import Neighbours
 
 

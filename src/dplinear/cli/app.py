@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _version(*, wanted: bool) -> None:
     if wanted:
-        from dplinear import __version__  # noqa: PLC0415 - this package, when it is whole
+        from dplinear import __version__
 
         typer.echo(f"dplinear {__version__}")
         raise typer.Exit

@@ -16,12 +16,12 @@ _PICTURES = (".png", ".svg", ".pdf")
 
 
 def _names() -> list[str]:
-    from dplinear.audit.catalogue import ENTRIES  # noqa: PLC0415 - not for --help
+    from dplinear.audit.catalogue import ENTRIES
 
     return [*ENTRIES, "all"]
 
 
-def audit(  # noqa: PLR0913 - every argument of an audit is a flag
+def audit(
     mechanism: Annotated[
         str | None,
         typer.Argument(
@@ -55,9 +55,9 @@ def audit(  # noqa: PLR0913 - every argument of an audit is a flag
     json_: flags.Json = False,
 ) -> int:
     """Run a mechanism on its worst pair of tables, and say what that proves of its promise."""
-    from dplinear.audit import printing  # noqa: PLC0415 - not for --help
-    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
-    from dplinear.cli.settings import positional  # noqa: PLC0415
+    from dplinear.audit import printing
+    from dplinear.cli.errors import Code, CommandError
+    from dplinear.cli.settings import positional
 
     name = positional(mechanism, "MECHANISM", "audit")
     if plot is not None and plot.suffix.lower() not in _PICTURES:

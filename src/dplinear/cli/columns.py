@@ -20,7 +20,7 @@ def read_schema(said: dict[str, Any]) -> "Schema":
     `schema` is a file; `columns` a table of a file of settings; `column` the flags, which add to
     both and win.
     """
-    from dplinear.schema import Schema  # noqa: PLC0415 - NumPy and Arrow
+    from dplinear.schema import Schema
 
     path = said.pop("schema", None)
     if isinstance(path, str) and Path(path).suffix not in {".toml", ".json"}:

@@ -13,10 +13,10 @@ def demo(
     ] = None,
 ) -> None:
     """Plan, release, ask and report on a made-up table: the whole way in a minute."""
-    from tempfile import mkdtemp  # noqa: PLC0415 - not for --help
+    from tempfile import mkdtemp
 
-    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
-    from dplinear.demo import tour  # noqa: PLC0415
+    from dplinear.cli.errors import Code, CommandError
+    from dplinear.demo import tour
 
     folder = Path(mkdtemp(prefix="dplinear-demo-")) if output is None else output
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ _NONE = (
 )
 
 
-def distances(  # noqa: PLR0913 - every argument of the methods is a flag
+def distances(
     release: flags.Release = None,
     *,
     i: Annotated[
@@ -47,9 +47,9 @@ def distances(  # noqa: PLR0913 - every argument of the methods is a flag
 ) -> None:
     """Distances between projected rows, or the rows nearest to some. Cost no budget."""
     given = dict(locals())  # before anything else is
-    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
-    from dplinear.cli.loading import load  # noqa: PLC0415
-    from dplinear.cli.settings import required, settled  # noqa: PLC0415
+    from dplinear.cli.errors import CommandError
+    from dplinear.cli.loading import load
+    from dplinear.cli.settings import required, settled
 
     said = settled(given)
     loaded = load(said, ("projected rows",))
@@ -94,8 +94,8 @@ def _ends(low: float, high: float, *, same: bool) -> str:
     return f"{low:.4g} to {high:.4g}" if high > 0 or same else "none"
 
 
-def _places(name: str, value: Any) -> list[int]:  # noqa: ANN401 - a flag's text, or a file's value
-    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
+def _places(name: str, value: Any) -> list[int]:
+    from dplinear.cli.errors import CommandError
 
     entries = value.split(",") if isinstance(value, str) else value
     try:

@@ -73,7 +73,7 @@ def veil(told: Complaint, words: Sequence[str]) -> Complaint:
     return replace(told, sentence=sentence)
 
 
-def like(word: str, known: Any) -> str:  # noqa: ANN401 - any collection of words
+def like(word: str, known: Any) -> str:
     """Return a hint that names what was probably meant, or all there is."""
     options = [str(each) for each in known]
     close = get_close_matches(word, options, n=2, cutoff=0.6)
@@ -99,9 +99,9 @@ def complaint_of(error: BaseException) -> Complaint | None:
 
 def _code(error: BaseException, sentence: str) -> Code | None:
     """Return the code of an error whose sentence is the library's own; None for any other."""
-    from dplinear.analyst.container import ReleaseError  # noqa: PLC0415 - not for --help
-    from dplinear.ledger.request import LedgerError  # noqa: PLC0415
-    from dplinear.privacy.compose import BudgetExceededError  # noqa: PLC0415
+    from dplinear.analyst.releases.container import ReleaseError
+    from dplinear.ledger.request import LedgerError
+    from dplinear.privacy.compose import BudgetExceededError
 
     kinds: dict[type[BaseException], Code] = {
         BudgetExceededError: Code.BUDGET,
@@ -145,7 +145,7 @@ def interrupted(error: BaseException) -> Complaint:
 
 def with_budget(told: Complaint, error: BaseException) -> Complaint:
     """Return what to tell with what the error says of the budget."""
-    from dplinear.ledger.spent import spent_note  # noqa: PLC0415 - not for --help
+    from dplinear.ledger.spent import spent_note
 
     note = spent_note(error)
     if note is None or note in told.sentence:

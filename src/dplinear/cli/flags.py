@@ -17,17 +17,17 @@ SPECIAL = "For some mechanisms only"
 RELATIONS = ("add_remove", "replace", "element", "row_l1", "row_l2")
 
 
-def option(*names: str, text: str, panel: str = "Options", **more: Any) -> Any:  # noqa: ANN401
+def option(*names: str, text: str, panel: str = "Options", **more: Any) -> Any:
     """Return a flag without a default of its own."""
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False, **more)
 
 
-def special(*names: str, text: str, **more: Any) -> Any:  # noqa: ANN401
+def special(*names: str, text: str, **more: Any) -> Any:
     """Return a flag that some mechanisms have, and others do not."""
     return option(*names, text=text, panel=SPECIAL, **more)
 
 
-def words(*known: str) -> Any:  # noqa: ANN401 - what typer takes for completion
+def words(*known: str) -> Any:
     """Return what completes a flag whose values are known."""
     return {"autocompletion": lambda: list(known)}
 
@@ -143,6 +143,6 @@ Features = Annotated[
 ]
 
 
-def output(text: str) -> Any:  # noqa: ANN401 - as above
+def output(text: str) -> Any:
     """Return the flag that says where a result goes."""
     return option("--output", text=text)

@@ -14,7 +14,7 @@ from dplinear.cli.output import shown
 from dplinear.cli.settings import one_guarantee, required, settled
 
 if TYPE_CHECKING:
-    from dplinear.analyst.outputs import Output
+    from dplinear.analyst.releases.outputs import Output
     from dplinear.schema import Schema
 
 
@@ -110,9 +110,9 @@ def _check_counted(said: Mapping[str, Any]) -> None:
             raise CommandError(told, f"add --ledger budget.db, or leave --{name} out.")
 
 
-def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:
     """Call the gate."""
-    import dplinear  # noqa: PLC0415 - this package, when it is whole
+    import dplinear
 
     function = getattr(dplinear, order.gate.function)
     named = dict(arguments)
@@ -140,8 +140,8 @@ def released(order: Order) -> tuple[Any, str]:
     return release, warning
 
 
-def _made(order: Order, data: Any) -> tuple[Any, str]:  # noqa: ANN401
-    from dplinear.ledger import NotKeptWarning  # noqa: PLC0415 - not for --help
+def _made(order: Order, data: Any) -> tuple[Any, str]:
+    from dplinear.ledger import NotKeptWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", NotKeptWarning)
@@ -153,7 +153,7 @@ def _made(order: Order, data: Any) -> tuple[Any, str]:  # noqa: ANN401
 
 def _opened(order: Order) -> "Output | None":
     """Open the output of a release, or raise while nothing is spent; rows open their own."""
-    from dplinear.analyst.outputs import Output  # noqa: PLC0415 - not for --help
+    from dplinear.analyst.releases.outputs import Output
 
     target = Path(str(order.output))
     try:
@@ -181,10 +181,10 @@ def _check_output(order: Order, target: Path) -> None:
         raise CommandError(told, "nothing was spent.", Code.FILE)
 
 
-def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None:  # noqa: ANN401
-    from dplinear.analyst import files  # noqa: PLC0415 - as above
-    from dplinear.analyst.outputs import UnplacedError  # noqa: PLC0415
-    from dplinear.ledger.spent import note_spent  # noqa: PLC0415
+def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None:
+    from dplinear.analyst.releases import files
+    from dplinear.analyst.releases.outputs import UnplacedError
+    from dplinear.ledger.spent import note_spent
 
     name = release.certificate.request
     hint = f"--ledger and --request '{name}' give the same release again, for nothing."

@@ -27,7 +27,7 @@ _Dataset = Annotated[
 
 
 @app.command()
-def create(  # noqa: PLR0913 - every argument of a budget is a flag
+def create(
     ledger: _Ledger = None,
     dataset: _Dataset = None,
     *,
@@ -62,10 +62,10 @@ def create(  # noqa: PLR0913 - every argument of a budget is a flag
     json_: flags.Json = False,
 ) -> None:
     """Give a dataset its budget, once and for all; make the ledger where there is none."""
-    from dplinear.cli.settings import one_guarantee, positional  # noqa: PLC0415 - not for --help
-    from dplinear.ledger import Budget, open_ledger  # noqa: PLC0415
-    from dplinear.ledger.opening import is_there  # noqa: PLC0415
-    from dplinear.mechanisms.checks import read_guarantee  # noqa: PLC0415
+    from dplinear.cli.settings import one_guarantee, positional
+    from dplinear.ledger import Budget, open_ledger
+    from dplinear.ledger.opening import is_there
+    from dplinear.mechanisms.checks import read_guarantee
 
     path = positional(ledger, "LEDGER", "ledger create")
     name = positional(dataset, "DATASET", "ledger create")
@@ -99,7 +99,7 @@ def history(
     """Every line, in order."""
     lines = _opened(ledger, "history").history(dataset)
     if dataset is not None and not lines:
-        from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415 - where it is needed
+        from dplinear.cli.errors import Code, CommandError
 
         told = f"The dataset '{dataset}' has no line in this ledger."
         raise CommandError(told, "`dplinear ledger show` lists those that have.", Code.LEDGER)
@@ -122,8 +122,8 @@ def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
 
 def _check_place(path: str) -> None:
     """Raise where a file that is no ledger stands in the way of a new one."""
-    from dplinear.arguments import is_url  # noqa: PLC0415 - not for --help
-    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
+    from dplinear.arguments import is_url
+    from dplinear.cli.errors import Code, CommandError
 
     file = Path(path)
     if is_url(path) or not file.exists() or Path(f"{path}.anchor").exists():
@@ -139,13 +139,13 @@ def _check_place(path: str) -> None:
 
 
 def _opened(ledger: str | None, command: str) -> "BudgetLedger":
-    from dplinear.cli.settings import positional  # noqa: PLC0415 - not for --help
-    from dplinear.ledger import open_ledger  # noqa: PLC0415
+    from dplinear.cli.settings import positional
+    from dplinear.ledger import open_ledger
 
     return open_ledger(positional(ledger, "LEDGER", f"ledger {command}"))
 
 
-def _line(line: Any) -> dict[str, Any]:  # noqa: ANN401 - an Entry
+def _line(line: Any) -> dict[str, Any]:
     told = line.content()
     spend = line.kind == "spend"
     return {
@@ -192,7 +192,7 @@ def _show(ledger: "BudgetLedger", *, json: bool) -> None:
         )
         for each in found
     ]
-    from rich.text import Text  # noqa: PLC0415 - not for --help
+    from rich.text import Text
 
     say(table(("dataset", "budget", "spent", "left", "spends"), rows, left=4))
     for each in found:

@@ -15,9 +15,9 @@ _PROJECTED = (
 )
 
 
-def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - any release
+def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:
     """Return the release that a command names, if it is of one of the kinds."""
-    import dplinear  # noqa: PLC0415 - this package, when it is whole
+    import dplinear
 
     hint = "the file that `dplinear release` wrote, first."
     path = Path(required(said, "release", "The command names no release.", hint))
@@ -44,7 +44,7 @@ def kind_of(release: object) -> str:
     return "bounds" if name == "SuggestedBounds" else name.removesuffix("Release").lower()
 
 
-def sort_of(release: Any) -> str:  # noqa: ANN401 - any release
+def sort_of(release: Any) -> str:
     """Return the kind of a release, rows by what they allow: regressions, or distances."""
     kind = kind_of(release)
     if kind != "rows":
@@ -52,7 +52,7 @@ def sort_of(release: Any) -> str:  # noqa: ANN401 - any release
     return "projected rows" if release.law.kind == "projected rows" else "noisy rows"
 
 
-def words(release: Any) -> str:  # noqa: ANN401 - any release
+def words(release: Any) -> str:
     """Return what was released, without its certificate."""
     kind = kind_of(release)
     if kind == "model":

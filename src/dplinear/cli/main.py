@@ -43,18 +43,18 @@ def _run(given: list[str]) -> int:
 
 @cache
 def _command() -> Callable[..., object]:
-    from typer.main import get_command  # noqa: PLC0415 - takes a while
+    from typer.main import get_command
 
-    from dplinear.cli.app import app  # noqa: PLC0415 - as above
+    from dplinear.cli.app import app
 
     made: Callable[..., object] = get_command(app)
     _without_types(made)
     return made
 
 
-def _without_types(command: Any) -> None:  # noqa: ANN401 - a class that releases of typer name anew
+def _without_types(command: Any) -> None:
     """Take `<bool>` off the help of flags that have no value, which some releases of typer show."""
-    from typer import Context  # noqa: PLC0415 - as above
+    from typer import Context
 
     for parameter in (*command.params, command.get_help_option(Context(command))):
         if getattr(parameter, "is_flag", False):
@@ -76,7 +76,7 @@ def _called(given: Sequence[str]) -> str:
 
 
 def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
-    from dplinear.cli import usage  # noqa: PLC0415 - typer, which takes a while
+    from dplinear.cli import usage
 
     if usage.is_abort(error):
         told = interrupted(error)
@@ -85,9 +85,9 @@ def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     else:
         told = with_budget(complaint_of(error) or unexpected(error), error)
     told = veil(told, given)
-    from rich.text import Text  # noqa: PLC0415 - not where all is well
+    from rich.text import Text
 
-    from dplinear.cli import output  # noqa: PLC0415 - as above
+    from dplinear.cli import output
 
     shown = output.console(stderr=True)
     with suppress(BrokenPipeError):

@@ -14,7 +14,7 @@ from dplinear.arguments import is_url, printable, veiled
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from dplinear.analyst.certificate import Certificate
+    from dplinear.analyst.releases.certificate import Certificate
 
 _NARROW, _WIDE = 40, 100
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -22,7 +22,7 @@ _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud8
 
 def console(*, stderr: bool = False) -> "Console":
     """Return a console; colours only where a terminal shows them and NO_COLOR is not set."""
-    from rich.console import Console  # noqa: PLC0415 - a third of the time of --help
+    from rich.console import Console
 
     class Quiet(Console):
         def on_broken_pipe(self) -> None:
@@ -44,7 +44,7 @@ def say(*what: "RenderableType") -> None:
 
 def _harmless(what: "RenderableType") -> "RenderableType":
     """Return text without what a terminal would obey; tables are made of such text."""
-    from rich.text import Text  # noqa: PLC0415 - as above
+    from rich.text import Text
 
     if isinstance(what, str):
         return printable(what)
@@ -56,7 +56,7 @@ def _harmless(what: "RenderableType") -> "RenderableType":
 
 def caution(sentence: str, hint: str) -> None:
     """Print, on stderr, what went wrong beside what was asked for."""
-    from rich.text import Text  # noqa: PLC0415 - not where all is well
+    from rich.text import Text
 
     shown = console(stderr=True)
     shown.print(Text.assemble(("Warning: ", "bold yellow"), printable(sentence)))
@@ -69,7 +69,7 @@ def certified(certificate: "Certificate") -> list[tuple[str, str]]:
     return [("promise", promise), *rest, *(("note", each) for each in certificate.notes)]
 
 
-def tell(content: Any) -> None:  # noqa: ANN401 - what `plain` takes
+def tell(content: Any) -> None:
     """Print JSON on stdout."""
     text = json.dumps(plain(content), ensure_ascii=False, indent=1, allow_nan=False)
     sys.stdout.write(_UNSEEN.sub(_escaped, text) + "\n")
@@ -80,7 +80,7 @@ def _escaped(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
     """Return a value as JSON; numbers that are none as null."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -107,9 +107,9 @@ def table(
     left: int = 1,
 ) -> "RenderableType":
     """Return a table of text that is no markup; all but the first `left` columns to the right."""
-    from rich import box  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
     made = Table(
         title=Text(printable(title)) if title else None,
@@ -131,9 +131,9 @@ def table(
 
 def facts(pairs: Iterable[tuple[str, str]], title: str = "") -> "RenderableType":
     """Return lines of a name and what is said of it."""
-    from rich.console import Group  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
 
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="bold", no_wrap=True)

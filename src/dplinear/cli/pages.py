@@ -27,6 +27,6 @@ def check_asked(output: str | None, *, html: bool) -> None:
 
 def write(target: Path, page: str) -> None:
     """Write a page, whole or not at all."""
-    from dplinear.analyst import files  # noqa: PLC0415 - not for --help
+    from dplinear.analyst.releases import files
 
     files.place(page.encode(), target, overwrite=True)

@@ -6,7 +6,7 @@ from dplinear.cli import flags
 from dplinear.cli.output import certified, facts, say, table, tell
 
 
-def pca(  # noqa: PLR0913 - every argument of the method is a flag
+def pca(
     release: flags.Release = None,
     *,
     k: Annotated[int | None, flags.option("--k", text="how many components (2)")] = None,
@@ -23,8 +23,8 @@ def pca(  # noqa: PLR0913 - every argument of the method is a flag
 ) -> None:
     """Principal components of a release. Cost no budget, however often."""
     given = dict(locals())  # before anything else is
-    from dplinear.cli.loading import kind_of, load  # noqa: PLC0415 - not for --help
-    from dplinear.cli.settings import listed, settled  # noqa: PLC0415
+    from dplinear.cli.loading import kind_of, load
+    from dplinear.cli.settings import listed, settled
 
     said = settled(given)
     loaded = load(said, ("moments", "sketch", "noisy rows"))

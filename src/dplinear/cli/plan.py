@@ -18,7 +18,7 @@ _PAGE = "Printing"
 _RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
 
 
-def plan(  # noqa: PLR0913 - every argument of a plan is a flag
+def plan(
     *,
     rows: Annotated[
         float | None, flags.option("--rows", text="or a guess of their number", panel=_ABOUT)
@@ -102,8 +102,8 @@ def plan(  # noqa: PLR0913 - every argument of a plan is a flag
     With --bits and no columns: what bits of a cell mean in other words.
     """
     given = dict(locals())  # before anything else is
-    from dplinear.cli import pages  # noqa: PLC0415 - not for --help
-    from dplinear.cli.settings import settled  # noqa: PLC0415
+    from dplinear.cli import pages
+    from dplinear.cli.settings import settled
 
     pages.check_asked(output, html=html)
     said = settled(given, aside=_RELEASE)
@@ -117,7 +117,7 @@ def plan(  # noqa: PLR0913 - every argument of a plan is a flag
     made = _planned(said)
     reached = None if goal is None else _reached(made, goal)
     if target is not None:
-        from dplinear.report import plan_page  # noqa: PLC0415 - for pages only
+        from dplinear.report import plan_page
 
         pages.write(target, plan_page(made))
     if json_:
@@ -130,10 +130,10 @@ def plan(  # noqa: PLR0913 - every argument of a plan is a flag
 
 
 def _planned(said: dict[str, Any]) -> "Plan":
-    import dplinear  # noqa: PLC0415 - this package, when it is whole
-    from dplinear.cli.columns import read_schema  # noqa: PLC0415
-    from dplinear.cli.errors import CommandError  # noqa: PLC0415
-    from dplinear.cli.settings import one_guarantee, required  # noqa: PLC0415
+    import dplinear
+    from dplinear.cli.columns import read_schema
+    from dplinear.cli.errors import CommandError
+    from dplinear.cli.settings import one_guarantee, required
 
     hint = "--rows 10000: a guess of the order of magnitude will do."
     count = required(said, "rows", "The command does not say how many rows there are.", hint)
@@ -150,7 +150,7 @@ def _planned(said: dict[str, Any]) -> "Plan":
 
 def _reached(made: "Plan", goal: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
-    from dplinear.arguments import positive  # noqa: PLC0415 - not for --help
+    from dplinear.arguments import positive
 
     positive(goal, "error", "plan")
     found: dict[str, Any] = {}
@@ -170,8 +170,8 @@ def _described(config: str | None, schema: str | None) -> str:
 
 
 def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, described: str) -> None:
-    from dplinear.planner.commands import as_command  # noqa: PLC0415 - not for --help
-    from dplinear.planner.plan import unit_of  # noqa: PLC0415
+    from dplinear.planner.commands import as_command
+    from dplinear.planner.plan import unit_of
 
     given = made.given
     lines = [
@@ -207,7 +207,7 @@ def _noted(made: "Plan") -> list[Any]:
 
 def _short(why: str) -> str:
     """Return why a mechanism is left out: its hint, which says what to ask for."""
-    from dplinear.cli.errors import as_flags  # noqa: PLC0415 - not for --help
+    from dplinear.cli.errors import as_flags
 
     sentence, _, hint = why.partition("\n\nHint: ")
     return as_flags(" ".join((hint or sentence).split())).rstrip(".")
@@ -218,7 +218,7 @@ def _figure(value: float) -> str:
 
 
 def _bits(said: dict[str, Any], *, json: bool) -> None:
-    from dplinear.planner.bits import compare_guarantees  # noqa: PLC0415 - not for --help
+    from dplinear.planner.bits import compare_guarantees
 
     chosen = {name: said[name] for name in ("delta", "rows") if name in said}
     if isinstance(chosen.get("rows"), float) and chosen["rows"].is_integer():

@@ -54,14 +54,14 @@ def quote(order: "gates.Order") -> Quote:
         request = stopped.request
     if request is None or order.ledger is None:
         return Quote(request, None)
-    from dplinear.ledger import open_ledger  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import open_ledger
 
     return Quote(request, open_ledger(order.ledger).price(request))
 
 
-def _stand_in(order: "gates.Order") -> Any:  # noqa: ANN401 - an Arrow table
+def _stand_in(order: "gates.Order") -> Any:
     """Return a table with the right columns and no rows."""
-    import pyarrow as pa  # noqa: PLC0415 - not for --help
+    import pyarrow as pa
 
     names = order.schema.columns if order.schema is not None else order.arguments["columns"]
     return pa.table({name: pa.array([], pa.string()) for name in names})
@@ -116,7 +116,7 @@ def _promised(request: "Request") -> str:
 
 def _units(request: "Request") -> dict[str, str]:
     """Return the promise in the other units that theorems give it."""
-    from dplinear.privacy.guarantees import MIDP, ZCDP, ApproxDP  # noqa: PLC0415 - as above
+    from dplinear.privacy.guarantees import MIDP, ZCDP, ApproxDP
 
     promised = request.guarantee
     found: dict[str, str] = {}

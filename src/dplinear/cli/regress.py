@@ -6,12 +6,12 @@ from dplinear.cli import flags
 from dplinear.cli.output import say, tell
 
 if TYPE_CHECKING:
-    from dplinear.analyst.inference import Intervals
+    from dplinear.analyst.regression.inference import Intervals
 
 _OWN = ("target", "features", "ridge", "l1", "intercept", "repair")
 
 
-def regress(  # noqa: PLR0913 - every argument of the fit is a flag
+def regress(
     release: flags.Release = None,
     *,
     target: Annotated[
@@ -48,8 +48,8 @@ def regress(  # noqa: PLR0913 - every argument of the fit is a flag
 ) -> None:
     """Fit a linear model to a release. Costs no budget, however often."""
     given = dict(locals())  # before anything else is
-    from dplinear.cli.loading import load  # noqa: PLC0415 - not for --help
-    from dplinear.cli.settings import listed, required, settled  # noqa: PLC0415
+    from dplinear.cli.loading import load
+    from dplinear.cli.settings import listed, required, settled
 
     said = settled(given)
     loaded = load(said, ("moments", "sketch", "noisy rows"))
@@ -68,12 +68,12 @@ def regress(  # noqa: PLR0913 - every argument of the fit is a flag
         show(fit.summary(**how))
 
 
-def show(summary: Any) -> None:  # noqa: ANN401 - of any model
+def show(summary: Any) -> None:
     """Print a summary, as wide as it needs to be and the screen allows."""
     say(str(summary))
 
 
-def _content(fit: Any, found: "Intervals") -> dict[str, Any]:  # noqa: ANN401 - a Fit
+def _content(fit: Any, found: "Intervals") -> dict[str, Any]:
     return {
         "target": fit.target,
         "intercept": fit.intercept,

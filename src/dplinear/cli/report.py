@@ -22,7 +22,7 @@ _LEARN = {
 }
 
 
-def report(  # noqa: PLR0913 - everything that a page may show
+def report(
     release: flags.Release = None,
     *,
     html: Annotated[
@@ -56,10 +56,10 @@ def report(  # noqa: PLR0913 - everything that a page may show
 ) -> int:
     """Tell what was released and what it promises; with --html, as a page for anybody."""
     given = dict(locals())  # before anything else is
-    from dplinear.cli import pages  # noqa: PLC0415 - not for --help
-    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415
-    from dplinear.cli.loading import kind_of, load, sort_of  # noqa: PLC0415
-    from dplinear.cli.settings import listed, settled  # noqa: PLC0415
+    from dplinear.cli import pages
+    from dplinear.cli.errors import Code, CommandError
+    from dplinear.cli.loading import kind_of, load, sort_of
+    from dplinear.cli.settings import listed, settled
 
     said = settled(given)
     loaded = load(said)
@@ -80,7 +80,7 @@ def report(  # noqa: PLR0913 - everything that a page may show
     fits = _fits(loaded, sort_of(loaded), goals, chosen)
     found = _audited(loaded, said.get("trials")) if said.get("audit") else None
     if place is not None:
-        from dplinear.report import release_page  # noqa: PLC0415 - for pages only
+        from dplinear.report import release_page
 
         page = release_page(
             loaded,
@@ -98,8 +98,8 @@ def report(  # noqa: PLR0913 - everything that a page may show
     return Code.BROKEN if found is not None and found.broken else Code.DONE
 
 
-def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> list[Any]:  # noqa: ANN401
-    from dplinear.cli.errors import CommandError  # noqa: PLC0415 - not for --help
+def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> list[Any]:
+    from dplinear.cli.errors import CommandError
 
     if goals and kind not in {"moments", "sketch", "noisy rows"}:
         hint = "leave --target out: what it holds is shown anyway."
@@ -107,9 +107,9 @@ def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> l
     return [loaded.regress(goal, **chosen) for goal in goals]
 
 
-def _planned(loaded: Any, kind: str) -> Any:  # noqa: ANN401 - a release of any kind
+def _planned(loaded: Any, kind: str) -> Any:
     """Return what was to be expected of such a release, where the planner knows."""
-    import dplinear  # noqa: PLC0415 - this package, when it is whole
+    import dplinear
 
     certificate, rows = loaded.certificate, _rows(loaded)
     if kind not in _LEARN or rows is None or rows < 1:
@@ -126,16 +126,16 @@ def _planned(loaded: Any, kind: str) -> Any:  # noqa: ANN401 - a release of any 
         return None
 
 
-def _rows(loaded: Any) -> float | None:  # noqa: ANN401
+def _rows(loaded: Any) -> float | None:
     known = getattr(loaded, "rows", None)
     return known if known is not None else getattr(loaded, "count", None)
 
 
-def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":  # noqa: ANN401
-    from dplinear.audit.audit import audit_subject  # noqa: PLC0415 - not for --help
-    from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials  # noqa: PLC0415
-    from dplinear.noise.entropy import system  # noqa: PLC0415
-    from dplinear.privacy.guarantees import PureDP  # noqa: PLC0415
+def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":
+    from dplinear.audit.audit import audit_subject
+    from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
+    from dplinear.noise.entropy import system
+    from dplinear.privacy.guarantees import PureDP
 
     certificate, shown, name = loaded.certificate, console(stderr=True), _entry(loaded)
     claim, entropy = certificate.holds, system()
@@ -153,7 +153,7 @@ def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":  # noqa: 
         return audit_subject(subject, runs, entropy=entropy)
 
 
-def _entry(loaded: Any) -> str:  # noqa: ANN401 - a release of any kind
+def _entry(loaded: Any) -> str:
     """Return the name that the release's own noise is audited by, not another of its mechanism."""
     name, said = str(loaded.certificate.mechanism), loaded.certificate.parameters
     noise = str(said.get("noise", "laplace"))
@@ -162,7 +162,7 @@ def _entry(loaded: Any) -> str:  # noqa: ANN401 - a release of any kind
     if name == "frank_wolfe" and "step_epsilon" in said:
         return "frank_wolfe_pure"
     if name == "whitened":
-        from dplinear.erm.learners.whitened import DESCENTS  # noqa: PLC0415 - as above
+        from dplinear.convex.learners.whitened import DESCENTS
 
         return str(DESCENTS[loaded.loss].name)
     return f"{name}_after_query" if said.get("least_eigenvalue_share") is not None else name
@@ -171,8 +171,8 @@ def _entry(loaded: Any) -> str:  # noqa: ANN401 - a release of any kind
 def _left(ledger: str | None, dataset: str | None) -> list[Any]:
     if ledger is None:
         return []
-    from dplinear.cli.errors import Code, CommandError  # noqa: PLC0415 - not for --help
-    from dplinear.ledger import open_ledger  # noqa: PLC0415
+    from dplinear.cli.errors import Code, CommandError
+    from dplinear.ledger import open_ledger
 
     if dataset is None:
         raise CommandError("The release names no dataset.", "--dataset says whose budget it is.")
@@ -185,13 +185,13 @@ def _left(ledger: str | None, dataset: str | None) -> list[Any]:
 
 
 def _show(
-    loaded: Any,  # noqa: ANN401 - as above
+    loaded: Any,
     fits: list[Any],
     found: "AuditResult | None",
     left: list[Any],
     place: Path | None,
 ) -> None:
-    from dplinear.cli.loading import words  # noqa: PLC0415 - not for --help
+    from dplinear.cli.loading import words
 
     lines = certified(loaded.certificate)
     lines += [("budget", str(status)) for status in left]
@@ -206,12 +206,12 @@ def _show(
 
 
 def _content(
-    loaded: Any,  # noqa: ANN401 - as above
+    loaded: Any,
     place: Path | None,
     found: "AuditResult | None",
     left: list[Any],
 ) -> dict[str, Any]:
-    from dplinear.cli.loading import kind_of  # noqa: PLC0415 - not for --help
+    from dplinear.cli.loading import kind_of
 
     return {
         "kind": kind_of(loaded),

@@ -13,12 +13,12 @@ from dplinear.cli.output import console, facts, say, shown, table, tell
 
 
 def _names() -> list[str]:
-    from dplinear.experiments.reproduce import PAPERS  # noqa: PLC0415 - not for --help
+    from dplinear.papers.reproduce import PAPERS
 
     return [*PAPERS, "all"]
 
 
-def reproduce(  # noqa: PLR0913 - every argument of it is a flag
+def reproduce(
     paper: Annotated[
         str | None,
         typer.Argument(
@@ -43,9 +43,9 @@ def reproduce(  # noqa: PLR0913 - every argument of it is a flag
     json_: flags.Json = False,
 ) -> None:
     """Make a paper's figure, all of it, or all papers; without a name, list what there is."""
-    from dplinear.experiments.reproduce import PAPERS  # noqa: PLC0415 - not for --help
-    from dplinear.experiments.reproduce import reproduce as made  # noqa: PLC0415
-    from dplinear.report import summary_page  # noqa: PLC0415
+    from dplinear.papers.reproduce import PAPERS
+    from dplinear.papers.reproduce import reproduce as made
+    from dplinear.report import summary_page
 
     if paper is None:
         _list(PAPERS, json=json_)
@@ -71,7 +71,7 @@ def reproduce(  # noqa: PLR0913 - every argument of it is a flag
         say(facts([("file", shown(path)) for path in files]))
 
 
-def _list(papers: Any, *, json: bool) -> None:  # noqa: ANN401 - a mapping of papers
+def _list(papers: Any, *, json: bool) -> None:
     if json:
         tell({name: dict(paper.figures) for name, paper in papers.items()})
         return
@@ -82,7 +82,7 @@ def _list(papers: Any, *, json: bool) -> None:  # noqa: ANN401 - a mapping of pa
 @contextmanager
 def _bar() -> Iterator[Callable[[str, int, int], None]]:
     """Show how far an experiment has come, on stderr: a bar on terminals, elsewhere lines."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     shown = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

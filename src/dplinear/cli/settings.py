@@ -37,7 +37,7 @@ def settled(given: Mapping[str, Any], aside: Collection[str] = ()) -> dict[str, 
     return _without_rivals(_read(path, flags, aside), said) | said
 
 
-def _silent(name: str, value: Any) -> bool:  # noqa: ANN401 - of a flag
+def _silent(name: str, value: Any) -> bool:
     return value is None or value == [] or (value is False and name in _SWITCHES)
 
 
@@ -74,7 +74,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise CommandError(f"The file '{path.name}' is not well-formed TOML ({error}).") from None
 
 
-def _beside(folder: Path, value: Any) -> Any:  # noqa: ANN401 - whatever the file held
+def _beside(folder: Path, value: Any) -> Any:
     """Return paths as they are meant: from the folder of the file that has them."""
     if isinstance(value, list):
         return [_beside(folder, entry) for entry in value]
@@ -93,7 +93,7 @@ def _without_rivals(file: dict[str, Any], said: Mapping[str, Any]) -> dict[str, 
     return {key: value for key, value in file.items() if key not in _GUARANTEES or key in keep}
 
 
-def listed(value: Any) -> Any:  # noqa: ANN401 - a flag's texts, or whatever a file held
+def listed(value: Any) -> Any:
     """Return names that may be given one by one or between commas."""
     if isinstance(value, str):
         value = [value]
@@ -120,7 +120,7 @@ def one_guarantee(said: dict[str, Any], own: frozenset[str] = frozenset()) -> di
     kind = kinds[0]
     if kind == "epsilon" or kind in own:
         return asked
-    from dplinear.privacy.guarantees import GDP, MIDP, ZCDP  # noqa: PLC0415 - not for --help
+    from dplinear.privacy.guarantees import GDP, MIDP, ZCDP
 
     makers: dict[str, Any] = {"rho": ZCDP, "mu": GDP, "bits": MIDP}
     return {"guarantee": makers[kind](asked[kind])}
@@ -136,7 +136,7 @@ def positional(value: str | None, name: str, command: str) -> str:
     return value
 
 
-def required(said: Mapping[str, Any], name: str, sentence: str, hint: str = "") -> Any:  # noqa: ANN401
+def required(said: Mapping[str, Any], name: str, sentence: str, hint: str = "") -> Any:
     """Return an argument that a command cannot do without."""
     if said.get(name) in (None, [], ""):
         raise CommandError(sentence, hint)

@@ -29,7 +29,7 @@ def is_abort(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt | typer.Abort)
 
 
-def complaint_of(error: Any, called: str) -> Complaint:  # noqa: ANN401 - one of typer's
+def complaint_of(error: Any, called: str) -> Complaint:
     """Return what to tell of it; `called` is the command, which not every error knows."""
     words = _PAIRS.sub("…", _URL.sub("://…", " ".join(str(error.format_message()).split())))
     context = getattr(error, "ctx", None)
@@ -59,13 +59,13 @@ def complaint_of(error: Any, called: str) -> Complaint:  # noqa: ANN401 - one of
     return Complaint(Code.USAGE, sentence, hint)
 
 
-def _named(error: Any) -> str:  # noqa: ANN401 - as above
+def _named(error: Any) -> str:
     """Return the flag or the argument that an error is about."""
     parameter = error.param
     return str(parameter.metavar or parameter.name) if _positional(parameter) else parameter.opts[0]
 
 
-def _positional(parameter: Any) -> bool:  # noqa: ANN401 - as above
+def _positional(parameter: Any) -> bool:
     return bool(parameter.param_type_name == "argument")
 
 

@@ -12,20 +12,20 @@ def read(said: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _READERS.get(key, _same)(key, value) for key, value in said.items()}
 
 
-def _same(_: str, value: Any) -> Any:  # noqa: ANN401 - whatever was given
+def _same(_: str, value: Any) -> Any:
     return value
 
 
-def _names(_: str, value: Any) -> Any:  # noqa: ANN401
+def _names(_: str, value: Any) -> Any:
     return listed(value)
 
 
-def _count(key: str, value: Any) -> Any:  # noqa: ANN401
+def _count(key: str, value: Any) -> Any:
     """Return a whole number where there is one; otherwise the text."""
     return int(value) if isinstance(value, str) and value.strip().isdecimal() else _same(key, value)
 
 
-def _numbers(key: str, value: Any) -> Any:  # noqa: ANN401
+def _numbers(key: str, value: Any) -> Any:
     """Return one number, or several between commas."""
     if isinstance(value, str):
         try:
@@ -37,7 +37,7 @@ def _numbers(key: str, value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def _pair(key: str, value: Any) -> Any:  # noqa: ANN401
+def _pair(key: str, value: Any) -> Any:
     found = _numbers(key, value)
     if isinstance(found, list):
         return tuple(found)

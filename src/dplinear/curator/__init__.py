@@ -7,18 +7,18 @@ which adds up row sums. `release_moments`, `release_sketch`, `release_rows`, `re
 let out what a mechanism made of it, with a certificate, and nothing else.
 """
 
-from dplinear.analyst.suggested import SuggestedBounds
-from dplinear.curator.bounds_gate import suggest_bounds
-from dplinear.curator.coinpress_gate import release_covariance, release_mean
-from dplinear.curator.compressed_gate import proj_erm, std_erm
-from dplinear.curator.gate import release_moments
-from dplinear.curator.gram import Accumulator, SecondMoments
-from dplinear.curator.grid import Grid
-from dplinear.curator.model_gate import release_model
+from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.curator.gates.bounds import suggest_bounds
+from dplinear.curator.gates.constrained import proj_erm, std_erm
+from dplinear.curator.gates.means import release_covariance, release_mean
+from dplinear.curator.gates.model import release_model
+from dplinear.curator.gates.moments import release_moments
+from dplinear.curator.gates.rows import release_rows
+from dplinear.curator.gates.sketch import release_sketch
 from dplinear.curator.passes import Table, exact_sums, open_table
-from dplinear.curator.rows_gate import release_rows
-from dplinear.curator.sketch_gate import release_sketch
 from dplinear.curator.sources import SourceError, second_moments
+from dplinear.exact.gram import Accumulator, SecondMoments
+from dplinear.exact.grid import Grid
 from dplinear.schema import Schema
 
 __all__ = [

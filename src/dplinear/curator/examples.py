@@ -15,18 +15,18 @@ from math import isfinite, isqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from dplinear.arguments import integer, mistyped, positive, real, rejection
+from dplinear.arrays import Array, Floats
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.example_blocks import CELLS, Block
+from dplinear.convex.examples import Examples, Frame
 from dplinear.curator.sources.pool import PATIENCE, bar
-from dplinear.curator.sparse_integers import sparse_integers
-from dplinear.erm.example_blocks import CELLS, Block
-from dplinear.erm.examples import Examples, Frame
-from dplinear.erm.integers import clamped, ordered_squares, shortened
-from dplinear.erm.projections import Projection
-from dplinear.erm.row_sums import BLOCK_ROWS
-from dplinear.schema.cells import Floats, codes_of, numbers_of
+from dplinear.exact.integers import clamped, ordered_squares, shortened
+from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.sparse_integers import sparse_integers
+from dplinear.schema.cells import codes_of, numbers_of
 from dplinear.schema.columns import Category, Numeric, check_levels
 from dplinear.schema.sparse_rows import SparseRows
 
@@ -34,7 +34,6 @@ _READABLE = "biufOSU"
 _CELLS_AT_ONCE = 1 << 22  # of dense rows: 32 MiB
 _NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
-Array = npt.NDArray[Any]
 Label = str | float
 
 
@@ -128,13 +127,13 @@ class Rules:
             np.vstack((rows, np.full((1, len(cells)), float(self._last)))) if self._last else rows
         )
 
-    def sparse(self, rows: SparseRows, first: int, last: int) -> Any:  # noqa: ANN401
+    def sparse(self, rows: SparseRows, first: int, last: int) -> Any:
         """Return sparse rows likewise, as a SciPy sparse array."""
         with np.errstate(all="ignore"):
             return sparse_integers(rows, first, last, self._factor, self._norm, self._last)
 
 
-def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:  # noqa: ANN401 - checked here
+def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:
     """Raise unless X and y are tables that the rules can read, by kind, dtype and shape alone.
 
     Promises: reads no cell, and says no number of rows.
@@ -153,8 +152,8 @@ def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:  # noqa: ANN4
 
 
 def read_examples(
-    X: Any,  # noqa: ANN401 - checked
-    y: Any,  # noqa: ANN401
+    X: Any,
+    y: Any,
     rules: Rules,
     *,
     progress: bool | None = None,
@@ -182,7 +181,7 @@ def read_examples(
     return Examples(rules.frame, list(_each(block, X.shape[0], step, progress=progress)))
 
 
-def _block(features: Any, labels: Floats, rules: Rules) -> Block:  # noqa: ANN401
+def _block(features: Any, labels: Floats, rules: Rules) -> Block:
     if rules.projection is not None and not rules.compressed:
         features = rules.projection.project(features, rules.frame.norm)
     if _is_sparse(features):
@@ -195,7 +194,7 @@ def _dense_reader(X: Array, rules: Rules) -> Callable[[int, int], Floats]:
     return lambda first, last: rules.dense(plain[first:last])
 
 
-def _sparse_reader(X: Any, rules: Rules) -> Callable[[int, int], Any]:  # noqa: ANN401
+def _sparse_reader(X: Any, rules: Rules) -> Callable[[int, int], Any]:
     rows = SparseRows.of(X)
     if rules.compressed:  # few columns, and none of them likely to be 0
         return lambda first, last: rules.dense(rows.array(first, last))
@@ -236,7 +235,7 @@ def _shares(intercept: float, where: str) -> tuple[int, int]:
     return constant, isqrt(CELLS**2 - constant**2)
 
 
-def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[float, float]:  # noqa: ANN401
+def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[float, float]:
     """Return the classes as levels, or the bounds as numbers."""
     if (bounds is None) == (classes is None):
         rule = "given where classes are not, and only there"
@@ -256,7 +255,7 @@ def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[floa
     return low, high
 
 
-def _label(label: Any, where: str) -> Label:  # noqa: ANN401
+def _label(label: Any, where: str) -> Label:
     if isinstance(label, str):
         return label
     return real(int(label) if isinstance(label, bool | np.bool_) else label, "classes", where)
@@ -270,7 +269,7 @@ def _is_sparse(values: object) -> bool:
     return bool(sparse.issparse(values))
 
 
-def _check_kind(values: Any, parameter: str, where: str) -> None:  # noqa: ANN401
+def _check_kind(values: Any, parameter: str, where: str) -> None:
     rule = "a NumPy array of real numbers, text or objects"
     if _is_sparse(values):
         if values.dtype.kind not in "biuf":

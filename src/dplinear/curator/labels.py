@@ -1,17 +1,14 @@
 """Labels of two public classes, as numbers: 1 for the second, 0 for anything else."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dplinear.analyst.reading import Label, read_classes
+from dplinear.analyst.releases.units import Label, read_classes
 from dplinear.arguments import rejection
-from dplinear.schema.cells import Floats, codes_of
+from dplinear.arrays import Array, Floats
+from dplinear.schema.cells import codes_of
 from dplinear.schema.columns import Category, check_levels
-
-Array = npt.NDArray[Any]
 
 
 def read_labels(classes: object, where: str) -> tuple[Label, Label]:

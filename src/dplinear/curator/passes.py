@@ -7,22 +7,18 @@ Each pass is exact: the same bits for the same rows in any order, chunks, thread
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from dplinear.arguments import mistyped, rejection
-from dplinear.curator.gram import Moments, SecondMoments
-from dplinear.curator.grid import Grid
+from dplinear.arrays import BigIntegers
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
-from dplinear.curator.sums import Sums
-from dplinear.erm.block_moments import design_moments
-from dplinear.erm.row_sums import RowSum
-from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.solver import Design
+from dplinear.exact.block_moments import design_moments
+from dplinear.exact.design import Design
+from dplinear.exact.gram import Moments, SecondMoments
+from dplinear.exact.grid import Grid
+from dplinear.exact.row_sums import RowSum
+from dplinear.exact.shape import Shape
+from dplinear.exact.sums import Sums
 from dplinear.schema import Schema
-
-Integers = npt.NDArray[np.object_]
 
 
 class Table:
@@ -41,11 +37,11 @@ class Table:
         """Return the exact second moments of its rows, as `second_moments` does."""
         return self._reader.run(Moments(self.schema))
 
-    def bounded_moments(self, design: Design) -> Integers:
+    def bounded_moments(self, design: Design) -> BigIntegers:
         """Return the second moments of a design's features and target, held to its bounds."""
         return design_moments(self, design)
 
-    def sums(self, statistics: Sequence[RowSum]) -> list[Integers]:
+    def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return several exact sums over its rows, in one pass.
 
         Requires: row sums made for this table's `shape`.
@@ -59,7 +55,7 @@ class Table:
 
 
 def open_table(
-    data: Any,  # noqa: ANN401 - any table that second_moments takes
+    data: Any,
     schema: Schema,
     *,
     threads: int | None = None,
@@ -80,15 +76,15 @@ def open_table(
     return Table(reader, schema)
 
 
-def exact_sums(  # noqa: PLR0913 - the table, the sums, and three ways to read
-    data: Any,  # noqa: ANN401 - any table that second_moments takes
+def exact_sums(
+    data: Any,
     schema: Schema,
     statistics: Sequence[RowSum],
     *,
     threads: int | None = None,
     engine: str | None = None,
     progress: bool | None = None,
-) -> list[Integers]:
+) -> list[BigIntegers]:
     """Return several exact sums over a table's rows, in one pass; a stream will do.
 
     Requires and promises what `second_moments` and `Table.sums` do. The sums are private, like
@@ -104,7 +100,7 @@ def shape_of(schema: Schema) -> Shape:
     return Shape(schema.dimension, grid.cells, grid.exponent)
 
 
-def checked(statistics: Any, shape: Shape) -> tuple[RowSum, ...]:  # noqa: ANN401 - checked
+def checked(statistics: Any, shape: Shape) -> tuple[RowSum, ...]:
     """Return the sums if they understand rows of this shape."""
     where = "Table.sums"
     if not isinstance(statistics, Sequence) or not statistics:

@@ -11,8 +11,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from dplinear.analyst import files, kept_rows
-from dplinear.analyst.rows import RowsRelease
+from dplinear.analyst.releases import files
+from dplinear.analyst.rows import kept_rows
+from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import renamed
 from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint, former_fingerprint
@@ -160,7 +161,7 @@ def _content(release: object, *, named: bool) -> bytes | None:
     return files.packed(release)
 
 
-def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind
+def _again(content: bytes, given: Mapping[str, Any]) -> Any:
     """Return the release that a request got before."""
     if not kept_rows.recognised(content):
         return _unseeded(files.unpacked(content), given)
@@ -180,7 +181,7 @@ def _again(content: bytes, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - o
     return files.load(given["output"])
 
 
-def _unseeded(release: Any, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the gate's kind
+def _unseeded(release: Any, given: Mapping[str, Any]) -> Any:
     """Return a release, unless a seed made it and none is in force: former versions hid seeds."""
     if release.certificate.simulated and simulation.seed_for_release() is None:
         hint = "its noise can be taken away again. Give the real release another name."

@@ -7,8 +7,8 @@ from math import ceil, floor
 
 import numpy as np
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
+from dplinear.arrays import Floats
 from dplinear.curator.passes import Table
 from dplinear.curator.sources.source import Reader
 from dplinear.schema import Schema
@@ -22,12 +22,12 @@ class TableView(Table):
     """A table through one window."""
 
     @property
-    def middle(self) -> Matrix:
+    def middle(self) -> Floats:
         """The middle of each column's interval, in its own units."""
         return np.array([float(feature.centre) for feature in self.schema.features[1:]])
 
     @property
-    def half(self) -> Matrix:
+    def half(self) -> Floats:
         """Half the width of each."""
         return np.array([float(feature.half_width) for feature in self.schema.features[1:]])
 
@@ -48,7 +48,7 @@ class Windowed:
         self.low = np.array([float(column.low) for column in columns.values()])
         self.high = np.array([float(column.high) for column in columns.values()])
 
-    def through(self, low: Matrix, high: Matrix) -> TableView:
+    def through(self, low: Floats, high: Floats) -> TableView:
         """Return the table through a window: an interval for each column, inside its bounds."""
         declared = check_plain(self.schema, "Windowed")
         ends = zip(declared.items(), low.tolist(), high.tolist(), strict=True)

@@ -9,9 +9,9 @@ from rich.table import Table
 
 import dplinear as dpl
 from dplinear import report
-from dplinear.analyst.laws import SymmetricGaussian
-from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.summary import number
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.analyst.regression.summary import number
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.curator import second_moments
 from dplinear.demo.visits import ROWS, SCHEMA, visits
 from dplinear.privacy import ZCDP

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.moments import MomentsRelease
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import mistyped
-from dplinear.curator.gate import release_moments
-from dplinear.estimators.tables import Array, column_names, features_of, numbers
+from dplinear.arrays import Array, Floats
+from dplinear.curator.gates.moments import release_moments
+from dplinear.estimators.tables import column_names, features_of, numbers
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown, savable, veil
 from dplinear.mechanisms.checks import read_guarantee
@@ -56,14 +56,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         check_shown(self.ledger, self._where)
         read_guarantee(self._where, self.epsilon, self.delta, self.guarantee)
 
-    def _features(self, X: Any, *targets: Any) -> tuple[Array, list[str]]:  # noqa: ANN401
+    def _features(self, X: Any, *targets: Any) -> tuple[Array, list[str]]:
         """Return the table of X and its columns' names, and remember what is public about it."""
         table = features_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, *targets, skip_check_array=True)
         given = getattr(self, "feature_names_in_", None)
         return table, column_names(given, table.shape[1])
 
-    def _numbers(self, X: Any) -> Matrix:  # noqa: ANN401
+    def _numbers(self, X: Any) -> Floats:
         """Return X as numbers, for a model that has been fitted."""
         check_is_fitted(self)
         table = features_of(X, self._where)
@@ -112,7 +112,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             stacklevel=5,
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - whatever is set
+    def __setattr__(self, name: str, value: Any) -> None:
         # scikit-learn, and those who log its models, print what an estimator was given.
         super().__setattr__(name, veil(value) if name == "ledger" else value)
 
@@ -138,7 +138,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             twin.__dict__[name] = copy.deepcopy(value, memo)
         return twin
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Cells that hold no number are missing, whatever they hold, since an error would tell.
         tags.input_tags.allow_nan = True

@@ -5,18 +5,18 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.linear_release import LinearRelease
+from dplinear.analyst.releases.constrained import LinearRelease
 from dplinear.arguments import positive, real
-from dplinear.curator.compressed_gate import std_erm
+from dplinear.arrays import Array, Floats
+from dplinear.convex.sets import ConvexSet, L1Ball, Moved
+from dplinear.convex.sets.given import Constraint
 from dplinear.curator.examples import Rules
-from dplinear.erm.sets import ConvexSet, L1Ball, Moved
-from dplinear.erm.sets.given import Constraint
-from dplinear.estimators.tables import Array, centred
+from dplinear.curator.gates.constrained import std_erm
+from dplinear.estimators.tables import centred
 from dplinear.schema.columns import Numeric
 
 
-def bounded_release(  # noqa: PLR0913 - the arguments of a release are many, and all have names
+def bounded_release(
     table: Array,
     labels: Array,
     columns: list[Numeric],
@@ -24,8 +24,8 @@ def bounded_release(  # noqa: PLR0913 - the arguments of a release are many, and
     constraint: Constraint,
     row_norm: float | None,
     intercept: bool,
-    **asked: Any,  # noqa: ANN401 - as `std_erm` takes it
-) -> tuple[LinearRelease, Matrix, float]:
+    **asked: Any,
+) -> tuple[LinearRelease, Floats, float]:
     """Release a model by `std_erm`; return it, and its coefficients in the columns' own units.
 
     Requires: `constraint`, on the coefficients of cells in [−1, 1] and of a constant 1, the last,

@@ -11,7 +11,7 @@ from dplinear.arguments import mistyped, real, rejection
 Pair = tuple[Any, Any]  # two real numbers, kept as they came so that fractions stay exact
 
 
-def read_bounds(bounds: Any, parameter: str, where: str) -> Pair | list[Pair]:  # noqa: ANN401
+def read_bounds(bounds: Any, parameter: str, where: str) -> Pair | list[Pair]:
     """Return the pair for all columns, or the pairs for each, as far as no table need be seen."""
     hint = (
         f"write {parameter}=(low, high) for all columns, or a list with a pair for each. Bounds "
@@ -28,7 +28,7 @@ def read_bounds(bounds: Any, parameter: str, where: str) -> Pair | list[Pair]:  
     return [_pair(pair, parameter, where, hint) for pair in listed]
 
 
-def _pair(pair: Any, parameter: str, where: str, hint: str) -> Pair:  # noqa: ANN401
+def _pair(pair: Any, parameter: str, where: str, hint: str) -> Pair:
     rule = "made of pairs (low, high) of finite numbers with low below high"
     if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
         raise mistyped(parameter, where, rule, pair, hint)

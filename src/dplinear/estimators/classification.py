@@ -6,18 +6,18 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.analyst.model_release import ModelRelease
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice
+from dplinear.arrays import Array, Floats
+from dplinear.convex.learners import LEARNERS
+from dplinear.convex.sets.given import check_constraint
+from dplinear.curator.gates.model import release_model
 from dplinear.curator.labels import check_kind, is_second, read_labels
-from dplinear.curator.model_gate import release_model
-from dplinear.erm.learners import LEARNERS
-from dplinear.erm.sets.given import check_constraint
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array, column_of, joined, target_names
+from dplinear.estimators.tables import column_of, joined, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -40,24 +40,24 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     """
 
     fit_result_: ModelRelease | LinearRelease
-    coef_: Matrix
-    intercept_: Matrix
+    coef_: Floats
+    intercept_: Floats
     classes_: Array
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
-        bounds: Any = None,  # noqa: ANN401
-        classes: Any = (0, 1),  # noqa: ANN401
+        bounds: Any = None,
+        classes: Any = (0, 1),
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
-        constraint: Any = None,  # noqa: ANN401
+        constraint: Any = None,
         learner: str = "auto",
     ) -> None:
         self.epsilon = epsilon
@@ -73,7 +73,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.constraint = constraint
         self.learner = learner
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+    def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once.
 
         Requires: `bounds`; without them this raises before it looks at X.
@@ -105,7 +105,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _model(
         self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
-    ) -> tuple[Matrix, float]:
+    ) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
         model = release_model(
             joined(features, labels),
@@ -122,7 +122,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _constrained(
         self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
-    ) -> tuple[Matrix, float]:
+    ) -> tuple[Floats, float]:
         """Release log-odds in a set."""
         schema = asked.pop("schema")
         self.fit_result_, coefficients, intercept = bounded_release(
@@ -139,7 +139,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         )
         return coefficients, intercept
 
-    def decision_function(self, X: Any) -> Matrix:  # noqa: ANN401
+    def decision_function(self, X: Any) -> Floats:
         """Return the log-odds of the second label, row by row.
 
         Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
@@ -148,22 +148,22 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray(cells @ self.coef_[0] + self.intercept_[0])
 
-    def predict_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict_proba(self, X: Any) -> Floats:
         """Return the chances of both labels, in the order of `classes_`."""
         odds = self.decision_function(X)
         return np.column_stack((expit(-odds), expit(odds)))
 
-    def predict_log_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the chances."""
         odds = self.decision_function(X)
         return -np.column_stack((np.logaddexp(0, odds), np.logaddexp(0, -odds)))
 
-    def predict(self, X: Any) -> Array:  # noqa: ANN401
+    def predict(self, X: Any) -> Array:
         """Return the likelier label."""
         odds = self.decision_function(X)
         return np.asarray(self.classes_[(odds > 0).astype(int)])
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on the small tables that scikit-learn tries

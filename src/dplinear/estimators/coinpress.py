@@ -6,14 +6,13 @@ import numpy as np
 from scipy.linalg import pinvh
 from sklearn.covariance import log_likelihood
 
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.location import CovarianceRelease, MeanRelease
+from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.arguments import choice, integer, rejection
-from dplinear.curator.coinpress_gate import release_covariance, release_mean
-from dplinear.erm.coinpress.methods import MOST_STEPS, scales
+from dplinear.arrays import Array, Floats
+from dplinear.coinpress.methods import MOST_STEPS, scales
+from dplinear.curator.gates.means import release_covariance, release_mean
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown
 from dplinear.mechanisms.checks import read_guarantee
@@ -42,7 +41,7 @@ class _CoinPress(PrivateEstimator):
         own = {"guarantee": self._promise, "steps": self.steps, "scale": self.scale}
         return super()._asked(columns) | own
 
-    def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:  # noqa: ANN401
+    def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:
         """Check what is public; return the table and what its gate is asked."""
         bounds = read_bounds(self.bounds, "bounds", self._where)
         check_shown(self.ledger, self._where)
@@ -71,18 +70,18 @@ class PrivateMean(_CoinPress):
     alone), `release_`, `certificate_`.
     """
 
-    mean_: Matrix
+    mean_: Floats
     release_: MeanRelease
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         rho: float | None = None,
-        bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
         steps: int = 2,
-        scale: Any = None,  # noqa: ANN401
+        scale: Any = None,
         neighbours: str = "add_remove",
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
@@ -99,7 +98,7 @@ class PrivateMean(_CoinPress):
         self.dataset = dataset
         self.guarantee = guarantee
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+    def fit(self, X: Any, y: object = None) -> Self:
         """Release the means of X.
 
         Requires: `bounds`; without them this raises before it looks at X.
@@ -123,20 +122,20 @@ class PrivateCovariance(_CoinPress):
     `certificate_`.
     """
 
-    covariance_: Matrix
-    location_: Matrix
-    precision_: Matrix | None
+    covariance_: Floats
+    location_: Floats
+    precision_: Floats | None
     release_: CovarianceRelease
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         rho: float | None = None,
-        bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
         steps: int = 5,
-        scale: Any = None,  # noqa: ANN401
+        scale: Any = None,
         neighbours: str = "add_remove",
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
@@ -157,7 +156,7 @@ class PrivateCovariance(_CoinPress):
         self.store_precision = store_precision
         self.assume_centered = assume_centered
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+    def fit(self, X: Any, y: object = None) -> Self:
         """Release the covariance of X.
 
         Requires: `bounds`; without them this raises before it looks at X.
@@ -174,18 +173,18 @@ class PrivateCovariance(_CoinPress):
         self.precision_ = inverse(self.covariance_) if kept else None
         return self
 
-    def get_precision(self) -> Matrix:
+    def get_precision(self) -> Floats:
         """Return the inverse of the covariance, on the directions it has."""
         return inverse(self.covariance_) if self.precision_ is None else self.precision_
 
-    def score(self, X_test: Any, y: object = None) -> float:  # noqa: ANN401, ARG002
+    def score(self, X_test: Any, y: object = None) -> float:
         """Return the mean log-likelihood of rows under a normal law of this mean and covariance."""
         rows = self._numbers(X_test) - self.location_
         return float(log_likelihood(rows.T @ rows / len(rows), self.get_precision()))
 
     def error_norm(
         self,
-        comp_cov: Any,  # noqa: ANN401
+        comp_cov: Any,
         norm: str = "frobenius",
         *,
         scaling: bool = True,
@@ -200,13 +199,13 @@ class PrivateCovariance(_CoinPress):
         square /= len(error) if scaling else 1
         return square if squared else float(np.sqrt(square))
 
-    def mahalanobis(self, X: Any) -> Matrix:  # noqa: ANN401
+    def mahalanobis(self, X: Any) -> Floats:
         """Return the squared Mahalanobis distance of each row."""
         rows = self._numbers(X) - self.location_
         return np.asarray(np.einsum("ij,jk,ik->i", rows, self.get_precision(), rows))
 
 
-def inverse(covariance: Matrix) -> Matrix:
+def inverse(covariance: Floats) -> Floats:
     """Return the pseudo-inverse of a covariance, whatever the units of its columns are."""
     scale = np.sqrt(np.diag(covariance))
     scale = np.where(scale > 0, scale, 1.0)

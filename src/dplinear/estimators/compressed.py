@@ -8,12 +8,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.curator.compressed_gate import std_erm
-from dplinear.curator.terms import Terms, read_projection
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.arrays import Array, Floats
+from dplinear.curator.gates.constrained import std_erm
+from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.estimators.base import PrivateEstimator, check_flag
-from dplinear.estimators.tables import Array, column_of, plain_numbers, rows_of
+from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -35,17 +35,17 @@ class ConstrainedEstimator(PrivateEstimator):
     rows: float | None
     fit_intercept: bool
     fit_result_: LinearRelease
-    coef_: Matrix
+    coef_: Floats
     intercept_: Any
 
     def _labels_asked(self) -> dict[str, Any]:
         """Return what the gate is told about labels."""
         raise NotImplementedError
 
-    def _constraint(self) -> Any:  # noqa: ANN401 - as `std_erm` takes it
+    def _constraint(self) -> Any:
         return self.constraint
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+    def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once.
 
         Requires: `row_norm`; without it this raises before it looks at X.
@@ -86,14 +86,14 @@ class ConstrainedEstimator(PrivateEstimator):
         self.fit_result_, self.certificate_ = release, release.certificate
         return self
 
-    def _decision(self, X: Any) -> Matrix:  # noqa: ANN401
+    def _decision(self, X: Any) -> Floats:
         """Return the linear predictor of rows; cells without a number count as 0, as in `fit`."""
         check_is_fitted(self)
         table = rows_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
         return self.fit_result_.decision(plain_numbers(table))
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -108,7 +108,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
     def _labels_asked(self) -> dict[str, Any]:
         return {"classes": self.classes}
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+    def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
         super().fit(X, y)
         release = self.fit_result_
@@ -116,23 +116,23 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
         self.coef_, self.intercept_ = release.coefficients[None], np.array([release.intercept])
         return self
 
-    def decision_function(self, X: Any) -> Matrix:  # noqa: ANN401
+    def decision_function(self, X: Any) -> Floats:
         """Return the linear predictor, row by row: above 0 means the second class."""
         return self._decision(X)
 
-    def predict(self, X: Any) -> Array:  # noqa: ANN401
+    def predict(self, X: Any) -> Array:
         """Return the likelier label."""
         above = self._decision(X) > 0
         return np.asarray(self.classes_[above.astype(int)])
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on the small tables that scikit-learn tries
         return tags
 
 
-def _knows_chances(estimator: Any) -> bool:  # noqa: ANN401 - a classifier
+def _knows_chances(estimator: Any) -> bool:
     return bool(estimator.loss == "logistic")
 
 
@@ -149,15 +149,15 @@ class PrivateCompressedClassifier(ConstrainedClassifier):
     `fit_result_`, `certificate_`.
     """
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
-        constraint: Any = 1.0,  # noqa: ANN401
+        constraint: Any = 1.0,
         *,
         loss: str = "logistic",
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         row_norm: float | None = None,
-        classes: Any = (0, 1),  # noqa: ANN401
+        classes: Any = (0, 1),
         projection: str | None = "auto",
         dimension: int | str | None = None,
         learner: str = "auto",
@@ -185,13 +185,13 @@ class PrivateCompressedClassifier(ConstrainedClassifier):
         self.guarantee = guarantee
 
     @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
-    def predict_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict_proba(self, X: Any) -> Floats:
         """Return the chances of both labels, in the order of `classes_`, for a logistic loss."""
         odds = self._decision(X)
         return np.column_stack((expit(-odds), expit(odds)))
 
     @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
-    def predict_log_proba(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the chances."""
         odds = self._decision(X)
         return -np.column_stack((np.logaddexp(0, odds), np.logaddexp(0, -odds)))
@@ -206,15 +206,15 @@ class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type:
     `certificate_`.
     """
 
-    def __init__(  # noqa: PLR0913 - as above
+    def __init__(
         self,
-        constraint: Any = 1.0,  # noqa: ANN401
+        constraint: Any = 1.0,
         *,
         loss: str = "squared",
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         row_norm: float | None = None,
-        target_bounds: Any = None,  # noqa: ANN401
+        target_bounds: Any = None,
         projection: str | None = "auto",
         dimension: int | str | None = None,
         learner: str = "auto",
@@ -244,17 +244,17 @@ class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type:
     def _labels_asked(self) -> dict[str, Any]:
         return {"target_bounds": self.target_bounds}
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+    def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
         super().fit(X, y)
         self.coef_, self.intercept_ = self.fit_result_.coefficients, self.fit_result_.intercept
         return self
 
-    def predict(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict(self, X: Any) -> Floats:
         """Return the predicted targets; nothing is clamped."""
         return self._decision(X)
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # on the small tables that scikit-learn tries
         return tags

@@ -6,11 +6,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import integer, rejection
+from dplinear.arrays import Array, Floats
 from dplinear.estimators.base import PrivateEstimator
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -27,16 +26,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     `n_components_`, `moments_`, `certificate_`.
     """
 
-    components_: Matrix
-    mean_: Matrix
+    components_: Floats
+    mean_: Floats
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         n_components: int | None = None,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
-        bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         ledger: AnyLedger | None = None,
@@ -55,7 +54,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.mechanism = mechanism
         self.guarantee = guarantee
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+    def fit(self, X: Any, y: object = None) -> Self:
         """Release the second moments of X, once, and find their principal components.
 
         Requires: `bounds`; without them this raises before it looks at X.
@@ -84,7 +83,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             raise rejection("n_components", self._where, rule, count)
         return count
 
-    def transform(self, X: Any) -> Matrix:  # noqa: ANN401
+    def transform(self, X: Any) -> Floats:
         """Return the coordinates of rows along the components.
 
         Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
@@ -92,7 +91,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray((self._numbers(X) - self.mean_) @ self.components_.T)
 
-    def inverse_transform(self, X: Any) -> Matrix:  # noqa: ANN401
+    def inverse_transform(self, X: Any) -> Floats:
         """Return the rows that have these coordinates, in the columns' own units."""
         check_is_fitted(self)
         rows = np.asarray(X, dtype=np.float64)

@@ -6,19 +6,19 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.rows import RowsRelease
+from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import integer, rejection
-from dplinear.curator.rows_gate import release_rows
+from dplinear.arrays import Array, Floats
+from dplinear.curator.gates.rows import release_rows
 from dplinear.estimators.base import PrivateEstimator
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array, features_of
+from dplinear.estimators.tables import features_of
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown
-from dplinear.mechanisms import row_maps
 from dplinear.mechanisms.checks import read_guarantee
-from dplinear.mechanisms.projected_rows import ProjectedRows
-from dplinear.mechanisms.row_maps import RowMap
+from dplinear.mechanisms.rows import row_maps
+from dplinear.mechanisms.rows.projection import ProjectedRows
+from dplinear.mechanisms.rows.row_maps import RowMap
 from dplinear.noise import simulation
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import Guarantee
@@ -51,13 +51,13 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
     release_: RowsRelease
     _drawn: RowMap | None
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         n_components: int = 2,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = None,
-        bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
         change: float | None = None,
         missing_public: bool = False,
         row_norm: float | None = None,
@@ -82,7 +82,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self.dataset = dataset
         self.guarantee = guarantee
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ANN401, ARG002 - y is for pipelines
+    def fit(self, X: Any, y: object = None) -> Self:
         """Draw the projection for tables with the columns of X; no row of X is read.
 
         Requires: `bounds`; without them this raises before it looks at X.
@@ -90,7 +90,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self._prepare(X)
         return self
 
-    def fit_transform(self, X: Any, y: object = None) -> Matrix:  # noqa: ANN401, ARG002 - as above
+    def fit_transform(self, X: Any, y: object = None) -> Floats:
         """Draw a projection and release the rows of X through it, once.
 
         Promises: the guarantee, whatever the cells hold; each call spends it again.
@@ -100,11 +100,11 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self.certificate_ = self.release_.certificate
         return self.release_.values
 
-    def transform(self, X: Any) -> Matrix:  # noqa: ANN401
+    def transform(self, X: Any) -> Floats:
         """Release the rows of X through the projection of `fit`; each call spends the guarantee."""
         return self.release(X).values
 
-    def release(self, X: Any) -> RowsRelease:  # noqa: ANN401
+    def release(self, X: Any) -> RowsRelease:
         """Do as `transform`, and return the whole release with its certificate."""
         check_is_fitted(self, "schema_")
         if self._drawn is None:
@@ -115,7 +115,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
         return self._released(table)
 
-    def _prepare(self, X: Any) -> Array:  # noqa: ANN401
+    def _prepare(self, X: Any) -> Array:
         """Check all arguments, then the columns of X; draw the projection."""
         check_shown(self.ledger, self._where)
         bounds = read_bounds(self.bounds, "bounds", self._where)

@@ -5,16 +5,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from dplinear.analyst.fit import Fit, Fits
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.analyst.model_release import ModelRelease
+from dplinear.analyst.regression.fit import Fit, Fits
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, positive, real, rejection
-from dplinear.curator.model_gate import SOLVERS, release_model
+from dplinear.arrays import Array, Floats
+from dplinear.curator.gates.model import SOLVERS, release_model
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import Array, column_of, joined, target_names, targets_of
+from dplinear.estimators.tables import column_of, joined, target_names, targets_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.planner.auto import AUTO
@@ -30,14 +30,14 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
     target_bounds: Any
     fit_intercept: bool
     fit_result_: Fit | Fits | ModelRelease | LinearRelease
-    coef_: Matrix
+    coef_: Floats
     intercept_: Any
 
     def _penalties(self) -> tuple[float, float]:
         """Return `ridge` and `l1`, as `MomentsRelease.regress` takes them."""
         return 0.0, 0.0
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401 - any table scikit-learn takes
+    def fit(self, X: Any, y: Any) -> Self:
         """Release what the model takes, once.
 
         Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
@@ -60,7 +60,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
                 self.fit_result_ = self.fit_result_[goals[0]]
         return self
 
-    def _targets(self, y: Any, rows: int) -> Array:  # noqa: ANN401
+    def _targets(self, y: Any, rows: int) -> Array:
         """Return one target or several."""
         return targets_of(y, rows, self._where)
 
@@ -74,7 +74,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         self.fit_result_ = fits
         self.coef_, self.intercept_ = fits.coefficients, fits.intercepts
 
-    def predict(self, X: Any) -> Matrix:  # noqa: ANN401
+    def predict(self, X: Any) -> Floats:
         """Return the predicted targets.
 
         Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
@@ -82,7 +82,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray(self._numbers(X) @ self.coef_.T + self.intercept_)
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # on the small tables that scikit-learn tries
         return tags
@@ -103,13 +103,13 @@ class PrivateLinearRegression(_PrivateRegressor):
     `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
-        bounds: Any = None,  # noqa: ANN401
-        target_bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
+        target_bounds: Any = None,
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
@@ -173,14 +173,14 @@ class PrivateLinearRegression(_PrivateRegressor):
 
 
 class _Penalised(_PrivateRegressor):
-    def __init__(  # noqa: PLR0913 - as above
+    def __init__(
         self,
         alpha: float = 1.0,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
-        bounds: Any = None,  # noqa: ANN401
-        target_bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
+        target_bounds: Any = None,
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
@@ -231,14 +231,14 @@ class PrivateLasso(_Penalised):
     intercept.
     """
 
-    def __init__(  # noqa: PLR0913 - as above
+    def __init__(
         self,
         alpha: float = 1.0,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
-        bounds: Any = None,  # noqa: ANN401
-        target_bounds: Any = None,  # noqa: ANN401
+        bounds: Any = None,
+        target_bounds: Any = None,
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
@@ -269,10 +269,10 @@ class PrivateLasso(_Penalised):
     def _penalties(self) -> tuple[float, float]:
         return 0.0, self._alpha()
 
-    def _targets(self, y: Any, rows: int) -> Array:  # noqa: ANN401
+    def _targets(self, y: Any, rows: int) -> Array:
         return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = not self.pure
         return tags

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any
 
 from dplinear.arguments import positive
-from dplinear.erm.sets import L2Ball
+from dplinear.convex.sets import L2Ball
 from dplinear.estimators.compressed import ConstrainedClassifier
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
@@ -24,14 +24,14 @@ class PrivateSVM(ConstrainedClassifier):
 
     loss = "hinge"
 
-    def __init__(  # noqa: PLR0913 - scikit-learn finds arguments by their names
+    def __init__(
         self,
-        constraint: Any = 5.0,  # noqa: ANN401
+        constraint: Any = 5.0,
         *,
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         row_norm: float | None = None,
-        classes: Any = (0, 1),  # noqa: ANN401
+        classes: Any = (0, 1),
         projection: str | None = "auto",
         dimension: int | None = None,
         learner: str = "auto",
@@ -57,7 +57,7 @@ class PrivateSVM(ConstrainedClassifier):
         self.dataset = dataset
         self.guarantee = guarantee
 
-    def _constraint(self) -> Any:  # noqa: ANN401 - as `std_erm` takes it
+    def _constraint(self) -> Any:
         if isinstance(self.constraint, Real):
             return partial(L2Ball, radius=positive(self.constraint, "constraint", self._where))
         return self.constraint

@@ -12,19 +12,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import mistyped, rejection
+from dplinear.arrays import Array, Floats
 from dplinear.schema import INTERCEPT
 from dplinear.schema.cells import array_of, numbers_of, texts_of_datetimes
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable, series_cells
-
-Array = npt.NDArray[Any]
 
 _NUMBERS = "biuf"
 _CELL = -1  # what an entry of a list is that is no row
@@ -32,7 +29,7 @@ _READABLE = "biufOSU"
 _NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
 
-def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-learn users pass
+def features_of(X: Any, where: str) -> Array:
     """Return X as an array of two dimensions, its cells as they are."""
     table = _array(X, "X", where)
     if table.ndim != 2:
@@ -47,7 +44,7 @@ def features_of(X: Any, where: str) -> Array:  # noqa: ANN401 - whatever scikit-
     return table
 
 
-def rows_of(X: Any, where: str) -> Any:  # noqa: ANN401 - an array, or a SciPy sparse matrix
+def rows_of(X: Any, where: str) -> Any:
     """Return X as an array or, where it is sparse, as it is: in any of SciPy's formats."""
     if not _is_sparse(X):
         return features_of(X, where)
@@ -60,7 +57,7 @@ def rows_of(X: Any, where: str) -> Any:  # noqa: ANN401 - an array, or a SciPy s
     return X
 
 
-def plain_numbers(table: Any) -> Any:  # noqa: ANN401 - as above
+def plain_numbers(table: Any) -> Any:
     """Return the numbers of a table as `std_erm` reads them, NaN where there is none."""
     if _is_sparse(table):
         return table
@@ -68,7 +65,7 @@ def plain_numbers(table: Any) -> Any:  # noqa: ANN401 - as above
         return numbers_of(_NUMBER, table.ravel()).reshape(table.shape)
 
 
-def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:  # noqa: ANN401
+def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:
     """Return y as one column of targets or labels; a table of one column is taken, with a word."""
     found = targets_of(y, rows, where)
     if found.ndim == 1:
@@ -80,7 +77,7 @@ def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:  #
     return np.asanyarray(found[:, 0])
 
 
-def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Matrix, Matrix, Matrix]:
+def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Floats, Floats, Floats]:
     """Return the cells that bounds map to [−1, 1], the columns' middles and their half-widths."""
     ends = [(float(column.low), float(column.high)) for column in columns]
     low, high = np.array(ends).T
@@ -90,7 +87,7 @@ def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Matrix, Matrix, M
     return np.clip(cells, -1.0, 1.0), middle, half
 
 
-def targets_of(y: Any, rows: int, where: str) -> Array:  # noqa: ANN401
+def targets_of(y: Any, rows: int, where: str) -> Array:
     """Return y as an array of one or two dimensions, as long as X.
 
     That X and y differ in length is a slip of the program that cut them, not a fact about anybody
@@ -121,7 +118,7 @@ def _stacked(parts: Sequence[Array]) -> Array:
         return np.asanyarray(stack(parts))
 
 
-def numbers(table: Array, columns: Iterable[Numeric]) -> Matrix:
+def numbers(table: Array, columns: Iterable[Numeric]) -> Floats:
     """Return the cells as numbers, read as `fit` reads them, but never clamped.
 
     Promises: a cell without a number becomes the middle of its column's bounds, as in `fit`.
@@ -155,7 +152,7 @@ def target_names(features: Sequence[str], targets: Array) -> list[str]:
     return names
 
 
-def _array(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
+def _array(values: Any, parameter: str, where: str) -> Array:
     """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
     if _is_sparse(values):
         rule = "dense: sparse input is not supported"
@@ -184,7 +181,7 @@ def _as_objects(array: Array) -> Array:
     return array if array.dtype.kind in _READABLE else array.astype(object)
 
 
-def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
+def _of_frame(values: Any, parameter: str, where: str) -> Array:
     lazy = False
     try:
         lazy = hasattr(values, "collect") and not hasattr(values, "shape")
@@ -201,7 +198,7 @@ def _of_frame(values: Any, parameter: str, where: str) -> Array:  # noqa: ANN401
     return array
 
 
-def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
+def _whole(values: Any) -> Array:
     """Return a frame or a column as an array.
 
     An Arrow table is read column by column: one type for all of them depends on what is missing.
@@ -224,7 +221,7 @@ def _whole(values: Any) -> Array:  # noqa: ANN401 - as above
     return _stacked(columns) if columns else np.asarray(values)
 
 
-def _of_pandas(values: Any) -> Array:  # noqa: ANN401 - pandas is not imported here
+def _of_pandas(values: Any) -> Array:
     """Return a frame or a series of pandas as an array.
 
     Categories are taken by their codes: NumPy asks each what it is, and some raise.
@@ -244,7 +241,7 @@ def _of_pandas(values: Any) -> Array:  # noqa: ANN401 - pandas is not imported h
     return np.asarray(known[np.asarray(values.cat.codes)])
 
 
-def _names_of(values: Any) -> list[str]:  # noqa: ANN401 - any kind of frame
+def _names_of(values: Any) -> list[str]:
     """Return the names of a frame's columns: of some kinds `columns` are the cells themselves."""
     named = getattr(values, "column_names" if hasattr(values, "column_names") else "columns", ())
     return [str(name) for name in named if isinstance(name, str | int | float | tuple)]
@@ -273,7 +270,7 @@ def _of_lists(values: Sequence[Any]) -> Array:
     return table
 
 
-def _cells(row: Any) -> list[Any] | None:  # noqa: ANN401
+def _cells(row: Any) -> list[Any] | None:
     kind = type(row)
     try:
         nested = issubclass(kind, list | tuple) or (issubclass(kind, np.ndarray) and row.ndim > 0)

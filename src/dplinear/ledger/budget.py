@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dplinear.analyst.certificate import GUARANTEES
+from dplinear.analyst.releases.certificate import GUARANTEES
 from dplinear.arguments import mistyped, positive, rejection
 from dplinear.ledger.request import LedgerError, Request, refusal
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dplinear.analyst.certificate import GUARANTEES
+from dplinear.analyst.releases.certificate import GUARANTEES
 from dplinear.arguments import real
 from dplinear.ledger.budget import Budget
 from dplinear.privacy import compose
@@ -84,7 +84,7 @@ def facts_of(
     return {"promised": promised, "rho": rho, "profile": known}
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401 - a number of any kind, rounded up
+def _number(value: Any) -> float | None:
     return None if value is None else ceiling(Fraction(value))
 
 
@@ -135,7 +135,7 @@ def _part(facts: Mapping[str, Any]) -> Profile | ApproxDP | None:
     return guarantee if isinstance(guarantee, ApproxDP) else None
 
 
-def _stepped(part: Profile | ApproxDP, steps: int) -> Any:  # noqa: ANN401 - a profile, or a pair
+def _stepped(part: Profile | ApproxDP, steps: int) -> Any:
     """Return what holds of a release for neighbours that are so many steps apart."""
     if steps == 1:
         return part

@@ -26,7 +26,7 @@ _EXACT = ([Fraction.__qualname__], [Decimal.__qualname__])  # numbers that may b
 _TOLD = (Fraction, Decimal, complex, date, timedelta, range, PurePath)
 
 
-def fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
+def fingerprint(value: Any) -> str:
     """Return the digest of arguments: equal for equal ones, in any process.
 
     What has no content that can be compared (a lambda, an object of an unknown class) is new each
@@ -35,12 +35,12 @@ def fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
     return hashlib.sha256(_text(_canonical(plain(value))).encode()).hexdigest()
 
 
-def former_fingerprint(value: Any) -> str:  # noqa: ANN401 - arguments of any type
+def former_fingerprint(value: Any) -> str:
     """Return the digest that former versions wrote, to which 1 and 1.0 were two arguments."""
     return hashlib.sha256(_text(plain(value)).encode()).hexdigest()
 
 
-def _canonical(content: Any) -> Any:  # noqa: ANN401 - JSON
+def _canonical(content: Any) -> Any:
     """Return JSON in which equal numbers are written alike; truth values stay what they are."""
     if isinstance(content, dict):
         return {name: _canonical(entry) for name, entry in content.items()}
@@ -61,7 +61,7 @@ def _float(_: str, text: object) -> float | None:
     return None
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
     """Return an argument as JSON; an array as the digest of its bytes."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -84,18 +84,18 @@ def plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one way for each type
     return _object(value) if found is None else found
 
 
-def _text(content: Any) -> str:  # noqa: ANN401 - JSON
+def _text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _mapping(value: Mapping[Any, Any]) -> Any:  # noqa: ANN401 - JSON
+def _mapping(value: Mapping[Any, Any]) -> Any:
     if all(isinstance(name, str) for name in value):
         return {name[:]: plain(value[name]) for name in sorted(value)}
     pairs = [[plain(name), plain(entry)] for name, entry in value.items()]
     return ["mapping", sorted(pairs, key=_text)]  # as 1 and "1" are two names
 
 
-def _array(value: Any) -> Any:  # noqa: ANN401 - of any type
+def _array(value: Any) -> Any:
     """Return what stands for an array of numbers, dense or sparse; None for anything else."""
     if isinstance(value, type):
         return None
@@ -112,14 +112,14 @@ def _array(value: Any) -> Any:  # noqa: ANN401 - of any type
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def _sparse(rows: Any) -> Any:  # noqa: ANN401 - a matrix of SciPy's, whose copy it is
+def _sparse(rows: Any) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
     return ["sparse", list(rows.shape), *map(plain, parts)]
 
 
-def _object(value: Any) -> Any:  # noqa: ANN401 - of any type
+def _object(value: Any) -> Any:
     """Return what stands for an object: its class and content, or a word used only once."""
     if isinstance(value, functools.partial):
         return ["partial", plain(value.func), plain(value.args), plain(value.keywords)]
@@ -137,7 +137,7 @@ def _object(value: Any) -> Any:  # noqa: ANN401 - of any type
     return [kind, _in_order(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
 
 
-def _held(value: Any) -> list[str]:  # noqa: ANN401 - of a dataclass, or of a class made of one
+def _held(value: Any) -> list[str]:
     """Return the names of what an object holds, but for secrets; of others' classes, all of it."""
     names = {each.name for each in fields(value) if "secret" not in each.metadata}
     if not type(value).__module__.startswith("dplinear."):
@@ -145,14 +145,14 @@ def _held(value: Any) -> list[str]:  # noqa: ANN401 - of a dataclass, or of a cl
     return sorted(names)
 
 
-def _in_order(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _in_order(value: Any) -> Any:
     """Return what an object tells of itself, in its order: columns of an array have no other."""
     if not isinstance(value, dict):
         return plain(value)
     return {str(name): _in_order(entry) for name, entry in value.items()}
 
 
-def _name(value: Any) -> str | None:  # noqa: ANN401 - a class or a function
+def _name(value: Any) -> str | None:
     """Return where a class or a function is found again; None for one of a session or a call."""
     module, path = str(value.__module__), str(value.__qualname__)
     found: Any = None if module == "__main__" else sys.modules.get(module)

@@ -7,9 +7,9 @@ from typing import Any
 
 from dplinear.arguments import mistyped
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import FORMAT, Entry, damaged, entry, sha256
 from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
 from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
+from dplinear.ledger.hash_chain import FORMAT, Entry, damaged, entry, sha256
 from dplinear.ledger.request import (
     WORD,
     DamagedLedgerError,
@@ -356,7 +356,7 @@ def _append(
     kind: str,
     facts: Mapping[str, Any],
     output: bytes | None = None,
-    **said: Any,  # noqa: ANN401 - as `entry` takes them
+    **said: Any,
 ) -> None:
     """Write the next line, and read it back: what could not be read again is not written at all."""
     state = lines.state()

@@ -9,7 +9,7 @@ from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.request import Ledger, refusal
 
 if TYPE_CHECKING:
-    from dplinear.ledger.postgres import PostgresLedger
+    from dplinear.ledger.postgres.ledger import PostgresLedger
 
 AnyLedger = Ledger | str | os.PathLike[str]
 _SERVERS = ("postgresql", "postgres")
@@ -24,7 +24,7 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = False) -> Budget
     Requires: the path of a file on a disk of this machine, or postgresql://user@host/database. A
     new ledger has no budgets: give each dataset its own, once, by `declare`.
     """
-    from dplinear.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - few programs need SQLite
+    from dplinear.ledger.sqlite.ledger import SqliteLedger
 
     url = _url(path)
     if url is not None:
@@ -34,13 +34,13 @@ def open_ledger(path: str | os.PathLike[str], *, create: bool = False) -> Budget
 
 def is_there(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a file, or a ledger on the server."""
-    from dplinear.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - few programs need SQLite
+    from dplinear.ledger.sqlite.ledger import SqliteLedger
 
     url = _url(path)
     return SqliteLedger.exists(path) if url is None else _postgres().exists(url)
 
 
-def as_ledger(given: Any) -> Any:  # noqa: ANN401 - the caller's argument, checked at the gate
+def as_ledger(given: Any) -> Any:
     """Return the ledger that a path names; anything else as it is."""
     return open_ledger(given) if isinstance(given, str | os.PathLike) else given
 
@@ -64,7 +64,7 @@ def _url(path: object) -> str | None:
 
 def _postgres() -> "type[PostgresLedger]":
     try:
-        from dplinear.ledger.postgres import PostgresLedger  # noqa: PLC0415 - an optional extra
+        from dplinear.ledger.postgres.ledger import PostgresLedger
     except ImportError:
         hint = "pip install 'dplinear[postgres]'"
         raise refusal("A ledger in PostgreSQL needs psycopg.", hint) from None

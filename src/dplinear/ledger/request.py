@@ -75,7 +75,7 @@ class NotKeptWarning(UserWarning):
     `release` is it, for those who turn warnings into errors.
     """
 
-    def __init__(self, text: str, release: Any) -> None:  # noqa: ANN401 - of any kind
+    def __init__(self, text: str, release: Any) -> None:
         super().__init__(text)
         self.release = release
 

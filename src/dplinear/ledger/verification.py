@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import BEGINNING, Entry, damaged, sha256
+from dplinear.ledger.hash_chain import BEGINNING, Entry, damaged, sha256
 
 if TYPE_CHECKING:
     from dplinear.ledger.ledger import DatedLines, Lines

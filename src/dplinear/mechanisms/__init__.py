@@ -11,23 +11,17 @@
 Those that release rows, one for each of the table's: `additive_noise`, `projection`.
 """
 
-from dplinear.mechanisms.additive_noise import AdditiveNoise
-from dplinear.mechanisms.additive_wishart import AdditiveWishart
-from dplinear.mechanisms.analyze_gauss import AnalyzeGauss
-from dplinear.mechanisms.contract import (
-    Account,
-    Measurement,
-    Mechanism,
-    Prepared,
-    Shape,
-    Statistic,
-)
-from dplinear.mechanisms.inverse_wishart import InverseWishart
-from dplinear.mechanisms.kept_projection import EncryptedFile
-from dplinear.mechanisms.mi_projection import MIProjection
-from dplinear.mechanisms.projected_rows import ProjectedRows
-from dplinear.mechanisms.rows import PreparedRows, RowMechanism
-from dplinear.mechanisms.sketch import GaussianSketch
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms.cells.mi_projection import MIProjection
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.mechanisms.moments.additive_wishart import AdditiveWishart
+from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
+from dplinear.mechanisms.moments.inverse_wishart import InverseWishart
+from dplinear.mechanisms.moments.sketch import GaussianSketch
+from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
+from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
+from dplinear.mechanisms.rows.kept_projection import EncryptedFile
+from dplinear.mechanisms.rows.projection import ProjectedRows
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind for kind in (AnalyzeGauss, AdditiveWishart, GaussianSketch, InverseWishart)

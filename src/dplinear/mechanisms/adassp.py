@@ -14,11 +14,15 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dplinear import arguments
-from dplinear.analyst.laws import Matrix, SymmetricGaussian
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.arrays import Floats
+from dplinear.exact.design import Design
+from dplinear.exact.rows import Rows
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Statistic
-from dplinear.mechanisms.eigenvalues import SENSITIVITY, UNITS, least_units
-from dplinear.mechanisms.solver import Design, PreparedSolver, Rows, Solution, Solver
+from dplinear.mechanisms.contract import Account
+from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS, least_units
+from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, paper
@@ -230,8 +234,8 @@ class Released:
     """The noisy vector, in the cells' units. Public."""
 
     least: float
-    gram: Matrix
-    cross: Matrix
+    gram: Floats
+    cross: Floats
 
 
 @dataclass(frozen=True)
@@ -273,7 +277,7 @@ class PreparedAdaSSP(PreparedSolver):
 
     def _noisy(
         self, integers: npt.NDArray[np.object_], variance: Fraction, entropy: Entropy
-    ) -> Matrix:
+    ) -> Floats:
         noise = discrete.gaussian(variance, len(integers), entropy=entropy).astype(object)
         step, unit = self.distance.step, self.design.shape.unit
         half = (1 << step) >> 1
@@ -316,14 +320,14 @@ class PreparedAdaSSP(PreparedSolver):
             weight=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
         )
 
-    def _kept(self, gram: Matrix) -> npt.NDArray[np.intp]:
+    def _kept(self, gram: Floats) -> npt.NDArray[np.intp]:
         """Return the places of the features, but for levels that no row seems to hold."""
         _, sigma, _ = self._sigmas
         held = np.diag(gram) > _DEVIATIONS * sigma
         kept = np.flatnonzero(held | ~np.array(self.design.indicators))
         return kept if self.exact and len(kept) else np.arange(len(gram))
 
-    def _noise(self, coefficients: Matrix) -> Matrix:
+    def _noise(self, coefficients: Floats) -> Floats:
         """Return the covariance of the noise of Xᵀy − XᵀX·b."""
         _, gram, cross = self._sigmas
         law = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
@@ -352,7 +356,7 @@ class PreparedAdaSSP(PreparedSolver):
         square = self.design.feature_square / self.design.shape.unit
         return least - math.log(6 / asked.delta) / (asked.epsilon / 3) * square
 
-    def _floor(self, values: Matrix) -> float:
+    def _floor(self, values: Floats) -> float:
         """Return what an eigenvalue of the ridged matrix is raised to where noise ate the ridge."""
         rounding = float(np.abs(values).max()) * 1e-13
         _, sigma, _ = self._sigmas

@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from dplinear import arguments
-from dplinear.mechanisms.contract import Account, Shape, Statistic
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms.contract import Account
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
@@ -56,17 +57,17 @@ def within_reach(guarantee: Guarantee, where: str) -> Guarantee:
     raise arguments.rejection("guarantee", where, rule, guarantee)
 
 
-def relation(value: Any, where: str) -> Neighbours:  # noqa: ANN401 - the caller's argument
+def relation(value: Any, where: str) -> Neighbours:
     """Return the neighbour relation, if a row is what it hides."""
     return Neighbours.parse(value, where, RELATIONS)
 
 
-def calibration(value: Any, where: str) -> str:  # noqa: ANN401 - the caller's argument
+def calibration(value: Any, where: str) -> str:
     """Return the kind of calibration."""
     return arguments.choice(value, "calibration", where, CALIBRATIONS)
 
 
-def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> ApproxDP:  # noqa: ANN401
+def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> ApproxDP:
     """Return the guarantee, if it is the (ε, δ) that such noise can be calibrated for."""
     if isinstance(guarantee, PureDP) or (isinstance(guarantee, ApproxDP) and guarantee.delta == 0):
         hint = f"{noise} has unbounded loss and is never pure: ask for ApproxDP(ε, δ) with a δ."

@@ -6,66 +6,16 @@ read. What it returns sees the statistic once, in `measure`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from dplinear.analyst.laws import Law, Matrix
+from dplinear.analyst.noise_models.matrices import Law
+from dplinear.arrays import Floats
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What is public about a second-moment matrix before any row is read.
-
-    Rows are integers of Euclidean norm at most 2^`exponent`, `cells` of them to the unit.
-    """
-
-    dimension: int
-    cells: int
-    exponent: int
-
-    @property
-    def unit(self) -> int:
-        """How many integer units of the matrix make 1 in the cells' units."""
-        return self.cells**2
-
-    @property
-    def sensitivity(self) -> int:
-        """The most one row more or less changes the integer matrix, in Frobenius norm."""
-        return 1 << 2 * self.exponent
-
-    @property
-    def bound(self) -> Fraction:
-        """B, the norm no row exceeds, in cells."""
-        return Fraction(2**self.exponent, self.cells)
-
-
-@dataclass(frozen=True, eq=False)
-class Statistic:
-    """The exact second moments of a table's bounded rows. Private.
-
-    `rows` is the number of rows where the mechanism may use it: private under add_remove. `peaks`
-    are the largest squares of each column, where a mechanism asks for them.
-    """
-
-    shape: Shape
-    integers: npt.NDArray[np.object_] = field(repr=False)
-    rows: int | None = field(default=None, repr=False)
-    peaks: npt.NDArray[np.int64] | None = field(default=None, repr=False)
-
-    def matrix(self) -> Matrix:
-        """Return the matrix in the cells' units, each entry rounded once."""
-        unit = self.shape.unit
-        # Python divides integers with one rounding, whatever their size.
-        exact = [int(entry) / unit for entry in self.integers.ravel()]
-        return np.array(exact, np.float64).reshape(self.integers.shape)
 
 
 @dataclass(frozen=True)
@@ -82,7 +32,7 @@ class Account:
 class Measurement:
     """Released numbers, the law they follow, and what they promise. Public."""
 
-    values: Matrix
+    values: Floats
     law: Law
     account: Account
     parameters: Mapping[str, Any]

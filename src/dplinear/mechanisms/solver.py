@@ -4,68 +4,15 @@ As with mechanisms, `prepare` sees public facts only; what it returns sees the r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from dplinear.analyst.laws import Matrix
-from dplinear.mechanisms.contract import Account, Method, Shape
+from dplinear.arrays import Floats
+from dplinear.exact.design import Design
+from dplinear.exact.rows import Rows
+from dplinear.mechanisms.contract import Account, Method
 from dplinear.noise.entropy import Entropy
-
-Integers = npt.NDArray[np.object_]
-
-
-@dataclass(frozen=True)
-class Design:
-    """What is public about a regression before any row is read.
-
-    Rows are integers of `shape`. `features` are the places of those that explain, the column of
-    ones first if the model has an `intercept`; `target` is the place of what is explained. The
-    features' cells have a squared norm of at most `feature_square`, the target's of at most
-    `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
-    perhaps for all.
-    """
-
-    shape: Shape
-    features: tuple[int, ...]
-    target: int
-    feature_square: int
-    target_square: int
-    intercept: bool
-    indicators: tuple[bool, ...]
-
-    @property
-    def dimension(self) -> int:
-        """The number of coefficients."""
-        return len(self.features)
-
-
-class Sums(Protocol):
-    """The exact second moments of rows. Private."""
-
-    @property
-    def integers(self) -> Integers:
-        """The matrix."""
-
-
-class Rows(Protocol):
-    """A private table, as solvers see it: exact sums over its rows, as often as they ask."""
-
-    def moments(self) -> Sums:
-        """Return the exact second moments."""
-
-    def bounded_moments(self, design: Design) -> Integers:
-        """Return the exact second moments of a design's features and target, 0 elsewhere.
-
-        Promises: in every row the features' squared norm is at most the design's `feature_square`
-        and the target's square at most `target_square`, verified on the integers that are added.
-        """
-
-    def sums(self, statistics: Sequence[Any]) -> list[Integers]:
-        """Return several exact sums over rows, in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +26,11 @@ class Solution:
     that no row seems to hold has a coefficient of 0, and no noise.
     """
 
-    coefficients: Matrix
+    coefficients: Floats
     account: Account
     parameters: Mapping[str, Any]
-    noise: Matrix | None = field(default=None, repr=False)
-    spread: Matrix | None = field(default=None, repr=False)
+    noise: Floats | None = field(default=None, repr=False)
+    spread: Floats | None = field(default=None, repr=False)
     unknown: str | None = None
     count: float | None = None
     weight: float | None = None

@@ -5,15 +5,16 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from dplinear.arrays import Floats
 from dplinear.noise.entropy import Entropy, system
-from dplinear.noise.wishart import Matrix, chi_square, standard_normal
+from dplinear.noise.wishart import chi_square, standard_normal
 
 _AT_ONCE = 64
 
 
 def truncated_normal(
-    curvatures: Matrix, slopes: Matrix, radius: float, *, entropy: Entropy | None = None
-) -> Matrix:
+    curvatures: Floats, slopes: Floats, radius: float, *, entropy: Entropy | None = None
+) -> Floats:
     """Draw u with ‖u‖ ≤ radius and density ∝ exp(−Σ (curvature·u² − 2·slope·u)).
 
     Requires: curvatures of at least 0. They may be private; so may the time that this takes be.
@@ -35,7 +36,7 @@ def truncated_normal(
             return np.asarray(tries[accepted[0]])
 
 
-def _tilt(curvatures: Matrix, slopes: Matrix, radius: float) -> float:
+def _tilt(curvatures: Floats, slopes: Floats, radius: float) -> float:
     """Return the t ≥ 0 at which E‖u‖² = radius², or 0 if it is less without any."""
 
     def excess(log_tilt: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 from dplinear import arguments
 
 
-def shape(size: Any, where: str) -> tuple[int, ...]:  # noqa: ANN401 - of any type until checked
+def shape(size: Any, where: str) -> tuple[int, ...]:
     """Return the shape that a size stands for: an integer, or a tuple of them."""
     sides = size if isinstance(size, tuple) else (size,)
     return tuple(arguments.integer(side, "size", where, low=0) for side in sides)

@@ -3,11 +3,12 @@
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.noise.entropy import Entropy
-from dplinear.noise.wishart import Matrix, chi_square, standard_normal
+from dplinear.noise.wishart import chi_square, standard_normal
 
 
-def spherical_laplace(scale: float, dimension: int, *, entropy: Entropy | None = None) -> Matrix:
+def spherical_laplace(scale: float, dimension: int, *, entropy: Entropy | None = None) -> Floats:
     """Draw one vector: a uniform direction, and a length that is gamma with shape `dimension`.
 
     Shells of radius r have a volume of order r^(dimension − 1), which makes the length's law gamma.

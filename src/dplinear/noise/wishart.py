@@ -14,16 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.noise import sizes
 from dplinear.noise.entropy import Entropy, system, words
-
-Matrix = NDArray[np.float64]
 
 # Rounding in a Gram matrix of d columns moves an eigenvalue by about d·2^-53 of the largest.
 _ROUNDING = 2.0**-40
 
 
-def standard_normal(size: int | tuple[int, ...], *, entropy: Entropy | None = None) -> Matrix:
+def standard_normal(size: int | tuple[int, ...], *, entropy: Entropy | None = None) -> Floats:
     """Draw independent N(0, 1) numbers by Box and Muller's transform.
 
     Promises: uniform numbers of 53 bits or more at every magnitude, so tails reach beyond 13.
@@ -34,7 +33,7 @@ def standard_normal(size: int | tuple[int, ...], *, entropy: Entropy | None = No
 
 def chi_square(
     degrees: float, size: int | tuple[int, ...], *, entropy: Entropy | None = None
-) -> Matrix:
+) -> Floats:
     """Draw independent chi-square numbers.
 
     Requires: degrees a real number above 0.
@@ -46,7 +45,7 @@ def chi_square(
     return drawn.reshape(shape)
 
 
-def wishart(scale: ArrayLike, degrees: float, *, entropy: Entropy | None = None) -> Matrix:
+def wishart(scale: ArrayLike, degrees: float, *, entropy: Entropy | None = None) -> Floats:
     """Draw a d x d Wishart matrix by Bartlett's decomposition.
 
     Requires: scale symmetric and positive semidefinite; degrees a real number above d - 1.
@@ -58,7 +57,7 @@ def wishart(scale: ArrayLike, degrees: float, *, entropy: Entropy | None = None)
 
 def wishart_from_factor(
     factor: ArrayLike, degrees: float, *, entropy: Entropy | None = None
-) -> Matrix:
+) -> Floats:
     """Draw a Wishart matrix of scale factor @ factor.T, for a square factor."""
     where = "wishart.wishart_from_factor"
     root = _square(factor, "factor", where)
@@ -67,7 +66,7 @@ def wishart_from_factor(
     return _symmetric(half @ half.T)
 
 
-def inverse_wishart(psi: ArrayLike, degrees: float, *, entropy: Entropy | None = None) -> Matrix:
+def inverse_wishart(psi: ArrayLike, degrees: float, *, entropy: Entropy | None = None) -> Floats:
     """Draw M with M⁻¹ ~ Wishart(psi⁻¹, degrees).
 
     Requires: psi symmetric and positive definite; degrees a real number above d - 1.
@@ -87,7 +86,7 @@ def inverse_wishart(psi: ArrayLike, degrees: float, *, entropy: Entropy | None =
     return _symmetric(half.T @ half)
 
 
-def sketch(gram: ArrayLike, rows: int, *, entropy: Entropy | None = None) -> Matrix:
+def sketch(gram: ArrayLike, rows: int, *, entropy: Entropy | None = None) -> Floats:
     """Draw `rows` independent rows of law N(0, gram): the Gaussian sketch of any A with AᵀA = gram.
 
     Requires: gram symmetric and positive semidefinite; a singular one gives degenerate rows.
@@ -99,7 +98,7 @@ def sketch(gram: ArrayLike, rows: int, *, entropy: Entropy | None = None) -> Mat
 
 def square_root(
     matrix: ArrayLike, parameter: str = "matrix", where: str = "wishart.square_root"
-) -> Matrix:
+) -> Floats:
     """Return F with F Fᵀ = matrix: the Cholesky factor, or U·√Λ where the matrix is singular.
 
     Eigenvalues that are negative by no more than rounding count as zero; others are an error.
@@ -114,7 +113,7 @@ def square_root(
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)
 
 
-def _degrees(degrees: Any, dimension: int, where: str) -> float:  # noqa: ANN401
+def _degrees(degrees: Any, dimension: int, where: str) -> float:
     hint = "a Wishart matrix needs more degrees of freedom than its dimension less one."
     return arguments.real(degrees, "degrees", where, low=dimension - 1, open_low=True, hint=hint)
 
@@ -126,7 +125,7 @@ def _refused(parameter: str, where: str, rule: str, matrix: NDArray[Any]) -> Val
     return ValueError(f"{sentence} Got a {shape} array that is not.\n\n{hint}")
 
 
-def _square(matrix: ArrayLike, parameter: str, where: str) -> Matrix:
+def _square(matrix: ArrayLike, parameter: str, where: str) -> Floats:
     rule = "a square matrix of finite numbers"
     try:
         array = np.asarray(matrix, np.float64)
@@ -140,24 +139,24 @@ def _square(matrix: ArrayLike, parameter: str, where: str) -> Matrix:
     return array
 
 
-def _checked(matrix: ArrayLike, parameter: str, where: str) -> Matrix:
+def _checked(matrix: ArrayLike, parameter: str, where: str) -> Floats:
     array = _square(matrix, parameter, where)
     if np.abs(array - array.T).max() > _ROUNDING * np.abs(array).max():
         raise _refused(parameter, where, "symmetric", array)
     return array
 
 
-def _symmetric(matrix: Matrix) -> Matrix:
+def _symmetric(matrix: Floats) -> Floats:
     return np.tril(matrix) + np.tril(matrix, -1).T
 
 
-def _uniform(count: int, entropy: Entropy) -> Matrix:
+def _uniform(count: int, entropy: Entropy) -> Floats:
     """Return numbers in (0, 1] that keep 53 bits down to 2^-75, and never are zero."""
     high, low = words(entropy, 2 * count).reshape(2, -1).astype(np.float64)
     return np.ldexp(high + np.ldexp(low + 0.5, -64), -64)
 
 
-def _normal(count: int, entropy: Entropy) -> Matrix:
+def _normal(count: int, entropy: Entropy) -> Floats:
     pairs = -(-count // 2)
     # A uniform number may round to 1, and the logarithm of 1 is 0: no negative square.
     radius = np.sqrt(-2.0 * np.log(_uniform(pairs, entropy)))
@@ -166,7 +165,7 @@ def _normal(count: int, entropy: Entropy) -> Matrix:
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
 
 
-def _chi_square(degrees: Matrix, entropy: Entropy) -> Matrix:
+def _chi_square(degrees: Floats, entropy: Entropy) -> Floats:
     """Return one number for each of the degrees: Marsaglia and Tsang 2000, Section 4 and 6."""
     # Below shape 1 the method draws at shape + 1 and multiplies by a power of a uniform number.
     half = degrees / 2.0
@@ -188,7 +187,7 @@ def _chi_square(degrees: Matrix, entropy: Entropy) -> Matrix:
     return 2.0 * drawn
 
 
-def _bartlett(dimension: int, degrees: float, entropy: Entropy) -> Matrix:
+def _bartlett(dimension: int, degrees: float, entropy: Entropy) -> Floats:
     """Return the lower triangle A with A Aᵀ ~ Wishart(I, degrees)."""
     triangle = np.zeros((dimension, dimension))
     below = np.tril_indices(dimension, -1)

@@ -39,7 +39,7 @@ class Choice:
     note: str
 
 
-def read_expected(value: Any, where: str) -> int | None:  # noqa: ANN401 - the caller's argument
+def read_expected(value: Any, where: str) -> int | None:
     """Return the number of rows that a caller expects, if any."""
     if value is None:
         return None

@@ -40,7 +40,7 @@ def _parts(call: str) -> tuple[Any, Any]:
     return node, None
 
 
-def _name(node: Any) -> str:  # noqa: ANN401 - a call
+def _name(node: Any) -> str:
     return str(node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
 
 

@@ -3,7 +3,7 @@
     python -m dplinear.planner.compressed_forecast --rows 20000 --features 5000
 
 Tables are simulated from public facts, and the library's own learners learn from them. Beside what
-they reach stands what the theory promises (`erm/theorems.py`).
+they reach stands what the theory promises (`convex/compression/theorems.py`).
 """
 
 import argparse
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import choice, integer, mistyped, real, rejection
-from dplinear.erm import theorems
-from dplinear.erm.learners import LEARNERS
-from dplinear.erm.losses import LOSSES, Loss
-from dplinear.erm.sets.given import Constraint, check_constraint, set_of
+from dplinear.arrays import Floats
+from dplinear.convex.compression import theorems
+from dplinear.convex.learners import LEARNERS
+from dplinear.convex.losses import LOSSES, Loss
+from dplinear.convex.sets.given import Constraint, check_constraint, set_of
 from dplinear.mechanisms import checks
 from dplinear.planner.compression import weakened
 from dplinear.planner.populations import seed_of
@@ -162,7 +162,7 @@ class CompressedForecast:
         ]
 
 
-def forecast_compressed(  # noqa: PLR0913 - what is assumed of a table, each with its own name
+def forecast_compressed(
     rows: int,
     features: int,
     *,
@@ -253,7 +253,7 @@ def _nonzeros(nonzeros: float | None, features: int) -> float | None:
     return real(nonzeros, "nonzeros", _WHERE, low=0, high=features / 2, open_low=True, hint=hint)
 
 
-def _learners(learners: Any) -> list[str] | None:  # noqa: ANN401 - the caller's argument
+def _learners(learners: Any) -> list[str] | None:
     if learners is None:
         return None
     if isinstance(learners, str) or not isinstance(learners, Sequence) or not learners:
@@ -261,7 +261,7 @@ def _learners(learners: Any) -> list[str] | None:  # noqa: ANN401 - the caller's
     return [choice(learner, "learners", _WHERE, LEARNERS) for learner in learners]
 
 
-def _dimensions(dimensions: Any, features: int) -> list[int] | None:  # noqa: ANN401 - likewise
+def _dimensions(dimensions: Any, features: int) -> list[int] | None:
     if dimensions is None:
         return None
     if isinstance(dimensions, str) or not isinstance(dimensions, Sequence):
@@ -274,7 +274,7 @@ def _dimensions(dimensions: Any, features: int) -> list[int] | None:  # noqa: AN
 
 
 def _expected(
-    who: Contestant, results: Matrix, setting: theorems.Setting, trivial: float
+    who: Contestant, results: Floats, setting: theorems.Setting, trivial: float
 ) -> ExpectedLearner:
     risks, seconds = results.T
     low, median, high = (float(value) for value in np.quantile(risks, [0.05, 0.5, 0.95]))
@@ -341,8 +341,8 @@ def _printed(line: ExpectedLearner) -> list[str]:
 
 def shown(found: CompressedForecast) -> "Table":
     """Return the lines as a table to print."""
-    from rich.box import SIMPLE  # noqa: PLC0415 - slow to import, and seldom needed
-    from rich.table import Table  # noqa: PLC0415
+    from rich.box import SIMPLE
+    from rich.table import Table
 
     table = Table(box=SIMPLE, padding=0)
     for head in HEADS:
@@ -354,8 +354,8 @@ def shown(found: CompressedForecast) -> "Table":
 
 def main(arguments: Sequence[str] | None = None, console: "Console | None" = None) -> None:
     """Print a forecast as the command line asks."""
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.progress import track  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import track
 
     parser = argparse.ArgumentParser(
         prog="python -m dplinear.planner.compressed_forecast",

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dplinear import arguments
-from dplinear.erm import theorems
-from dplinear.erm.learners.common import USUAL_ROWS
-from dplinear.erm.sets import ConvexSet, L1Ball, L2Ball, Simplex
+from dplinear.convex.compression import theorems
+from dplinear.convex.learners.common import USUAL_ROWS
+from dplinear.convex.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 

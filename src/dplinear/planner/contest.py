@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplinear.analyst.certificate import Certificate
-from dplinear.analyst.laws import Matrix
-from dplinear.analyst.moments import MomentsRelease
-from dplinear.erm.coinpress.regression import CoinPressRegression
-from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.arrays import Floats
+from dplinear.coinpress.regression import CoinPressRegression
+from dplinear.descent.whitened import WhitenedDescent
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.adassp import AdaSSP
-from dplinear.mechanisms.contract import Prepared, Statistic
+from dplinear.mechanisms.contract import Prepared
 from dplinear.mechanisms.solver import PreparedSolver, Solver
 from dplinear.noise import simulation
 from dplinear.planner.populations import seed_of
@@ -72,7 +73,7 @@ class Contest:
 
     def lines(
         self, rows: SimulatedRows, seed: int, names: Sequence[str] = NAMES
-    ) -> dict[str, Matrix]:
+    ) -> dict[str, Floats]:
         """Return the line of each of those named, the intercept first, in cells."""
         found = {
             name: prepared.solve(rows, simulation.entropy(seed_of(name, seed))).coefficients
@@ -90,7 +91,7 @@ class Contest:
     def _count(self, rows: SimulatedRows) -> int | None:
         return None if self.neighbours is Neighbours.ADD_REMOVE else rows.count
 
-    def _regression(self, prepared: Prepared, statistic: Statistic, seed: int) -> Matrix:
+    def _regression(self, prepared: Prepared, statistic: Statistic, seed: int) -> Floats:
         """Release moments and regress on them, as an analyst would."""
         measured = prepared.measure(statistic, simulation.entropy(seed))
         account = measured.account

@@ -104,7 +104,7 @@ def written(guarantee: Guarantee) -> str:
             return f"guarantee={type(guarantee).__name__}({amount_of(guarantee):g})"
 
 
-def read_rows(value: Any) -> int:  # noqa: ANN401 - the caller's argument
+def read_rows(value: Any) -> int:
     """Return the number of rows; 1e5 is as good as 100000, as it is a guess."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
@@ -112,7 +112,7 @@ def read_rows(value: Any) -> int:  # noqa: ANN401 - the caller's argument
     return integer(value, "rows", WHERE, low=1, high=MOST_ROWS, hint=hint)
 
 
-def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:  # noqa: ANN401
+def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:
     """Return features, dimension and squared norm of a number of columns, or of a schema.
 
     With a `target` a number of columns does not count it; a schema has it among its columns.
@@ -132,22 +132,22 @@ def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:  # noqa: A
     return columns, dimension, float(dimension)
 
 
-def read_facts(  # noqa: PLR0913 - what is public of a table, each with its own name
-    rows: Any,  # noqa: ANN401 - all of them the caller's arguments
-    columns: Any,  # noqa: ANN401
+def read_facts(
+    rows: Any,
+    columns: Any,
     *,
-    epsilon: Any = None,  # noqa: ANN401
-    delta: Any = None,  # noqa: ANN401
-    bits: Any = None,  # noqa: ANN401
-    guarantee: Any = None,  # noqa: ANN401
-    neighbours: Any = Neighbours.ADD_REMOVE,  # noqa: ANN401
+    epsilon: Any = None,
+    delta: Any = None,
+    bits: Any = None,
+    guarantee: Any = None,
+    neighbours: Any = Neighbours.ADD_REMOVE,
     allowed: tuple[Neighbours, ...],
     target: bool,
-    condition: Any = None,  # noqa: ANN401
-    tails: Any = None,  # noqa: ANN401
-    explained: Any = None,  # noqa: ANN401
-    width: Any = None,  # noqa: ANN401
-    components: Any = None,  # noqa: ANN401
+    condition: Any = None,
+    tails: Any = None,
+    explained: Any = None,
+    width: Any = None,
+    components: Any = None,
 ) -> Facts:
     """Check the arguments of a plan."""
     if bits is not None:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import choice, integer, mistyped, rejection
-from dplinear.erm.coinpress.regression import CoinPressRegression
-from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.arrays import Floats
+from dplinear.coinpress.regression import CoinPressRegression
+from dplinear.descent.whitened import WhitenedDescent
+from dplinear.exact.design import Design
+from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.adassp import AdaSSP
-from dplinear.mechanisms.solver import Design, Rows, Solver
+from dplinear.mechanisms.solver import Solver
 from dplinear.noise import simulation
 from dplinear.planner.populations import WIDTH, Kind, Population, seed_of
 from dplinear.planner.simulated import plain_design
@@ -30,7 +32,7 @@ MOST_ROWS = 2_000_000
 MOST_CELLS = 100_000_000  # 400 MB
 _HOPELESS = 0.9  # an excess that leaves next to nothing of what can be explained
 
-Fit = Callable[[Rows, int], Matrix]
+Fit = Callable[[Rows, int], Floats]
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Forecast:
         return notes
 
 
-def forecast(  # noqa: PLR0913 - what is assumed of a table, each with its own name
+def forecast(
     rows: int,
     columns: int,
     *,
@@ -169,7 +171,7 @@ def _size(rows: int, kind: Kind) -> int:
     return rows
 
 
-def _chosen(methods: Any) -> Sequence[str]:  # noqa: ANN401 - the caller's argument
+def _chosen(methods: Any) -> Sequence[str]:
     if methods is None:
         return tuple(METHODS)
     if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
@@ -195,7 +197,7 @@ def private_fit(solver: Solver, design: Design) -> Fit:
     return lambda rows, seed: prepared.solve(rows, simulation.entropy(seed)).coefficients
 
 
-def least_squares(rows: Rows, design: Design) -> Matrix:
+def least_squares(rows: Rows, design: Design) -> Floats:
     """Return the line of least squares, in cells; the shortest where there are several."""
     moments = rows.moments().integers.astype(float) / design.shape.unit
     features = list(design.features)
@@ -203,7 +205,7 @@ def least_squares(rows: Rows, design: Design) -> Matrix:
     return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0])
 
 
-def _expected(method: str, results: Matrix, kind: Kind) -> Expected:
+def _expected(method: str, results: Floats, kind: Kind) -> Expected:
     risks, seconds = results.T
     low, median, high = (float(value) for value in np.quantile(risks, [0.05, 0.5, 0.95]))
     return Expected(

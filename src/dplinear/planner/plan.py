@@ -13,14 +13,14 @@ from scipy.optimize import brentq
 
 from dplinear.analyst import notebook
 from dplinear.arguments import choice, positive, rejection
+from dplinear.planner.errors.locations import Covariance, Mean
+from dplinear.planner.errors.logistic_errors import LogisticRegression
+from dplinear.planner.errors.matrix_errors import Moments
+from dplinear.planner.errors.principal_components import PrincipalComponents
+from dplinear.planner.errors.row_distances import Distances
 from dplinear.planner.facts import MOST_ROWS, WHERE, Facts, read_facts
-from dplinear.planner.locations import Covariance, Mean
-from dplinear.planner.logistic_errors import LogisticRegression
-from dplinear.planner.matrix_errors import Moments
-from dplinear.planner.principal_components import PrincipalComponents
 from dplinear.planner.questions import Question, is_exact
 from dplinear.planner.regressions import Regression
-from dplinear.planner.row_distances import Distances
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, Guarantee
 
 QUESTIONS: dict[str, Question] = {
@@ -228,9 +228,9 @@ class Plan:
         return said
 
 
-def plan(  # noqa: PLR0913 - what is public of a table, each with its own name
+def plan(
     rows: float,
-    columns: Any,  # noqa: ANN401 - a number or a Schema
+    columns: Any,
     *,
     epsilon: float | None = None,
     delta: float | None = None,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import choice, integer, real
-from dplinear.mechanisms.solver import Design
+from dplinear.arrays import Floats
+from dplinear.exact.design import Design
 from dplinear.noise import simulation
 from dplinear.planner.simulated import SimulatedRows, plain_design
 
@@ -60,8 +60,8 @@ class Population:
     """Where the rows of one table come from. The best line's predictions have variance 1."""
 
     kind: Kind
-    root: Matrix  # of the features' covariance: root · rootᵀ
-    best: Matrix
+    root: Floats  # of the features' covariance: root · rootᵀ
+    best: Floats
     design: Design
 
     @classmethod
@@ -75,7 +75,7 @@ class Population:
         return cls(kind, root, best / float(np.linalg.norm(best @ root)), plain_design(d))
 
     @property
-    def half_widths(self) -> Matrix:
+    def half_widths(self) -> Floats:
         """Half the distance between a feature's bounds."""
         return np.asarray(self.kind.width * np.linalg.norm(self.root, axis=1))
 
@@ -84,7 +84,7 @@ class Population:
         """Half the distance between the target's bounds."""
         return self.kind.width / math.sqrt(self.kind.explained)
 
-    def cells(self, rows: int, generator: simulation.Generator) -> Iterator[Matrix]:
+    def cells(self, rows: int, generator: simulation.Generator) -> Iterator[Floats]:
         """Yield a table in cells, in blocks: ones, features, target, clamped to their bounds."""
         d, noise = self.kind.columns, math.sqrt(1 / self.kind.explained - 1)
         for start in range(0, rows, _BLOCK):
@@ -102,7 +102,7 @@ class Population:
         """Return a table of so many rows."""
         return SimulatedRows(self.design.shape, self.cells(rows, generator))
 
-    def excess(self, coefficients: Matrix) -> float:
+    def excess(self, coefficients: Floats) -> float:
         """Return what a line in cells adds to the best risk, as a share of what can be explained.
 
         So the best line has 0 and the best constant 1.
@@ -111,7 +111,7 @@ class Population:
         wrong = (own[1:] / self.half_widths - self.best) @ self.root
         return float(wrong @ wrong + own[0] ** 2)
 
-    def _lengths(self, count: int, generator: simulation.Generator) -> Matrix:
+    def _lengths(self, count: int, generator: simulation.Generator) -> Floats:
         """Return a factor for each row that gives it the tails of its kind at variance 1."""
         if self.kind.tails == "normal":
             return np.ones(count)

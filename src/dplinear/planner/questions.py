@@ -64,7 +64,7 @@ class Question(ABC):
     def refusal(self, way: str, facts: Facts) -> str | None:
         """Return why a way cannot be gone under such a guarantee, or None if it can."""
 
-    def elsewhere(self, facts: Facts) -> str:  # noqa: ARG002 - of those that have another answer
+    def elsewhere(self, facts: Facts) -> str:
         """Return what keeps a guarantee that none of the ways can; empty if nothing does."""
         return ""
 

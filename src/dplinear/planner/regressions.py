@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from dplinear.planner.contest import NAMES, SOLVERS
-from dplinear.planner.curves import PROPORTIONAL, WHOLE_MATRIX, Size
+from dplinear.planner.errors.curves import PROPORTIONAL, WHOLE_MATRIX, Size
+from dplinear.planner.errors.lookup import Assumed, error_table
+from dplinear.planner.errors.matrix_errors import LAWS, Public, noise_size, refused
 from dplinear.planner.facts import CONDITIONS, EXPLAINED, Facts
-from dplinear.planner.lookup import Assumed, error_table
-from dplinear.planner.matrix_errors import LAWS, Public, noise_size, refused
 from dplinear.planner.populations import TAILS, WIDTH
 from dplinear.planner.questions import (
     Prediction,

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.analyst.laws import Matrix
 from dplinear.arguments import integer, mistyped, rejection
-from dplinear.erm.block_moments import design_moments
-from dplinear.erm.integers import EXACT, scratch
-from dplinear.erm.row_sums import BLOCK_ROWS, WORD, RowSum
-from dplinear.mechanisms.contract import Shape
-from dplinear.mechanisms.solver import Design, Integers
-from dplinear.schema.cells import Floats
+from dplinear.arrays import BigIntegers, Floats
+from dplinear.exact.block_moments import design_moments
+from dplinear.exact.design import Design
+from dplinear.exact.integers import EXACT, scratch
+from dplinear.exact.row_sums import BLOCK_ROWS, WORD, RowSum
+from dplinear.exact.shape import Shape
 
 _FINEST = 26  # the exponent of the finest grid
 _LARGEST_CELL = isqrt(2**EXACT // BLOCK_ROWS)  # blocks of products of such cells are exact
@@ -52,7 +51,7 @@ def plain_design(columns: int) -> Design:
 class SimulatedMoments:
     """The exact second moments of simulated rows."""
 
-    integers: Integers = field(repr=False)
+    integers: BigIntegers = field(repr=False)
 
 
 class SimulatedRows:
@@ -63,14 +62,14 @@ class SimulatedRows:
     the same grid are those of an exact pass, to the bit. Four bytes to a cell.
     """
 
-    def __init__(self, shape: Shape, blocks: Iterator[Matrix]) -> None:
+    def __init__(self, shape: Shape, blocks: Iterator[Floats]) -> None:
         self.shape = shape
         self.count = 0
         self._kept: list[Kept] = []
         for block in blocks:
             self._keep(block)
 
-    def _keep(self, block: Matrix) -> None:
+    def _keep(self, block: Floats) -> None:
         rule = f"rows of {self.shape.dimension} cells in [−1, 1]"
         wide = block.ndim == 2 and block.shape[1] == self.shape.dimension
         if not wide or not bool((np.abs(block) <= 1).all()):
@@ -98,11 +97,11 @@ class SimulatedRows:
             total.add((rows @ rows.T).astype(np.int64).ravel())
         return SimulatedMoments(total.integers().reshape(2 * (self.shape.dimension,)))
 
-    def bounded_moments(self, design: Design) -> Integers:
+    def bounded_moments(self, design: Design) -> BigIntegers:
         """Return the second moments of a design's features and target, held to its bounds."""
         return design_moments(self, design)
 
-    def sums(self, statistics: Sequence[Any]) -> list[Integers]:
+    def sums(self, statistics: Sequence[Any]) -> list[BigIntegers]:
         """Return several exact sums over rows, in one pass."""
         for statistic in statistics:
             if not isinstance(statistic, RowSum):
@@ -126,6 +125,6 @@ class _Total:
         self._high += block >> _HALF
         self._low += block & ((1 << _HALF) - 1)
 
-    def integers(self) -> Integers:
+    def integers(self) -> BigIntegers:
         """Return the sums as Python's integers."""
         return np.asarray(self._high.astype(object) * (1 << _HALF) + self._low)

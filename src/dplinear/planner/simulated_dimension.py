@@ -1,7 +1,7 @@
 """How many dimensions to project to, by simulation rather than by rule."""
 
-from dplinear.erm.losses import Loss
-from dplinear.erm.sets import ConvexSet
+from dplinear.convex.losses import Loss
+from dplinear.convex.sets import ConvexSet
 from dplinear.planner.compressed_forecast import forecast_compressed
 from dplinear.planner.compression import Situation, choose_learner
 from dplinear.privacy.neighbours import Neighbours
@@ -11,7 +11,7 @@ _TABLES = 2
 _NONZEROS = 50.0
 
 
-def simulated_dimension(  # noqa: PLR0913 - public facts, each with its own name
+def simulated_dimension(
     situation: Situation,
     base: ConvexSet,
     loss: Loss,

@@ -13,13 +13,13 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from dplinear.analyst.laws import Matrix
-from dplinear.erm.example_blocks import CELLS, Block
-from dplinear.erm.examples import Examples, Frame
-from dplinear.erm.losses import Loss
-from dplinear.erm.projections import Projection
-from dplinear.erm.row_sums import BLOCK_ROWS
-from dplinear.erm.sets import ConvexSet
+from dplinear.arrays import Floats
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.example_blocks import CELLS, Block
+from dplinear.convex.examples import Examples, Frame
+from dplinear.convex.losses import Loss
+from dplinear.convex.sets import ConvexSet
+from dplinear.exact.row_sums import BLOCK_ROWS
 from dplinear.noise import simulation
 
 _STEPS = 400
@@ -43,7 +43,7 @@ class Assumed:
     spread: float = 0.2
 
     @property
-    def truth(self) -> Matrix:
+    def truth(self) -> Floats:
         """The model that labels come from."""
         features = self.base.dimension
         count = min(self.relevant, features)
@@ -52,7 +52,7 @@ class Assumed:
         return self.base.project(far * self.base.radius / math.sqrt(count))
 
     @property
-    def usual(self) -> Matrix:
+    def usual(self) -> Floats:
         """The model that needs no data: the point of C that is nearest to 0."""
         return self.base.project(np.zeros(self.base.dimension))
 
@@ -66,7 +66,7 @@ class SimulatedTable:
 
     assumed: Assumed
     rows: Any
-    labels: Matrix
+    labels: Floats
     least: float
 
     @classmethod
@@ -87,7 +87,7 @@ class SimulatedTable:
         least = least_risk(cells, labels, assumed.loss, assumed.base)
         return cls(assumed, cells, labels, least)
 
-    def excess(self, model: Matrix) -> float:
+    def excess(self, model: Floats) -> float:
         """Return the mean loss beyond the least one in the set."""
         return mean_loss(self.rows, self.labels, self.assumed.loss, model) - self.least
 
@@ -130,7 +130,7 @@ def words_for(different: float, features: int) -> float:
     return math.exp(brentq(short, math.log(different) - 1.0, most))
 
 
-def draw_texts(source: simulation.Generator, rows: int, features: int, words: float) -> Any:  # noqa: ANN401
+def draw_texts(source: simulation.Generator, rows: int, features: int, words: float) -> Any:
     """Draw sparse rows of norm 1: words by Zipf's law, each counted once."""
     popularity = np.cumsum(1.0 / np.arange(1, features + 1))
     lengths = np.maximum(source.poisson(words, rows), 1)
@@ -145,12 +145,12 @@ def draw_texts(source: simulation.Generator, rows: int, features: int, words: fl
     return counted
 
 
-def mean_loss(rows: Any, labels: Matrix, loss: Loss, model: Matrix) -> float:  # noqa: ANN401
+def mean_loss(rows: Any, labels: Floats, loss: Loss, model: Floats) -> float:
     """Return the mean loss of a model."""
     return float(loss.values(np.asarray(rows @ model), labels).mean())
 
 
-def least_risk(rows: Any, labels: Matrix, loss: Loss, base: ConvexSet) -> float:  # noqa: ANN401
+def least_risk(rows: Any, labels: Floats, loss: Loss, base: ConvexSet) -> float:
     """Return the least mean loss in the set, without privacy, by accelerated gradients."""
     turned = rows.T.tocsr() if _is_sparse(rows) else rows.T
     curvature = _curvature(rows, turned)
@@ -176,14 +176,14 @@ def _is_sparse(rows: object) -> bool:
     return bool(sparse.issparse(rows))
 
 
-def _slopes(loss: Loss, margins: Matrix, labels: Matrix, ramp: float | None) -> Matrix:
+def _slopes(loss: Loss, margins: Floats, labels: Floats, ramp: float | None) -> Floats:
     """Return the loss's slopes; the hinge's rise over a ramp instead of jumping."""
     if ramp is None:
         return loss.slopes(margins, labels)
     return np.asarray(-labels * np.clip((1 - labels * margins) / ramp, 0.0, 1.0))
 
 
-def _curvature(rows: Any, turned: Any) -> float:  # noqa: ANN401
+def _curvature(rows: Any, turned: Any) -> float:
     """Return about the largest eigenvalue of the rows' second moments."""
     direction, length = np.ones(rows.shape[1]), 1.0
     for _ in range(30):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dplinear.analyst.laws import Matrix
-from dplinear.erm.examples import Examples
-from dplinear.erm.images import Image
-from dplinear.erm.learners import LEARNERS
-from dplinear.erm.learners.contract import Task
-from dplinear.erm.learners.whitened import DESCENTS
-from dplinear.erm.lift import released
-from dplinear.erm.projections import Projection
+from dplinear.arrays import Floats
+from dplinear.convex.compression.images import Image
+from dplinear.convex.compression.lift import released
+from dplinear.convex.compression.projections import Projection
+from dplinear.convex.examples import Examples
+from dplinear.convex.learners import LEARNERS
+from dplinear.convex.learners.contract import Task
+from dplinear.convex.learners.whitened import DESCENTS
 from dplinear.noise import simulation
 from dplinear.planner.compression import DIRECT, Situation, choose, usual_clip
 from dplinear.planner.populations import seed_of
@@ -79,7 +79,7 @@ class Trial:
         if self.assumed.loss.name in DESCENTS:
             yield "whitened"
 
-    def run(self, contestants: Sequence[Contestant], seed: int) -> tuple[float, Matrix]:
+    def run(self, contestants: Sequence[Contestant], seed: int) -> tuple[float, Floats]:
         """Return the excess risk of the model that needs no data, and what each contestant did.
 
         That is a line for each: the excess risk in units of the former, and the seconds it took.
@@ -121,7 +121,7 @@ class Trial:
         frame = frame_of(base, projection, self._clip(projection))
         return Task(frame, self.assumed.loss, Image(base, projection), rows)
 
-    def model(self, learner: str, task: Task, examples: Examples, seed: int) -> Matrix:
+    def model(self, learner: str, task: Task, examples: Examples, seed: int) -> Floats:
         """Return what a learner releases, with the planner's settings for it."""
         given = task.image.map
         plan = choose(

@@ -22,10 +22,10 @@ from rich.progress import track
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from dplinear.analyst.laws import Matrix
-from dplinear.erm.descent import PreparedDescent
-from dplinear.erm.settings import Settings
-from dplinear.erm.whitened_descent import WhitenedDescent
+from dplinear.arrays import Floats
+from dplinear.descent.common import PreparedDescent
+from dplinear.descent.settings import Settings
+from dplinear.descent.whitened import WhitenedDescent
 from dplinear.noise import simulation
 from dplinear.planner.populations import Kind, Population, seed_of
 from dplinear.planner.simulated import plain_design
@@ -103,7 +103,7 @@ def _prepared(columns: int, epsilon: float) -> tuple[PreparedDescent, ...]:
     )
 
 
-def log_risks(job: Job) -> Matrix:
+def log_risks(job: Job) -> Floats:
     """Return the logarithm of the excess risk of each descent on one table."""
     rows, kind = SIZES[job.size]
     generator = simulation.generator(seed_of("tuning", job.seed, job.size, job.table))
@@ -119,7 +119,7 @@ def log_risks(job: Job) -> Matrix:
     return np.log(risks)
 
 
-def ratio(differences: Matrix) -> Ratio:
+def ratio(differences: Floats) -> Ratio:
     """Return the ratio that logarithms differ by, shape (cells, tables).
 
     Cells are fixed and tables random, so the error of the mean is that of each cell's own mean.
@@ -136,7 +136,7 @@ def jobs(tables: int, seed: int) -> list[Job]:
     return [Job(size, epsilon, table, seed) for size, epsilon in cells for table in range(tables)]
 
 
-def compare(found: Mapping[Job, Matrix], tables: int) -> dict[str, Ratio]:
+def compare(found: Mapping[Job, Floats], tables: int) -> dict[str, Ratio]:
     """Return the ratio of each alternative to the defaults."""
     ordered = np.array([found[job] for job in sorted(found, key=_place)])
     differences = (ordered[:, 1:] - ordered[:, :1]).T
@@ -150,7 +150,7 @@ def _place(job: Job) -> tuple[int, float, int]:
     return job.size, job.epsilon, job.table
 
 
-def _done(work: Sequence[Job], processes: int) -> Iterator[tuple[Job, Matrix]]:
+def _done(work: Sequence[Job], processes: int) -> Iterator[tuple[Job, Floats]]:
     """Yield results as they come, the longest jobs begun first; one process is this one."""
     longest = sorted(work, key=lambda job: -SIZES[job.size][0] * SIZES[job.size][1].columns)
     if processes == 1:

@@ -166,7 +166,7 @@ def inverse_wishart(
     return _ridge(where, guarantee, degrees, bound, neighbours)
 
 
-def additive_wishart(  # noqa: PLR0913 - the guarantee, four public facts of the release, and a cap
+def additive_wishart(
     guarantee: Guarantee,
     dimension: int,
     bound: float,
@@ -266,7 +266,7 @@ def _mu(guarantee: ApproxDP) -> float:
     return largest_private(partial(gaussian_delta, epsilon), delta, guess, to_the_last=True)
 
 
-def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:  # noqa: ANN401
+def _ridge(where: str, guarantee: Guarantee, degrees: float, bound: Any, neighbours: Any) -> float:
     approximate = _approximate(guarantee, where, "a Gaussian sketch", "calibrate.laplace")
     approximate = within_range(approximate, where)
     bound = arguments.positive(bound, "bound", where)

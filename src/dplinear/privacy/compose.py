@@ -65,7 +65,7 @@ def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Prof
         return Gaussian(_root(total), relations.pop())
     if len(checked) == 1:
         return checked[0]
-    from dplinear.privacy.loss import composed  # noqa: PLC0415 - needs the accounting extra
+    from dplinear.privacy.loss import composed
 
     if interval is not None:
         interval = arguments.positive(interval, "interval", where)

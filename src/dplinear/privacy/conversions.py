@@ -54,7 +54,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def _gdp_to_approx(guarantee: GDP, delta: float) -> ApproxDP:
-    from dplinear.privacy.profiles.gaussian import Gaussian  # noqa: PLC0415 - profiles need ZCDP
+    from dplinear.privacy.profiles.gaussian import Gaussian
 
     return ApproxDP(Gaussian(guarantee.mu).epsilon(delta), delta)
 

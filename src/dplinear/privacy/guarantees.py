@@ -136,6 +136,6 @@ Kind = TypeVar("Kind", PureDP, ApproxDP, ZCDP, GDP, MIDP)
 
 
 def _convert(guarantee: Guarantee, kind: type[Kind], delta: float | None) -> Kind:
-    from dplinear.privacy.conversions import convert  # noqa: PLC0415 - it needs this module's types
+    from dplinear.privacy.conversions import convert
 
     return convert(guarantee, kind, delta=delta)

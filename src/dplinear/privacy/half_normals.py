@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import erfc, log_ndtr
 
 from dplinear import arguments
-from dplinear.privacy.hockey_stick import Floats
+from dplinear.arrays import Floats
 from dplinear.privacy.rounding import up
 
 _WHERE = "half_normal_quantile"

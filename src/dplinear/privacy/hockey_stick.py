@@ -19,12 +19,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from dplinear.arrays import Floats
 from dplinear.privacy.rounding import ULP
-
-Floats = NDArray[np.float64]
 
 # Parts of the integrand below e^-46 = 1e-20 of its peak are left out.
 _DEPTH = 46.0
@@ -207,7 +206,7 @@ def _reach_down(shape: float, xi: Floats) -> Floats:
     return np.where(linear > 0, 0.5 * (linear + root), 4 * fall / (root - np.minimum(linear, 0)))
 
 
-def _gamma_integral(  # noqa: PLR0913, PLR0917 - a density, two ends, an integrand and its direction
+def _gamma_integral(  # noqa: PLR0917 - a density, two ends, an integrand and its direction
     shape: float,
     at: Threshold,
     base: Floats,

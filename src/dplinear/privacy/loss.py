@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.privacy.hockey_stick import Floats
+from dplinear.arrays import Floats
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
 
@@ -58,11 +58,11 @@ def default_interval(parts: Sequence[Profile]) -> float:
     return 2.0 ** math.floor(math.log2(max(narrowest / 500, widest / 200_000, 1e-9)))
 
 
-def loss_distribution(profile: Profile, interval: float) -> Any:  # noqa: ANN401 - dp_accounting is untyped
+def loss_distribution(profile: Profile, interval: float) -> Any:
     """Return a dp_accounting distribution of losses that dominates the profile, both directions."""
     try:
-        from dp_accounting.pld import pld_pmf  # noqa: PLC0415 - an optional extra
-        from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415
+        from dp_accounting.pld import pld_pmf
+        from dp_accounting.pld import privacy_loss_distribution as pld
     except ImportError as error:
         raise ImportError(
             "Composing a mixture of mechanisms needs dp-accounting.\n\n"

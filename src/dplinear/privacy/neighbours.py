@@ -24,7 +24,7 @@ class Neighbours(StrEnum):
     @classmethod
     def parse(
         cls,
-        value: Any,  # noqa: ANN401 - the caller's argument, of any type until it is checked
+        value: Any,
         where: str,
         allowed: "tuple[Neighbours, ...] | None" = None,
     ) -> "Neighbours":

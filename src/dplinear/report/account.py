@@ -5,7 +5,7 @@ from typing import Any
 
 from dplinear.arguments import mistyped, rejection
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.chain import Entry
+from dplinear.ledger.hash_chain import Entry
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
 from dplinear.report.forest import shortened
@@ -35,7 +35,7 @@ class Account:
     together: tuple[str, ...]
 
 
-def account(ledger: Any, dataset: str | None, request: str) -> Account:  # noqa: ANN401 - a path, or a ledger
+def account(ledger: Any, dataset: str | None, request: str) -> Account:
     """Return the account of one dataset, with the lines of no other.
 
     Requires: a ledger with budgets (or its path), and the name of a dataset that has one.

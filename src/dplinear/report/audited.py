@@ -20,7 +20,7 @@ class Audited:
     table: Table
 
 
-def audited(result: Any) -> Audited:  # noqa: ANN401 - an AuditResult, whose room stands beside this
+def audited(result: Any) -> Audited:
     """Return an audit's result in words and numbers."""
     unit = result.unit
     rows = [
@@ -46,7 +46,7 @@ def audited(result: Any) -> Audited:  # noqa: ANN401 - an AuditResult, whose roo
     )
 
 
-def _sentence(result: Any) -> str:  # noqa: ANN401 - as above
+def _sentence(result: Any) -> str:
     if result.broken:
         return _BROKEN
     return f"{_RUNS} {_HOLDS if result.audited <= result.claimed else _UNLUCKY}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.privacy.guarantees import ApproxDP, Guarantee
 from dplinear.report.promise import percent, promise, protects_rows
 from dplinear.report.words import guarantee_label
@@ -28,7 +28,7 @@ def cautions(
     *,
     rows: float | None = None,
     swamped: Iterable[str] = (),
-    audit: Any = None,  # noqa: ANN401 - an audit's result; its room stands beside this one
+    audit: Any = None,
     counted: bool | None = None,
 ) -> tuple[Caution, ...]:
     """Return all warnings, grave ones first.
@@ -107,7 +107,7 @@ def _of_noise(certificate: Certificate) -> Iterable[Caution]:
         )
 
 
-def _of_audit(audit: Any) -> Iterable[Caution]:  # noqa: ANN401 - as above
+def _of_audit(audit: Any) -> Iterable[Caution]:
     if audit is not None and audit.broken:
         yield Caution(
             "An audit refutes the promise",

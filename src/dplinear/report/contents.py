@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.analyst.fit import Fit, Fits
-from dplinear.analyst.linear_release import LinearRelease
-from dplinear.analyst.location import CovarianceRelease, MeanRelease
-from dplinear.analyst.model_release import ModelRelease
-from dplinear.analyst.moments import MomentsRelease
-from dplinear.analyst.row_laws import AdditiveRows, ProjectedRows
-from dplinear.analyst.rows import RowsRelease
-from dplinear.analyst.sketch import SketchRelease
-from dplinear.analyst.suggested import SuggestedBounds
-from dplinear.analyst.summary import number
+from dplinear.analyst.noise_models.rows import AdditiveRows, ProjectedRows
+from dplinear.analyst.regression.fit import Fit, Fits
+from dplinear.analyst.regression.summary import number
+from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
+from dplinear.analyst.releases.model import ModelRelease
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.analyst.releases.sketch import SketchRelease
+from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import mistyped
 from dplinear.report.forest import Line, forests
 from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
@@ -49,7 +49,7 @@ class Content:
     swamped: tuple[str, ...] = ()
 
 
-def content(release: Any, fits: Sequence[Any] = ()) -> Content:  # noqa: ANN401 - any release
+def content(release: Any, fits: Sequence[Any] = ()) -> Content:
     """Return what is to be said of any kind of release, and of regressions on it."""
     teller = next((tell for kind, tell in _TELLERS.items() if isinstance(release, kind)), None)
     if teller is None:
@@ -306,7 +306,7 @@ def columns(schema: Schema) -> Table:
     )
 
 
-def _declared(declaration: Any) -> tuple[str, str]:  # noqa: ANN401 - plain JSON
+def _declared(declaration: Any) -> tuple[str, str]:
     kind = str(declaration.get("type", "number"))
     if "levels" in declaration:
         levels = [str(level) for level in declaration["levels"]]

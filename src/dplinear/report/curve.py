@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.privacy.guarantees import ApproxDP, PureDP
 from dplinear.report.panels import Table
 from dplinear.report.scales import Axis, Tick, plain_label

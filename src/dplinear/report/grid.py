@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dplinear.arrays import Floats
 from dplinear.planner.facts import MOST_COLUMNS, Facts, amount_of
 from dplinear.planner.plan import QUESTIONS, Plan, unit_of
 
@@ -27,8 +27,6 @@ FEW_ROWS = (300, 3_000, 30_000, 1_000_000)
 FEW_COLUMNS = (2, 40)
 STOPS = 60  # of a slider
 _DIGITS = 6
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

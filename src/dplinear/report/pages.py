@@ -37,7 +37,7 @@ def _breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(name.split("_"))
 
 
-def page(template: str, *, scripts: tuple[str, ...] = (), **facts: Any) -> str:  # noqa: ANN401
+def page(template: str, *, scripts: tuple[str, ...] = (), **facts: Any) -> str:
     """Return a whole page: a template of this folder, with its style and its scripts inside."""
     style = _asset("style.css")
     codes = [_asset(name) for name in ("theme.js", *scripts)]

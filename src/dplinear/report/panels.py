@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dplinear.analyst.inference import Intervals
+from dplinear.analyst.regression.inference import Intervals
+from dplinear.analyst.regression.summary import cells
 from dplinear.analyst.results import NamedMatrix
-from dplinear.analyst.summary import cells
 from dplinear.report.forest import Forest, Line, forests
 from dplinear.report.words import minus, shown
 from dplinear.schema import INTERCEPT, Schema

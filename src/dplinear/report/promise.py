@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr, ndtri
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.report.words import shown

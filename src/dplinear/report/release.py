@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dplinear.analyst.certificate import Certificate
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.arguments import mistyped
 from dplinear.planner.plan import Plan
 from dplinear.report.account import account
@@ -19,12 +19,12 @@ from dplinear.report.trend import trends
 from dplinear.report.words import guarantee_label
 
 
-def release_page(  # noqa: PLR0913 - what a page may show is many things, and all have names
-    release: Any,  # noqa: ANN401 - any kind of release
+def release_page(
+    release: Any,
     *,
-    ledger: Any = None,  # noqa: ANN401 - a ledger, or its path
+    ledger: Any = None,
     dataset: str | None = None,
-    audit: Any = None,  # noqa: ANN401 - an AuditResult, whose room stands beside this one
+    audit: Any = None,
     plan: Plan | None = None,
     fits: Sequence[Any] = (),
 ) -> str:

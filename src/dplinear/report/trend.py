@@ -68,7 +68,7 @@ def trends(plan: Plan, released: str | None = None) -> Trends:
     return Trends(pictures, table)
 
 
-def _trend(  # noqa: PLR0913, PLR0917 - what is drawn, and how large
+def _trend(  # noqa: PLR0917 - what is drawn, and how large
     amounts: list[float],
     errors: dict[str, list[float]],
     floors: list[float],

@@ -1,5 +1,6 @@
 """What one cell means, in one form, whatever type a library gave its column.
 
+from dplinear.arrays import Floats
 pandas, Polars, DuckDB, Dask and Arrow choose a column's type by looking at all of its cells, so one
 row decides whether another row's "02139" comes as text or as the integer 2139, "True" as text or as
 a truth value, "2020-01-01" as text, a date or a time. What a row is read as must not depend on that
@@ -27,6 +28,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dplinear.arrays import Floats
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MICROSECONDS_PER_DAY = 86_400_000_000
 _FIRST = EPOCH.toordinal()
@@ -41,7 +44,6 @@ _BESIDE = 64  # microseconds: floats of days are at most 41 of them apart
 # What kind of thing a cell means, and which: numbers by their float64, dates in days since
 # 1970-01-01, times of day in microseconds, anything else by its text.
 Key = tuple[str, float | str]
-Floats = npt.NDArray[np.float64]
 _T = TypeVar("_T")
 
 # NumPy's units of time: those of a calendar, those of less than a millisecond, and all others in
@@ -94,7 +96,7 @@ def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T
 
     def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
         @wraps(read)
-        def reader(cell: Any) -> _T:  # noqa: ANN401 - a cell may hold anything
+        def reader(cell: Any) -> _T:
             try:
                 return read(_plain(cell))
             except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
@@ -105,7 +107,7 @@ def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T
     return wrapped
 
 
-def _plain(cell: Any) -> Any:  # noqa: ANN401
+def _plain(cell: Any) -> Any:
     """Return text or bytes, also of a class with its own ideas, as plain text; others as is."""
     if isinstance(cell, str):
         return str.__str__(cell)
@@ -115,7 +117,7 @@ def _plain(cell: Any) -> Any:  # noqa: ANN401
 
 
 @_discreet(math.nan)
-def number_in(cell: Any) -> float:  # noqa: ANN401
+def number_in(cell: Any) -> float:
     """Return the number a cell holds, ±inf if it is too large, NaN if it is no number.
 
     Truth values and their words are 1 and 0.
@@ -138,7 +140,7 @@ def _number_of_text(text: str) -> float:
     return _as_float(int(word, 0)) if _LITERAL.fullmatch(word) else math.nan
 
 
-def _real_of(cell: Any) -> Any:  # noqa: ANN401
+def _real_of(cell: Any) -> Any:
     """Return a cell, or the number it stands for where a frame wrote it in another type.
 
     One complex number makes a frame's whole column complex, so 1 + 0j is 1, as it was without that
@@ -149,7 +151,7 @@ def _real_of(cell: Any) -> Any:  # noqa: ANN401
     return None if isinstance(cell, np.timedelta64) else cell
 
 
-def _as_float(cell: Any) -> float:  # noqa: ANN401
+def _as_float(cell: Any) -> float:
     try:
         return float(cell)
     except OverflowError:
@@ -159,7 +161,7 @@ def _as_float(cell: Any) -> float:  # noqa: ANN401
 
 
 @_discreet(math.nan)
-def day_in(cell: Any) -> float:  # noqa: ANN401
+def day_in(cell: Any) -> float:
     """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN.
 
     Text that is a number is none: "20200101" comes as an integer beside other such cells.
@@ -236,7 +238,7 @@ def _microseconds(hours: str, minutes: str, seconds: str, fraction: str) -> int:
 
 
 @_discreet(math.nan)
-def time_in(cell: Any) -> float:  # noqa: ANN401
+def time_in(cell: Any) -> float:
     """Return the microseconds since midnight of a time of day, or of its text; otherwise NaN."""
     if isinstance(cell, str):
         found = _TIME.fullmatch(cell)
@@ -249,7 +251,7 @@ def time_in(cell: Any) -> float:  # noqa: ANN401
 
 
 @_discreet(_NO_KEY)
-def canonical(cell: Any) -> Key | None:  # noqa: ANN401
+def canonical(cell: Any) -> Key | None:
     """Return what a cell means, as levels of categories are compared; None where it is nothing."""
     number = number_in(cell)
     if number == number:  # noqa: PLR0124 - a NaN is not what it is
@@ -270,7 +272,7 @@ def _is_like_a_date(text: str) -> bool:
 
 
 @_discreet(_NO_TEXT)
-def text_in(cell: Any) -> str | None:  # noqa: ANN401
+def text_in(cell: Any) -> str | None:
     """Return text of the same key as a cell; None if it holds nothing."""
     if isinstance(cell, str):
         return cell

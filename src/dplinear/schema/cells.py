@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dplinear.arrays import Floats
 from dplinear.schema.canonical import (
     FIRST_DAY,
     LAST_DAY,
@@ -31,7 +32,6 @@ from dplinear.schema.canonical import (
 )
 from dplinear.schema.columns import Category, Numeric
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array, or a NumPy array of one dimension
 
@@ -49,7 +49,7 @@ def _floats(values: Iterable[float], count: int) -> Floats:
     return np.fromiter(values, np.float64, count)
 
 
-def joined(cells: Any) -> Cells:  # noqa: ANN401 - an array, or chunks of one
+def joined(cells: Any) -> Cells:
     """Return chunks as one array."""
     if not isinstance(cells, pa.ChunkedArray):
         return cells
@@ -212,7 +212,7 @@ def _as_binary(cells: pa.Array) -> pa.Array | None:
         return None
 
 
-def array_of(cells: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - as for `joined`
+def array_of(cells: Any) -> npt.NDArray[Any]:
     """Return an Arrow column as an array that is read alike, dates as text, lists as missing.
 
     Arrow's own conversion raises over a broken letter or a far date, and takes a missing word for
@@ -299,7 +299,7 @@ class _Levels:
         # Text of another spelling can only be a level that is more than a text.
         self._by_value = any(kind != "text" for kind, _ in self.codes)
 
-    def code(self, cell: Any) -> int:  # noqa: ANN401 - a cell may hold anything
+    def code(self, cell: Any) -> int:
         """Return the index of a cell's level, -1 for none."""
         return self.codes.get(canonical(cell) or ("", ""), -1)
 
@@ -334,7 +334,7 @@ class _Levels:
         """Return the index of each cell."""
         seen: dict[str, int] = {}
 
-        def code(cell: Any) -> int:  # noqa: ANN401 - a cell may hold anything
+        def code(cell: Any) -> int:
             if type(cell) is not str:
                 return self.code(cell)
             if cell not in seen:

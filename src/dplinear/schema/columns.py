@@ -90,7 +90,7 @@ def check_count(features: int, parameter: str) -> None:
         raise rejection(parameter, WHERE, rule, features, hint)
 
 
-def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
+def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fraction:
     """Return a finite number (or "1/3", as schema files write fractions) as an exact fraction."""
     if isinstance(value, str):
         exponent = value.strip().lower().partition("e")[2]
@@ -115,7 +115,7 @@ def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fracti
     return Fraction(number)
 
 
-def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:  # noqa: ANN401
+def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:
     """Return a public date (a date, or ISO 8601 text) in days since 1970-01-01."""
     if isinstance(value, dt.date):
         return days(value)
@@ -127,7 +127,7 @@ def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:
     raise mistyped(parameter, WHERE, rule, shown)
 
 
-def read_number(column: Column, value: Any, parameter: str, shown: object) -> Fraction:  # noqa: ANN401
+def read_number(column: Column, value: Any, parameter: str, shown: object) -> Fraction:
     """Return a public value in the units of a numeric column."""
     if isinstance(column, Numeric) and column.type == "date":
         return exact_day(value, parameter, "a date", shown)
@@ -234,7 +234,7 @@ def check_levels(levels: Sequence[object], parameter: str, where: str) -> None:
         first[key] = level
 
 
-def read_column(name: str, declared: Any) -> Column:  # noqa: ANN401
+def read_column(name: str, declared: Any) -> Column:
     """Return what a declaration says.
 
     Requires: any value at all; a wrong one raises the error that names the column.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplinear.schema.cells import Cells, Floats, codes_of, numbers_of
+from dplinear.schema.cells import Cells, codes_of, numbers_of
 from dplinear.schema.columns import Category, Column, Numeric
 from dplinear.schema.features import Comparison, Factor, Feature, Level, Missing, Power
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from dplinear.arrays import Floats
     from dplinear.schema.schema import Schema
 
 _FAR = 2**900  # products of factors that stay within it, and above its inverse, are numbers

@@ -16,7 +16,7 @@ _LONG = ("Int128", "UInt128")
 _NAT = np.iinfo(np.int64).min  # the tick that is no time in NumPy
 
 
-def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported here
+def series_cells(series: Any) -> Cells:
     """Return the cells of a pandas series.
 
     Its own Arrow export raises on columns of mixed objects, that is, because of values.
@@ -34,7 +34,7 @@ def series_cells(series: Any) -> Cells:  # noqa: ANN401 - pandas is not imported
         return series.to_numpy(dtype=object)
 
 
-def _without_ends(cells: Any) -> Cells:  # noqa: ANN401 - an Arrow array
+def _without_ends(cells: Any) -> Cells:
     """Return cells, dates as NumPy's: pandas' last tick is a far date, and DuckDB's infinity."""
     coded = pa.types.is_dictionary(cells.type)
     kind = cells.type.value_type if coded else cells.type
@@ -46,18 +46,18 @@ def _without_ends(cells: Any) -> Cells:  # noqa: ANN401 - an Arrow array
     return np.asarray(ticks.fill_null(_NAT)).view(f"M8[{unit}]")
 
 
-def _bytes_of(cell: Any) -> bytes | None:  # noqa: ANN401 - a cell may hold anything
+def _bytes_of(cell: Any) -> bytes | None:
     """Return a cell's text as bytes: half of a letter is none that Polars writes as text."""
     text = text_in(cell)
     return None if text is None else text.encode("utf-8", "surrogatepass")
 
 
-def exportable(frame: Any) -> Any:  # noqa: ANN401 - nor is Polars
+def exportable(frame: Any) -> Any:
     """Return a Polars frame whose columns all have an Arrow type: some as text, lists as missing.
 
     Requires: a frame that is no lazy one.
     """
-    import polars as pl  # noqa: PLC0415 - optional, and here since there is a frame of it
+    import polars as pl
 
     changed = []
     for name, kind in frame.schema.items():

@@ -16,7 +16,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from dplinear.arguments import mistyped, positive, rejection
-from dplinear.schema.cells import Floats
+from dplinear.arrays import Floats
 from dplinear.schema.columns import (
     WHERE,
     Category,
@@ -71,7 +71,7 @@ class Schema:
         derived: Sequence[str] = (),
         intercept: bool = True,
         row_norm: float | Fraction | None = None,
-        **columns: Any,  # noqa: ANN401 - declarations of any form
+        **columns: Any,
     ) -> None:
         if mapping is not None and not isinstance(mapping, Mapping):
             raise mistyped("mapping", WHERE, "a mapping of column names to declarations", mapping)
@@ -110,7 +110,7 @@ class Schema:
         check_labels([*constant, *self._columns, *self._derived], built)
         return tuple(built)
 
-    def _read_row_norm(self, row_norm: Any) -> Fraction | None:  # noqa: ANN401
+    def _read_row_norm(self, row_norm: Any) -> Fraction | None:
         if row_norm is None:
             return None
         if not isinstance(row_norm, str):  # text is how `to_dict` writes a fraction
@@ -144,7 +144,7 @@ class Schema:
         return cls.from_dict(content)
 
     @classmethod
-    def from_dict(cls, content: Any) -> Self:  # noqa: ANN401 - whatever a file held
+    def from_dict(cls, content: Any) -> Self:
         """Build a schema from the content of a schema file; the inverse of `to_dict`."""
         if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
             raise mistyped(
@@ -158,7 +158,7 @@ class Schema:
         return cls(content["columns"], **options)
 
     @classmethod
-    def from_release(cls, content: Any) -> Self:  # noqa: ANN401 - whatever a file held
+    def from_release(cls, content: Any) -> Self:
         """Build the schema of a table that was read before, perhaps by an older version.
 
         Its levels may be ones that are refused where a table is yet to be read.

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dplinear.arrays import Array
 from dplinear.schema.canonical import number_in
 
-Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 _Entries = tuple[Array, Array, Array]  # the row, the column and the value of each
 _NO_COLUMN = -1
@@ -42,7 +42,7 @@ class SparseRows:
     _chosen: Indices | None = None  # for each column of the matrix, its index here, or -1
 
     @classmethod
-    def of(cls, matrix: Any) -> Self:  # noqa: ANN401 - any SciPy sparse format
+    def of(cls, matrix: Any) -> Self:
         """Return the rows of a sparse matrix of two dimensions and of real numbers."""
         count, width = (int(size) for size in matrix.shape)
         if matrix.format == "csr":
@@ -159,18 +159,18 @@ def _by_row(entries: _Entries, count: int) -> tuple[Indices, Array, Array]:
     return starts.astype(np.int64), columns, values
 
 
-def _of_coo(matrix: Any) -> _Entries:  # noqa: ANN401 - a SciPy matrix, here and below
+def _of_coo(matrix: Any) -> _Entries:
     return matrix.row, matrix.col, matrix.data
 
 
-def _of_csc(matrix: Any) -> _Entries:  # noqa: ANN401
+def _of_csc(matrix: Any) -> _Entries:
     starts = _starts_in(matrix.indptr, min(len(matrix.indices), len(matrix.data)))
     within = slice(int(starts[0]), int(starts[-1]))
     columns = np.repeat(np.arange(matrix.shape[1]), np.diff(starts))
     return matrix.indices[within], columns, matrix.data[within]
 
 
-def _of_bsr(matrix: Any) -> _Entries:  # noqa: ANN401
+def _of_bsr(matrix: Any) -> _Entries:
     tall, wide = matrix.blocksize
     starts = _starts_in(matrix.indptr, min(len(matrix.indices), len(matrix.data)))
     within = slice(int(starts[0]), int(starts[-1]))
@@ -186,14 +186,14 @@ def _of_bsr(matrix: Any) -> _Entries:  # noqa: ANN401
     )
 
 
-def _of_dia(matrix: Any) -> _Entries:  # noqa: ANN401
+def _of_dia(matrix: Any) -> _Entries:
     values = matrix.data
     columns = np.broadcast_to(np.arange(values.shape[1]), values.shape)
     rows = columns - matrix.offsets.astype(np.int64)[:, None]
     return rows.ravel(), columns.ravel(), values.ravel()
 
 
-def _of_dok(matrix: Any) -> _Entries:  # noqa: ANN401
+def _of_dok(matrix: Any) -> _Entries:
     items = [(key, value) for key, value in matrix.items() if _is_pair(key)]
     return (
         _indices(key[0] for key, _ in items),
@@ -202,7 +202,7 @@ def _of_dok(matrix: Any) -> _Entries:  # noqa: ANN401
     )
 
 
-def _of_lil(matrix: Any) -> _Entries:  # noqa: ANN401
+def _of_lil(matrix: Any) -> _Entries:
     # A row is two lists, which anyone may change; what stands in one alone is no entry.
     held = zip(map(_listed, matrix.rows), map(_listed, matrix.data), strict=False)
     pairs = [list(zip(columns, values, strict=False)) for columns, values in held]
@@ -212,7 +212,7 @@ def _of_lil(matrix: Any) -> _Entries:  # noqa: ANN401
     return rows, columns, _numbers([value for _, value in entries], matrix.dtype)
 
 
-def _listed(held: Any) -> Sequence[Any]:  # noqa: ANN401
+def _listed(held: Any) -> Sequence[Any]:
     return held if isinstance(held, list | tuple) else []
 
 
@@ -224,7 +224,7 @@ def _indices(values: Iterable[Any]) -> Indices:
     return np.array([_index(value) for value in values], np.int64)
 
 
-def _index(value: Any) -> int:  # noqa: ANN401
+def _index(value: Any) -> int:
     known = isinstance(value, int | np.integer) and 0 <= value < 2**62
     return int(value) if known else _NO_COLUMN
 
@@ -241,7 +241,7 @@ def _numbers(values: Sequence[Any], dtype: np.dtype[Any]) -> Array:
     return np.array(whole, limits.dtype)
 
 
-def _whole(value: Any) -> int:  # noqa: ANN401
+def _whole(value: Any) -> int:
     if isinstance(value, int | np.integer):
         return int(value)
     number = number_in(value)

@@ -9,7 +9,7 @@ from dplinear.cli import flags
 from dplinear.cli.errors import Code, CommandError, interrupted
 
 
-def _every(  # noqa: PLR0913 - as for the commands
+def _every(
     *,
     ledger: flags.Ledger = None,
     dataset: flags.Dataset = None,
@@ -39,7 +39,7 @@ def command(
         both += [each for each in shared if each.name not in without]
 
         @wraps(own)
-        def run(**given: Any) -> int:  # noqa: ANN401 - values of flags
+        def run(**given: Any) -> int:
             return release(own.__name__, given)
 
         run.__signature__ = signature(own).replace(parameters=both)  # type: ignore[attr-defined]  # typer looks there
@@ -51,9 +51,9 @@ def command(
 
 def release(name: str, given: Mapping[str, Any]) -> int:
     """Run `dplinear release NAME` with its flags: make the release, or only tell its price."""
-    from dplinear.cli import gates, quote  # noqa: PLC0415 - not for --help
-    from dplinear.cli.release.printing import show  # noqa: PLC0415
-    from dplinear.ledger import tally  # noqa: PLC0415
+    from dplinear.cli import gates, quote
+    from dplinear.cli.release.printing import show
+    from dplinear.ledger import tally
 
     asked, json = gates.order(name, given), bool(given["json_"])
     if not given.get("dry_run"):

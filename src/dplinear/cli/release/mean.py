@@ -7,7 +7,7 @@ from dplinear.cli.release import command
 
 
 @command()
-def mean(  # noqa: PLR0913 - every argument of the gate is a flag
+def mean(
     data: flags.Data = None,
     *,
     output: Annotated[

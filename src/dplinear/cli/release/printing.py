@@ -30,7 +30,7 @@ _DISTANCES = "dplinear distances {file} --i 0 --count 3"
 
 def show(
     order: Order,
-    release: Any,  # noqa: ANN401 - of any kind
+    release: Any,
     warning: str,
     *,
     json: bool,
@@ -49,7 +49,7 @@ def show(
     say(words(release), "", facts(_lines(order, release, again=again)))
 
 
-def _lines(order: Order, release: Any, *, again: bool) -> list[tuple[str, str]]:  # noqa: ANN401
+def _lines(order: Order, release: Any, *, again: bool) -> list[tuple[str, str]]:
     lines = certified(release.certificate)
     if again:
         lines.append(("from the ledger", _AGAIN))
@@ -72,7 +72,7 @@ def _example(schema: "Schema") -> str:
 def _left(order: Order) -> list[Any]:
     if order.ledger is None:
         return []
-    from dplinear.ledger import LedgerError, open_ledger  # noqa: PLC0415 - not for --help
+    from dplinear.ledger import LedgerError, open_ledger
 
     try:
         found = open_ledger(order.ledger).status()
@@ -81,7 +81,7 @@ def _left(order: Order) -> list[Any]:
     return [status for status in found if status.dataset == order.dataset]
 
 
-def _content(order: Order, release: Any) -> dict[str, Any]:  # noqa: ANN401
+def _content(order: Order, release: Any) -> dict[str, Any]:
     content: dict[str, Any] = {
         "release": order.gate.name,
         "output": order.output,

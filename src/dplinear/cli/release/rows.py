@@ -7,7 +7,7 @@ from dplinear.cli.release import command
 
 
 @command(without={"engine", "overwrite"})
-def rows(  # noqa: PLR0913 - every argument of the gate is a flag
+def rows(
     data: flags.Data = None,
     *,
     output: Annotated[

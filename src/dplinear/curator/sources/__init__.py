@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.arguments import choice, integer, mistyped
-from dplinear.curator.blocks import Part, Reduction
-from dplinear.curator.gram import Moments, SecondMoments
 from dplinear.curator.sources.arrays import from_array, from_sparse, is_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
 from dplinear.curator.sources.files import from_files
@@ -21,6 +19,8 @@ from dplinear.curator.sources.paths import expand, is_paths
 from dplinear.curator.sources.pool import LocalReader, available_cores
 from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
 from dplinear.curator.sources.warm import warm
+from dplinear.exact.blocks import Part, Reduction
+from dplinear.exact.gram import Moments, SecondMoments
 from dplinear.schema import Schema
 
 _KINDS = (
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 def second_moments(
-    data: Any,  # noqa: ANN401 - dispatched on below
+    data: Any,
     schema: Schema,
     *,
     threads: int | None = None,
@@ -52,7 +52,7 @@ def second_moments(
 
 
 def exact_pass(
-    data: Any,  # noqa: ANN401 - dispatched on below
+    data: Any,
     schema: Schema,
     *,
     threads: int | None = None,
@@ -64,8 +64,8 @@ def exact_pass(
     return partial(reader.run, Moments(schema))
 
 
-def open_reader(  # noqa: PLR0913 - the table, and how to read it
-    data: Any,  # noqa: ANN401 - dispatched on below
+def open_reader(
+    data: Any,
     schema: Schema,
     *,
     threads: int | None = None,
@@ -103,8 +103,8 @@ def _withholding(step: Callable[[], _T]) -> _T:
         raise
 
 
-def _opened(  # noqa: PLR0913, PLR0917 - as above
-    data: Any,  # noqa: ANN401
+def _opened(  # noqa: PLR0917 - as above
+    data: Any,
     schema: Schema,
     threads: int | None,
     engine: str | None,
@@ -127,11 +127,11 @@ def _opened(  # noqa: PLR0913, PLR0917 - as above
             raise mistyped("data", WHERE, rule, type(data), hint)
     library = engine or type(data).__module__.partition(".")[0]
     if library == "dask":
-        from dplinear.curator.sources.dask import DaskReader  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.dask import DaskReader
 
         return DaskReader(data, schema)
     if library == "pyspark" or engine == "spark":
-        from dplinear.curator.sources.spark import SparkReader  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.spark import SparkReader
 
         return SparkReader(data, schema)
     source = local_source(data, schema)
@@ -142,7 +142,7 @@ def _opened(  # noqa: PLR0913, PLR0917 - as above
     return LocalReader(source, threads=workers, progress=progress, again=again)
 
 
-def local_source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
+def local_source(data: Any, schema: Schema) -> Source:
     """Return the source for a table that this process can read itself."""
     if is_paths(data):
         return from_files(expand(data), schema)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dplinear.arguments import rejection
-from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.source import WHERE, Source, check_names
+from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
 from dplinear.schema.sparse_rows import SparseRows
@@ -60,7 +60,7 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
     return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
 
 
-def _add_rows(data: Any, start: int, accumulator: Blocks[Any]) -> Iterator[int]:  # noqa: ANN401
+def _add_rows(data: Any, start: int, accumulator: Blocks[Any]) -> Iterator[int]:
     block = data[start : start + STEP]
     accumulator.update_array(block)
     yield len(block)
@@ -78,7 +78,7 @@ def is_sparse(data: object) -> bool:
     return isinstance(data, SparseRows) or bool(sparse.issparse(data))
 
 
-def from_sparse(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any SciPy sparse format
+def from_sparse(data: Any, schema: Schema) -> Source:
     """Read a SciPy sparse matrix, or its rows, a few thousand dense rows at a time."""
     check_shape(schema, data.shape)
     if data.dtype.kind not in "biuf":

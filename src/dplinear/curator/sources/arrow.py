@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.source import Source, Task, check_names, failure
+from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.frames import exportable, series_cells
@@ -24,7 +24,7 @@ def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
     yield batch.num_rows
 
 
-def from_stream(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - any producer
+def from_stream(data: Any, schema: Schema) -> Source:
     """Read a reader, a table, a data frame or a relation, batch by batch.
 
     Promises: a lazy frame or a relation computes its rows in the pass, and not before. A producer
@@ -51,7 +51,7 @@ def _library(data: object) -> str:
     return type(data).__module__.partition(".")[0].lstrip("_")
 
 
-def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:  # noqa: ANN401
+def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:
     """Return what opens a stream of the same types without computing rows, and the stream.
 
     A plan that cannot be carried out fails here, as it would in the pass.
@@ -91,18 +91,18 @@ def _opened(opening: Callable[[], _T]) -> _T:
         raise failure("the stream", error) from None
 
 
-def _stream(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+def _stream(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
     return pa.RecordBatchReader.from_stream(data)
 
 
-def _relation(relation: Any) -> pa.RecordBatchReader:  # noqa: ANN401 - DuckDB is not imported here
+def _relation(relation: Any) -> pa.RecordBatchReader:
     make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return _stream(make(STEP))
 
 
-def _narrowed(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+def _narrowed(data: Any, schema: Schema) -> Any:
     """Ask a table for the needed columns only."""
     names = data.column_names if isinstance(data, pa.Table) else data.columns
     check_names(schema, names, "the table" if isinstance(data, pa.Table) else "the frame")
@@ -131,7 +131,7 @@ def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
             yield partial(add_batch, batch.slice(start, STEP))
 
 
-def from_pandas(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - pandas is not imported here
+def from_pandas(data: Any, schema: Schema) -> Source:
     """Read a pandas data frame column by column."""
     check_names(schema, data.columns, "the frame")
     columns = {name: series_cells(data[name]) for name in schema.columns}

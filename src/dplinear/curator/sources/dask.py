@@ -13,7 +13,6 @@ import dask
 from dask.base import get_scheduler
 
 from dplinear.arguments import mistyped
-from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
 from dplinear.curator.sources.paths import is_paths
@@ -28,6 +27,7 @@ from dplinear.curator.sources.source import (
     failure,
 )
 from dplinear.curator.sources.workers import collect, read_share, sent, shares
+from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 4
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 class DaskReader:
     """Passes over a Dask data frame, a Dask array or Parquet paths, checked when it is made."""
 
-    def __init__(self, data: Any, schema: Schema) -> None:  # noqa: ANN401 - checked
+    def __init__(self, data: Any, schema: Schema) -> None:
         self._read, self._parts = _parts(data, schema)
 
     def run(self, reduction: Reduction[Part]) -> Part:
@@ -55,7 +55,7 @@ class DaskReader:
         return collect(reduction, results)
 
 
-def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:  # noqa: ANN401
+def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
     """Return what a worker does, and the shares it does it to."""
     if is_paths(data):
         return read_share, shares(data, schema, _SHARES_PER_CORE * _cores())
@@ -79,7 +79,7 @@ def _asked(question: Callable[[], _T]) -> _T:
         raise failure("the table on Dask", error) from None
 
 
-def _as_given(data: Any) -> Any:  # noqa: ANN401 - a Dask data frame
+def _as_given(data: Any) -> Any:
     """Return a frame made from pandas' without the conversion of its objects to text.
 
     Dask converts them, those of columns that nobody asked for too, when it is asked for its
@@ -98,7 +98,7 @@ def _as_given(data: Any) -> Any:  # noqa: ANN401 - a Dask data frame
     return type(data)(type(expression)(*operands))
 
 
-def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
+def partitions(data: Any, schema: Schema) -> Source:
     """Return the rows of a collection, in order: its partitions come here, one after the other."""
     read, parts = _parts(data, schema)
     opening = from_pandas if read is _read_frame else from_array
@@ -125,14 +125,14 @@ class _Partitions:
                 yield from self._opening(held, self._schema).tasks
 
 
-def _computed(part: Any) -> Any:  # noqa: ANN401 - a partition
+def _computed(part: Any) -> Any:
     try:
         return dask.compute(part)[0]
     except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
         raise failure("the table on Dask", error) from None
 
 
-def _client() -> Any:  # noqa: ANN401 - of a cluster, or None
+def _client() -> Any:
     client = getattr(get_scheduler(), "__self__", None)
     return client if hasattr(client, "ncores") else None
 
@@ -160,15 +160,15 @@ def _quiet_everywhere() -> Iterator[None]:
             _tell(client, speak_again)
 
 
-def _tell(client: Any, what: Callable[[], None]) -> None:  # noqa: ANN401
+def _tell(client: Any, what: Callable[[], None]) -> None:
     if client is not None:
         with suppress(Exception):  # a worker that is lost says nothing more either
             client.run(what, on_error="ignore")
 
 
-def _read_frame(reduction: Reduction[Any], frame: Any) -> bytes:  # noqa: ANN401
+def _read_frame(reduction: Reduction[Any], frame: Any) -> bytes:
     return sent(from_pandas(frame, reduction.schema), reduction)
 
 
-def _read_array(reduction: Reduction[Any], block: Any) -> bytes:  # noqa: ANN401
+def _read_array(reduction: Reduction[Any], block: Any) -> bytes:
     return sent(from_array(block, reduction.schema), reduction)

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from dplinear.arguments import rejection
-from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.records import (
     HeaderError,
     is_plain,
@@ -31,6 +30,7 @@ from dplinear.curator.sources.records import (
     widened,
 )
 from dplinear.curator.sources.source import WHERE, Task, check_names, failure
+from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 
 _TORN = (OSError, EOFError, zlib.error)  # what a file that cannot be read or decompressed raises
@@ -112,7 +112,7 @@ class _Cells:
         """Return the rows that have all cells, and the indices of the others among all rows."""
         broken: list[int] = []
 
-        def note(row: Any) -> str:  # noqa: ANN401 - Arrow's description of a row
+        def note(row: Any) -> str:
             broken.append(row.number - 2)  # it counts from 1, and the line that is skipped
             return "skip"
 

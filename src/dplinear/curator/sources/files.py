@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dplinear.curator.blocks import Blocks
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.delimited import delimited_task
 from dplinear.curator.sources.paths import DELIMITED, PARQUET
 from dplinear.curator.sources.source import Source, Task, check_names, failure
+from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 
 _COLUMN_BUFFER = 2**20  # bytes of a column chunk held at a time, so that row groups may be large
@@ -43,7 +43,7 @@ def from_files(files: Sequence[Path], schema: Schema) -> Source:
 class Piece:
     """One row group of a Parquet file, which any worker can read by itself."""
 
-    def __init__(self, path: Path, group: int, rows: int, metadata: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, path: Path, group: int, rows: int, metadata: Any = None) -> None:
         self.path, self.group, self.rows, self._metadata = path, group, rows, metadata
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -16,14 +16,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from dplinear.arguments import integer, mistyped, rejection
-from dplinear.curator.blocks import Blocks
+from dplinear.arrays import Floats
 from dplinear.curator.sources import local_source
 from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.pool import PATIENCE, available_cores, bar, one_blas_thread
 from dplinear.curator.sources.source import Source, SourceError
 from dplinear.curator.sources.warm import warm
+from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
-from dplinear.schema.cells import Floats
 
 _VALUES = 2**18  # in a block: 2 MiB
 _MOST_ROWS = 2**15
@@ -169,8 +169,8 @@ class _Watch:
             self._advance(self._rows)
 
 
-def open_rows(  # noqa: PLR0913 - the table, and how to read it
-    data: Any,  # noqa: ANN401 - any table that second_moments takes
+def open_rows(
+    data: Any,
     schema: Schema,
     where: str,
     *,
@@ -198,14 +198,14 @@ def open_rows(  # noqa: PLR0913 - the table, and how to read it
     return OrderedRows(source, schema, threads=workers, progress=progress)
 
 
-def _source(data: Any, schema: Schema) -> Source:  # noqa: ANN401
+def _source(data: Any, schema: Schema) -> Source:
     library = type(data).__module__.partition(".")[0]
     if library in {"dask", "dask_expr"} and not is_paths(data):
-        from dplinear.curator.sources.dask import partitions  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.dask import partitions
 
         return partitions(data, schema)
     if library == "pyspark":
-        from dplinear.curator.sources.spark import partitions  # noqa: PLC0415 - optional
+        from dplinear.curator.sources.spark import partitions
 
         return partitions(data, schema)
     return local_source(data, schema)

@@ -41,7 +41,7 @@ def is_paths(data: object) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def expand(data: Any) -> list[Path]:  # noqa: ANN401 - checked here
+def expand(data: Any) -> list[Path]:
     """Return the files that paths, folders and globs name, in a fixed order."""
     entries = list(data) if isinstance(data, list | tuple) else [data]
     found: list[Path] = []

@@ -11,8 +11,8 @@ from typing import Any, Generic
 
 from threadpoolctl import ThreadpoolController
 
-from dplinear.curator.blocks import Blocks, Kept, Part, Reduction
 from dplinear.curator.sources.source import Source
+from dplinear.exact.blocks import Blocks, Kept, Part, Reduction
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
 _MOST_KEPT = 2**27  # cells of rounded rows held between passes: 512 MiB
@@ -166,8 +166,8 @@ def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> N
 @contextmanager
 def bar(total: int | None) -> Iterator[Any]:
     """Show a bar on stderr; what this gives is to be called with the number of rows done."""
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     # No number of rows: it may be private, and logs keep what a terminal shows.
     columns = (

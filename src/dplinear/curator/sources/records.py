@@ -170,6 +170,6 @@ def widened(piece: bytes) -> bytes:
     return re.sub("\r(?!\n)", "\u0100", characters).encode()
 
 
-def narrowed(cell: Any) -> Any:  # noqa: ANN401 - bytes, or None
+def narrowed(cell: Any) -> Any:
     """Return a cell of widened text as the bytes that it was."""
     return None if cell is None else cell.decode().replace("\u0100", "\r").encode("latin-1")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dplinear.arguments import rejection
-from dplinear.curator.blocks import Blocks, Part, Reduction
+from dplinear.exact.blocks import Blocks, Part, Reduction
 from dplinear.schema import Schema
 
 WHERE = "second_moments"

@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from dplinear.arguments import mistyped
-from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.paths import is_paths
@@ -30,6 +29,7 @@ from dplinear.curator.sources.source import (
     failure,
 )
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
+from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 2
@@ -85,7 +85,7 @@ _quiet_session = _QuietSession()
 class SparkReader:
     """Passes over a Spark data frame or Parquet paths, checked when it is made."""
 
-    def __init__(self, data: Any, schema: Schema) -> None:  # noqa: ANN401 - checked
+    def __init__(self, data: Any, schema: Schema) -> None:
         if is_paths(data):
             self._job = _read_paths(data, schema)
         elif hasattr(data, "mapInArrow"):
@@ -103,7 +103,7 @@ class SparkReader:
         return collect(reduction, results)
 
 
-def _read_paths(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
+def _read_paths(data: Any, schema: Schema) -> _Job:
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     context = session.sparkContext
     dealt = shares(data, schema, _SHARES_PER_CORE * int(context.defaultParallelism))
@@ -113,7 +113,7 @@ def _read_paths(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
     return lambda reduction: list(partitions.map(partial(read_share, reduction)).collect())
 
 
-def _chosen(data: Any, schema: Schema) -> Any:  # noqa: ANN401
+def _chosen(data: Any, schema: Schema) -> Any:
     """Return the data frame with the schema's columns alone, once they are checked."""
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
@@ -126,7 +126,7 @@ def _chosen(data: Any, schema: Schema) -> Any:  # noqa: ANN401
     return chosen
 
 
-def _read_frame(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
+def _read_frame(data: Any, schema: Schema) -> _Job:
     chosen = _chosen(data, schema)
 
     def job(reduction: Reduction[Any]) -> list[bytes]:
@@ -139,7 +139,7 @@ def _read_frame(data: Any, schema: Schema) -> _Job:  # noqa: ANN401
     return job
 
 
-def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
+def partitions(data: Any, schema: Schema) -> Source:
     """Return the rows of a data frame, in order: its partitions come here, one after the other."""
     if not hasattr(data, "mapInArrow"):
         raise mistyped("data", WHERE, "a Spark data frame", type(data))
@@ -149,7 +149,7 @@ def partitions(data: Any, schema: Schema) -> Source:  # noqa: ANN401 - checked
 class _Partitions:
     """The tasks of partitions, which Spark sends as Arrow, a batch at a time."""
 
-    def __init__(self, chosen: Any) -> None:  # noqa: ANN401
+    def __init__(self, chosen: Any) -> None:
         self._chosen = chosen
 
     def __iter__(self) -> Iterator[Task]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 _LIBRARIES = {"dask": "distributed", "dask_expr": "distributed"}
 
 
-def warm(data: Any = None, *, progress: bool | None = None) -> None:  # noqa: ANN401 - any table
+def warm(data: Any = None, *, progress: bool | None = None) -> None:
     """Import what a pass over a table would import; what is not installed is not needed."""
     if isinstance(data, np.ndarray) or hasattr(data, "tocsr"):
         return  # without PyArrow, and so without what it looks for

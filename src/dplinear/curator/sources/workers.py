@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from dplinear.arguments import rejection
-from dplinear.curator.blocks import Part, Reduction
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.files import Piece, add_row_group, parquet_pieces
 from dplinear.curator.sources.paths import PARQUET, expand
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import WHERE, Source
+from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 
-def shares(data: Any, schema: Schema, count: int) -> list[list[Piece]]:  # noqa: ANN401
+def shares(data: Any, schema: Schema, count: int) -> list[list[Piece]]:
     """Deal the row groups of Parquet paths into at most `count` shares, after checking them."""
     files = [file.absolute() for file in expand(data)]
     _check_parquet(files)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dplinear import arguments
-from dplinear.privacy.hockey_stick import Floats
+from dplinear.arrays import Floats
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.roots import smallest_private
 
@@ -59,13 +59,13 @@ class Profile(ABC):
             return 0.0
         return smallest_private(self.delta, delta, 1.0)
 
-    def privacy_loss(self, interval: float | None = None) -> Any:  # noqa: ANN401 - untyped library
+    def privacy_loss(self, interval: float | None = None) -> Any:
         """Return a dp_accounting distribution of losses that dominates this profile.
 
         Pessimistic, on a grid of `interval` (by default fine enough for this profile), one
         distribution for each direction. Needs the extra `dplinear[accounting]`.
         """
-        from dplinear.privacy import loss  # noqa: PLC0415 - it needs this class
+        from dplinear.privacy import loss
 
         if interval is None:
             interval = loss.default_interval([self])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.privacy.conversions import zcdp_delta
-from dplinear.privacy.hockey_stick import Floats
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.profiles.laplace import Pure

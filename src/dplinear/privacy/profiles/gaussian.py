@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.privacy.conversions import zcdp_delta
-from dplinear.privacy.hockey_stick import Floats, normal_tail
+from dplinear.privacy.hockey_stick import normal_tail
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.rounding import up

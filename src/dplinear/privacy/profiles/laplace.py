@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear import arguments
-from dplinear.privacy.hockey_stick import Floats
+from dplinear.arrays import Floats
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.rounding import ULP

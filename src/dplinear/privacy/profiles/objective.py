@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.privacy.guarantees import ApproxDP
-from dplinear.privacy.hockey_stick import Floats, normal_tail
+from dplinear.privacy.hockey_stick import normal_tail
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
 from dplinear.privacy.roots import largest_private

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.privacy.hockey_stick import (
-    Floats,
     Threshold,
     essential_rule,
     exp_minus_linear,

@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 from scipy.special import roots_legendre
 
 from dplinear import arguments
+from dplinear.arrays import Floats
 from dplinear.privacy.hockey_stick import (
-    Floats,
     Integral,
     Threshold,
     exp_minus_linear,

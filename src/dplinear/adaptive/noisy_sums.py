@@ -1,0 +1,204 @@
+"""A chain of noisy sums: each may depend on what the earlier ones released, within one budget.
+
+docs/theory.md, "Chains of noisy sums", has the proof that what is spent in such a chain adds up.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from dplinear import arguments
+from dplinear.arrays import BigIntegers as Sums
+from dplinear.arrays import Floats
+from dplinear.exact.row_sums import RowSum
+from dplinear.noise import discrete
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy import calibrate
+from dplinear.privacy.compose import BudgetExceededError
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.gaussian import GridGaussian
+from dplinear.privacy.rounding import ceiling, down, root_ceiling
+
+# Sums are scaled, not noise: each is brought to a grid on which noise of this one variance costs
+# its share. So tables for drawing are made once, and no grid is coarse.
+VARIANCE = Fraction(2**80)
+LEAST_SHARE = Fraction(1, 2**14)
+_SQUARES = (Fraction(1, 2**38), Fraction(2**40))  # of μ: within them a row moves 2^14 steps or more
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a chain may spend.
+
+    `square` is μ²: the most that Σ Δᵢ²/σᵢ² may come to. `inverse` is the most that Σ 1/σ² may,
+    over all coordinates in units of their grids.
+    """
+
+    square: Fraction
+    inverse: Fraction
+    neighbours: Neighbours
+
+    @classmethod
+    def of(
+        cls, guarantee: Guarantee, coordinates: int, neighbours: Neighbours, where: str
+    ) -> "Budget":
+        """Return the budget that keeps a guarantee, for sums of so many coordinates in all.
+
+        Requires: an `ApproxDP` or a `ZCDP` guarantee; raises where it is out of reach.
+        """
+        inverse = coordinates / VARIANCE
+        square = calibrate.grid_chain(guarantee, ceiling(inverse))
+        if square < _SQUARES[0]:
+            hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
+            raise arguments.rejection("guarantee", where, "within reach", guarantee, hint)
+        return cls(min(square, _SQUARES[1]), inverse, neighbours)
+
+    @property
+    def mu(self) -> float:
+        """Return μ, rounded up."""
+        return root_ceiling(self.square)
+
+    @property
+    def profile(self) -> GridGaussian:
+        """Return the profile of whatever a chain within this budget releases."""
+        return GridGaussian(self.mu, ceiling(self.inverse), self.neighbours)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A sum to release, for a share of μ² (of at least 2^−14).
+
+    Of a symmetric matrix the upper triangle is released, with half the variance off the diagonal.
+    """
+
+    statistic: RowSum
+    share: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A released sum in the cells' units; `sigma` is its noise's standard deviation.
+
+    For a symmetric matrix that is the diagonal's.
+    """
+
+    values: Floats
+    sigma: float
+
+
+class Summed(Protocol):
+    """A private table, as chains see it."""
+
+    def sums(self, statistics: Sequence[Any]) -> list[Sums]:
+        """Return several exact sums over rows, in one pass."""
+
+
+@runtime_checkable
+class Listening(Protocol):
+    """A table that hears what is released of it, as an auditor's does."""
+
+    def told(self, answers: Sequence[Answer]) -> None:
+        """Take note of the answers to the sums that were asked for last."""
+
+
+class Chain:
+    """Releases sums over the rows of one table, one pass after the other.
+
+    Requires: queries made from public facts and from earlier answers alone. So are other views of
+    the table (`rows` of a single `ask`): each of their rows is a function of one row of it.
+    Promises: all answers together satisfy the budget's profile, and μ²/2-zCDP; a query that would
+    pass the budget raises before any row is read. Numerics are exact.
+    """
+
+    def __init__(self, rows: Summed, budget: Budget, entropy: Entropy) -> None:
+        self._rows, self._entropy = rows, entropy
+        self.budget = budget
+        self.spent = Fraction(0)
+        self.inverse = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """Return the share of μ² that is not spent."""
+        return 1 - self.spent / self.budget.square
+
+    def ask(self, queries: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
+        """Spend, pass over the rows once, or over another view of them, and release."""
+        noises = [_Noise.of(query, self.budget) for query in queries]
+        spent = self.spent + sum(noise.cost for noise in noises)
+        inverse = self.inverse + sum(noise.inverse for noise in noises)
+        if spent > self.budget.square or inverse > self.budget.inverse:
+            raise BudgetExceededError("A chain of sums would spend more than its budget.")
+        self.spent, self.inverse = spent, inverse
+        table = self._rows if rows is None else rows
+        sums = table.sums([query.statistic for query in queries])
+        answers = [
+            noise.released(query, exact, self._entropy)
+            for noise, query, exact in zip(noises, queries, sums, strict=True)
+        ]
+        if isinstance(table, Listening):
+            table.told(answers)
+        return answers
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """The scale at which a sum meets its noise; None where no row can move the sum."""
+
+    scale: Fraction | None
+    cost: Fraction
+    inverse: Fraction
+
+    @classmethod
+    def of(cls, query: Query, budget: Budget) -> "_Noise":
+        """Choose the scale at which the noise costs no more than the query's share."""
+        statistic = query.statistic
+        square = statistic.sensitivity_squared(budget.neighbours)
+        if not square:
+            return cls(None, Fraction(0), Fraction(0))
+        enough = query.share >= LEAST_SHARE
+        moved = math.isqrt(math.floor(query.share * budget.square * VARIANCE)) if enough else 0
+        # Rounding what is scaled moves each of the differences by less than one step.
+        rounding = math.isqrt(statistic.size - 1) + 1
+        if moved <= rounding:
+            raise BudgetExceededError("A sum cannot be released for next to nothing.")
+        scale = Fraction(down(float((moved - rounding) / root_ceiling(Fraction(square)))))
+        return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE)
+
+    def released(self, query: Query, exact: Sums, entropy: Entropy) -> Answer:
+        """Add the noise on integers; round each number once."""
+        unit = query.statistic.unit
+        if self.scale is None:
+            return Answer(_cells(exact, unit), 0.0)
+        worth = unit / self.scale
+        sigma = math.sqrt(VARIANCE) * float(worth)
+        scaled = _scaled(exact, self.scale)
+        if not query.statistic.symmetric:
+            return Answer(_cells(scaled + _drawn(VARIANCE, len(scaled), entropy), worth), sigma)
+        d = math.isqrt(len(scaled))
+        upper = np.triu_indices(d, 1)
+        noise = np.zeros((d, d), object)
+        noise[upper] = _drawn(VARIANCE / 2, len(upper[0]), entropy)
+        noise += noise.T + np.diag(_drawn(VARIANCE, d, entropy))
+        return Answer(_cells(scaled + noise.ravel(), worth).reshape(d, d), sigma)
+
+
+def _scaled(exact: Sums, scale: Fraction) -> Sums:
+    """Return integers times a scale, rounded to the nearest integers."""
+    top, bottom = scale.numerator, scale.denominator
+    rounded = [(2 * int(sum_) * top + bottom) // (2 * bottom) for sum_ in exact]
+    return np.array(rounded, object)
+
+
+def _drawn(variance: Fraction, size: int, entropy: Entropy) -> Sums:
+    return discrete.gaussian(variance, size, entropy=entropy).astype(object)
+
+
+def _cells(integers: Sums, worth: Fraction) -> Floats:
+    """Return integers in the cells' units; Python divides those of any length with one rounding."""
+    top, bottom = worth.numerator, worth.denominator
+    return np.array([int(whole) * top / bottom for whole in integers], float)

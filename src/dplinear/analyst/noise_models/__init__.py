@@ -1,0 +1,1 @@
+"""What is known in public about the noise of a release."""

@@ -1,0 +1,1 @@
+"""Linear models from released second moments: fits, intervals, predictions."""

@@ -1,0 +1,129 @@
+"""The features of an analyst's own rows, encoded as the private rows were."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dplinear.arguments import mistyped, rejection
+from dplinear.arrays import Floats
+from dplinear.schema import Schema
+from dplinear.schema.cells import Cells, joined
+from dplinear.schema.encoding import Encoder
+from dplinear.schema.frames import exportable, series_cells
+from dplinear.schema.terms import DerivedTerm
+
+WHERE = "predict"
+_KINDS = (
+    "an array with the model's features, or a table with its source columns (pandas, Polars, "
+    "Arrow, a structured array, or a mapping of columns)"
+)
+
+
+def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
+    """Return the features of some rows in their own units: rows x names.
+
+    Requires: an array or list of rows, features in the order of `names`, taken as it is; or a table
+    that has the source columns of those features, whatever else it has.
+    """
+    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+    if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and not structured):
+        return _array(names, data)
+    needed = narrowed(schema, names)
+    columns, rows = _columns(needed, data)
+    encoder = Encoder(needed)
+    cells = encoder.finish(encoder.columns(columns, rows))
+    chosen = [needed.names.index(name) for name in names]
+    features = [needed.features[place] for place in chosen]
+    centre = np.array([float(feature.centre) for feature in features])
+    width = np.array([float(feature.half_width) for feature in features])
+    return np.asarray(cells[chosen].T * width + centre)
+
+
+def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
+    """Return the part of a schema that a few of its features are made from.
+
+    Promises: those features, with the same bounds and maps; no clipping of whole rows, which would
+    make a prediction depend on columns outside the model.
+    """
+    known = {feature.name: feature for feature in schema.features}
+    features = [known[name] for name in names]
+    columns = {factor.column for feature in features for factor in feature.factors}
+    terms = {feature.term for feature in features}
+    derived = {term.index for term in terms if isinstance(term, DerivedTerm)}
+    content = schema.to_dict()
+    content.pop("row_norm", None)
+    content["columns"] = {n: what for n, what in content["columns"].items() if n in columns}
+    content["derived"] = [t for index, t in enumerate(content["derived"]) if index in derived]
+    return Schema.from_release(content)
+
+
+def _array(names: Sequence[str], data: Any) -> Floats:
+    rule = f"of shape (rows, {len(names)}): {', '.join(names)}"
+    try:
+        rows = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        hint = "categories and dates go by name: pass a table with the source columns."
+        raise mistyped("data", WHERE, "an array of numbers", type(data).__name__, hint) from None
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        hint = "a table with the source columns may have more of them, in any order."
+        raise rejection("data", WHERE, rule, f"shape {rows.shape}", hint)
+    return rows
+
+
+def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:
+    """Return the needed columns of a table, and its number of rows."""
+    library = type(data).__module__.partition(".")[0]
+    if library == "polars" and hasattr(data, "collect"):
+        data = data.collect()
+    if library == "polars" and hasattr(data, "schema"):
+        data = exportable(data)
+    if library == "pandas" and hasattr(data, "columns"):
+        _check_names(schema, data.columns)
+        return {name: series_cells(data[name]) for name in schema.columns}, len(data)
+    if isinstance(data, np.ndarray):
+        _check_names(schema, data.dtype.names or ())
+        return {name: data[name] for name in schema.columns}, len(data)
+    if isinstance(data, Mapping):
+        _check_names(schema, data)
+        return _alike({name: _cells(data[name]) for name in schema.columns})
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise mistyped("data", WHERE, _KINDS, type(data).__name__)
+    table = (
+        data if isinstance(data, pa.Table) else pa.RecordBatchReader.from_stream(data).read_all()
+    )
+    _check_names(schema, table.column_names)
+    return {name: joined(table[name]) for name in schema.columns}, table.num_rows
+
+
+def _check_names(schema: Schema, names: Any) -> None:
+    absent = [name for name in schema.columns if name not in set(names)]
+    if absent:
+        rule = "a table with every column that the model needs"
+        hint = f"the model needs {', '.join(schema.columns)}."
+        raise rejection("data", WHERE, rule, f"one without {', '.join(absent)}", hint)
+
+
+def _cells(column: Any) -> Cells:
+    """Return a column of a mapping as an array; lists may hold anything, as cells may."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return joined(column)
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column, str | bytes) or not hasattr(column, "__iter__"):
+        raise mistyped("data", WHERE, "a mapping of names to columns of values", column)
+    listed = list(column)
+    cells = np.empty(len(listed), dtype=object)
+    cells[:] = listed
+    return cells
+
+
+def _alike(columns: dict[str, Cells]) -> tuple[dict[str, Cells], int]:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        shown = ", ".join(f"{name}: {len(column)}" for name, column in columns.items())
+        raise rejection("data", WHERE, "made of columns of one length", shown)
+    return columns, lengths.pop()

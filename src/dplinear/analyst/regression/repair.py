@@ -1,0 +1,181 @@
+"""From a noisy matrix to one that can be solved: what to do when noise made it indefinite.
+
+Sheffet 2015 (arXiv 1507.00056v1), section 6: techniques 1 and 4 for Gaussian noise, 3 and 6 for
+Wishart noise, and the alternatives of its footnote 6; and shrinkage by the noise's known law. All
+are free post-processing. `benchmarks/repairs.py` measures them against each other.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian, WishartNoise
+from dplinear.analyst.regression.shrinkage import cleaned_matrix, noise_scale
+from dplinear.arguments import choice
+from dplinear.arrays import Floats
+
+DELTA = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What a repair may use: a square block of a release, twice, and the law of its noise.
+
+    `unbiased` and `positive` are the law's two views of the block; `delta` is the chance that the
+    paper's high-probability bounds are allowed to fail with.
+    """
+
+    unbiased: Floats
+    positive: Floats
+    law: Law
+    delta: float = DELTA
+
+    @property
+    def spread(self) -> float:
+        """The expected spectral norm of the noise."""
+        return self.law.spread(self.unbiased)
+
+
+def is_positive_definite(matrix: Floats) -> bool:
+    """Return whether a symmetric matrix has a Cholesky factor."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def none(block: Block) -> Floats:
+    """Return the matrix whose mean is right, as it is (technique 1)."""
+    return block.unbiased
+
+
+def released(block: Block) -> Floats:
+    """Return the matrix as released, the mean of the noise still in it (techniques 2, 3, 5)."""
+    return block.positive
+
+
+def scaled(block: Block) -> Floats:
+    """Return the paper's scaled version, by the kind of noise (techniques 4 and 6)."""
+    if isinstance(block.law, SymmetricGaussian):
+        return raised(block.unbiased, block.spread)
+    if isinstance(block.law, WishartNoise):
+        return lowered(block.positive, block.law, block.delta)
+    return block.positive
+
+
+def raised(matrix: Floats, amount: float) -> Floats:
+    """Return the matrix if it is positive definite, otherwise with `amount` on its diagonal."""
+    if is_positive_definite(matrix):
+        return matrix
+    return np.asarray(matrix + amount * np.eye(len(matrix)))
+
+
+def lowered(matrix: Floats, law: WishartNoise, delta: float) -> Floats:
+    """Return the matrix less as much of the noise's mean as leaves it positive definite.
+
+    Departs from the paper: where its second choice is not positive definite either, the matrix is
+    returned as released; and √k − √d − √(2 ln(4/δ)) counts as 0 where it is negative, since
+    its square would subtract what the noise never added.
+    """
+    edge = math.sqrt(law.degrees) - math.sqrt(len(matrix)) - math.sqrt(2 * math.log(4 / delta))
+    for amount in (law.degrees * law.scale, law.scale * max(0.0, edge) ** 2):
+        candidate = np.asarray(matrix - amount * np.eye(len(matrix)))
+        if is_positive_definite(candidate):
+            return candidate
+    return matrix
+
+
+def clipped(block: Block) -> Floats:
+    """Return the nearest positive semidefinite matrix (footnote 6: eigenvalues to zero)."""
+    return floored(block.unbiased, 0.0)
+
+
+def floored(matrix: Floats, floor: float) -> Floats:
+    """Return the matrix with its negative eigenvalues set to `floor` (footnote 6: 0 or 1)."""
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] >= 0:
+        return matrix
+    values = np.where(values < 0, floor, values)
+    product = (vectors * values) @ vectors.T
+    return np.asarray((product + product.T) / 2)
+
+
+def shrunk(block: Block) -> Floats:
+    """Return the matrix with its eigenvalues cleaned of noise, where the law allows that."""
+    sigma = noise_scale(block.law)
+    return block.positive if sigma is None else cleaned_matrix(block.unbiased, sigma)[0]
+
+
+def chosen(block: Block) -> str:
+    """Return the repair that "auto" stands for: none unless noise swamps some direction."""
+    least = float(np.linalg.eigvalsh(block.unbiased)[0])
+    return "none" if least > 2 * block.spread else fallback(block.law)
+
+
+def fallback(law: Law) -> str:
+    """Return the repair of a swamped matrix: shrinkage, where the noise is the same everywhere."""
+    return "released" if noise_scale(law) is None else "shrunk"
+
+
+METHODS: dict[str, Callable[[Block], Floats]] = {
+    "none": none,
+    "released": released,
+    "scaled": scaled,
+    "clipped": clipped,
+    "shrunk": shrunk,
+    "floor": lambda block: floored(block.unbiased, 1.0),
+}
+OPTIONS = ("auto", *METHODS)
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """A matrix that was repaired on the rows and columns in use, and how."""
+
+    matrix: Floats
+    method: str
+    positive_definite: bool
+    unbiased: Floats
+
+
+def repaired(
+    values: Floats,
+    law: Law,
+    method: str = "auto",
+    *,
+    used: Sequence[int] | None = None,
+    delta: float = DELTA,
+    where: str = "gram",
+) -> Repaired:
+    """Return the estimate of G from a released matrix.
+
+    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all).
+    Promises: d x d; the used block is repaired by itself, so that features outside a regression
+    cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
+    """
+    hint = "" if law.known else "the size of the noise is not public."
+    choice(method, "repair", where, OPTIONS if law.known else ("released",), hint=hint)
+    places = range(len(values)) if used is None else used
+    if method == "auto":
+        method = chosen(block_of(values, law, places, delta))
+    unbiased = best(values, law)
+    whole = np.array(unbiased)
+    corner = np.ix_(places, places)
+    whole[corner] = METHODS[method](block_of(values, law, places, delta))
+    return Repaired(whole, method, is_positive_definite(whole[corner]), unbiased)
+
+
+def best(values: Floats, law: Law) -> Floats:
+    """Return the estimate of G whose mean is right or, where that is not known, as released."""
+    return law.unbiased(values) if law.known else law.positive(values)
+
+
+def block_of(values: Floats, law: Law, places: Sequence[int], delta: float = DELTA) -> Block:
+    """Return a principal block of a released matrix, with the law of that block."""
+    corner = np.ix_(places, places)
+    own = law.part(len(values), places)
+    unbiased = best(values, law)
+    return Block(unbiased[corner], law.positive(values)[corner], own, delta)

@@ -1,0 +1,1 @@
+"""The kinds of release, their certificate and their files."""

@@ -1,0 +1,244 @@
+"""The certificate that every release carries: what was promised, and how it was kept."""
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from dplinear import __version__
+from dplinear.analyst import notebook
+from dplinear.arguments import choice, mistyped, real, rejection
+from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dplinear.privacy.neighbours import Neighbours
+
+GUARANTEES: dict[str, type[Guarantee]] = {
+    kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GDP, MIDP)
+}
+NUMERICS = ("exact", "idealised")
+IDEAL = "of the ideal mechanism, not of this program"
+CALIBRATIONS = ("exact", "paper")
+
+Scalar = str | int | float | bool | None
+
+_WHERE = "Certificate"
+_FLOATS = (
+    "the noise was drawn in floating point; which numbers can arise at all depends on the data, "
+    "and that is known to tell neighbours apart"
+)
+_LONGEST = 2_000  # characters of a text
+_MOST = 1_000  # parameters, notes, or points of the curve
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a release guarantees. Everything on it is public, and nothing on it can be changed.
+
+    `asked` is the guarantee that was requested, `holds` the one that is proved (None: no formal
+    guarantee); `curve` has points (ε, δ) of the proved profile, δ rounded up. Where `numerics` are
+    "idealised", the proof is about noise of real numbers and the program drew floating-point ones:
+    the certificate is `of_ideal`, and `guarantee` says so. `simulated` marks
+    seeded noise, which protects nobody. `parameters` are the mechanism's public numbers: each
+    text, a finite number, true, false or None.
+    """
+
+    mechanism: str
+    parameters: Mapping[str, Scalar] = field(hash=False)
+    neighbours: Neighbours
+    asked: Guarantee
+    holds: Guarantee | None
+    curve: tuple[tuple[float, float], ...]
+    numerics: str
+    calibration: str
+    simulated: bool
+    request: str
+    dataset: str | None = None
+    notes: tuple[str, ...] = ()
+    version: str = field(default=__version__)
+
+    def __post_init__(self) -> None:
+        checks: dict[str, Callable[[Any], Any]] = {
+            "mechanism": lambda value: _text(value, "mechanism"),
+            "parameters": _parameters,
+            "neighbours": lambda value: Neighbours.parse(value, _WHERE),
+            "asked": lambda value: _guarantee(value, "asked"),
+            "holds": lambda value: None if value is None else _guarantee(value, "holds"),
+            "curve": _curve,
+            "numerics": lambda value: choice(value, "numerics", _WHERE, NUMERICS),
+            "calibration": lambda value: choice(value, "calibration", _WHERE, CALIBRATIONS),
+            "simulated": _flag,
+            "request": lambda value: _text(value, "request"),
+            "dataset": lambda value: None if value is None else _text(value, "dataset"),
+            "notes": _notes,
+            "version": lambda value: _text(value, "version"),
+        }
+        for name, check in checks.items():
+            object.__setattr__(self, name, check(getattr(self, name)))
+
+    @property
+    def of_ideal(self) -> bool:
+        """Whether what is proved is about real numbers that the program only approximates."""
+        return self.holds is not None and self.numerics == "idealised"
+
+    @property
+    def guarantee(self) -> str:
+        """What holds, in words, with its neighbours; and whether that is true of the program."""
+        held_by = f"{self.neighbours} neighbours"
+        if self.holds is None:
+            return f"no formal guarantee ({held_by})"
+        return f"{self.holds} ({held_by}{', ' + IDEAL if self.of_ideal else ''})"
+
+    def __reduce__(self) -> tuple[Callable[[Any], "Certificate"], tuple[dict[str, Any]]]:
+        return Certificate.from_dict, (self.to_dict(),)  # a read-only mapping cannot be pickled
+
+    def __str__(self) -> str:
+        title, *rest = self.lines()
+        return "\n".join([title[1], *(f"{label}: {text}" for label, text in rest), *self.notes])
+
+    def _repr_html_(self) -> str:
+        title, *rest = self.lines()
+        return notebook.pairs([*rest, *(("note", note) for note in self.notes)], title[1])
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what it says, line by line, each with its label; the notes are beside it."""
+        lines = [("certificate", f"{self.mechanism}: {self.guarantee}")]
+        if self.simulated:
+            lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))
+        lines.append(("numerics", f"{self.numerics}; calibration: {self.calibration}"))
+        if self.of_ideal:
+            lines.append(("CAUTION", _FLOATS))
+        if self.holds != self.asked:
+            lines.append(("asked for", str(self.asked)))
+        if self.curve:
+            points = (f"δ({epsilon:g}) ≤ {delta:.3g}" for epsilon, delta in self.curve[:5])
+            lines.append(("curve", ", ".join(points) + (", …" if len(self.curve) > 5 else "")))
+        if self.parameters:
+            shown = (f"{name} = {_shown(value)}" for name, value in self.parameters.items())
+            lines.append(("parameters", ", ".join(shown)))
+        if self.dataset is not None:
+            lines.append(("dataset", self.dataset))
+        lines.append(("request", f"{self.request}, by dplinear {self.version}"))
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "neighbours": str(self.neighbours),
+            "asked": _written(self.asked),
+            "holds": None if self.holds is None else _written(self.holds),
+            "curve": [list(point) for point in self.curve],
+            "numerics": self.numerics,
+            "calibration": self.calibration,
+            "simulated": self.simulated,
+            "request": self.request,
+            "dataset": self.dataset,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+
+    @staticmethod
+    def from_dict(content: Any) -> "Certificate":
+        """Build a certificate from what `to_dict` returned; anything else raises."""
+        names = [entry.name for entry in fields(Certificate)]
+        if not isinstance(content, dict):
+            raise mistyped("content", "Certificate.from_dict", "a mapping", content)
+        if set(content) != set(names):
+            rule = "made of " + ", ".join(names)
+            raise rejection("content", "Certificate.from_dict", rule, ", ".join(map(str, content)))
+        holds = content["holds"]
+        built = {
+            "asked": _read_guarantee(content["asked"], "asked"),
+            "holds": None if holds is None else _read_guarantee(holds, "holds"),
+        }
+        return Certificate(**(content | built))
+
+
+def _written(guarantee: Guarantee) -> dict[str, Any]:
+    return {"kind": type(guarantee).__name__} | dict(vars(guarantee))
+
+
+def _read_guarantee(content: Any, parameter: str) -> Guarantee:
+    rule = "a guarantee: one of " + ", ".join(GUARANTEES)
+    if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
+        raise mistyped(parameter, _WHERE, rule, content)
+    kind = GUARANTEES.get(content["kind"])
+    numbers_of = {name: value for name, value in content.items() if name != "kind"}
+    if kind is None or set(numbers_of) != {entry.name for entry in fields(kind)}:
+        raise rejection(parameter, _WHERE, rule, content)
+    return kind(**numbers_of)
+
+
+def _guarantee(value: Any, parameter: str) -> Any:
+    if type(value) not in GUARANTEES.values():
+        raise mistyped(parameter, _WHERE, "a guarantee: one of " + ", ".join(GUARANTEES), value)
+    return value
+
+
+def _text(value: Any, parameter: str) -> str:
+    # Printable, so that a certificate from elsewhere cannot steer the terminal it is shown on.
+    rule = f"printable text of at most {_LONGEST} characters"
+    if not isinstance(value, str):
+        raise mistyped(parameter, _WHERE, rule, value)
+    if len(value) > _LONGEST or not value.isprintable():
+        raise rejection(parameter, _WHERE, rule, value)
+    return str(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise mistyped("simulated", _WHERE, "true or false", value)
+    return value
+
+
+def _listed(value: Any, parameter: str, rule: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise mistyped(parameter, _WHERE, rule, value)
+    if len(value) > _MOST:
+        raise rejection(parameter, _WHERE, f"{rule}, at most {_MOST}", f"{len(value)} of them")
+    return list(value)
+
+
+def _notes(value: Any) -> tuple[str, ...]:
+    return tuple(_text(note, "notes") for note in _listed(value, "notes", "a list of sentences"))
+
+
+def _curve(value: Any) -> tuple[tuple[float, float], ...]:
+    points = []
+    for point in _listed(value, "curve", "a list of pairs (ε, δ)"):
+        if len(_listed(point, "curve", "a list of pairs (ε, δ)")) != 2:
+            raise rejection("curve", _WHERE, "a list of pairs (ε, δ)", point)
+        epsilon = real(point[0], "curve", _WHERE, low=0)
+        points.append((epsilon, real(point[1], "curve", _WHERE, low=0, high=1)))
+    return tuple(points)
+
+
+def _parameters(value: Any) -> Mapping[str, Scalar]:
+    if not isinstance(value, Mapping):
+        raise mistyped("parameters", _WHERE, "a mapping of names to numbers or text", value)
+    pairs = _listed(list(value.items()), "parameters", "a mapping of names to numbers or text")
+    read = {_text(name, "parameters"): _scalar(entry, str(name)) for name, entry in pairs}
+    return MappingProxyType(read)
+
+
+def _scalar(value: Any, name: str) -> Scalar:
+    """Return a JSON scalar; of NumPy's numbers, the plain Python ones."""
+    parameter, rule = f"parameters.{name}", "text, a finite number, true, false or None"
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, parameter)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if not isinstance(value, numbers.Real) or isinstance(value, numbers.Rational):
+        hint = "write a fraction as text, or as the float it is used as."
+        raise mistyped(parameter, _WHERE, rule, value, hint)
+    if not math.isfinite(value):
+        raise rejection(parameter, _WHERE, rule, value)
+    return float(value)
+
+
+def _shown(value: Scalar) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

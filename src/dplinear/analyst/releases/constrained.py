@@ -1,0 +1,312 @@
+"""One linear model of a constraint set, released for one question: loss + set + learner.
+
+`theta` is a point of the set, in the units in which the learner saw the table: rows of norm at most
+1, labels within ±1. `reading.py` says how rows and labels came to those units.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from dplinear.analyst import notebook
+from dplinear.analyst.regression.summary import Summary, number
+from dplinear.analyst.releases import files
+from dplinear.analyst.releases.certificate import Certificate, Scalar
+from dplinear.analyst.releases.sparse_vector import SparseVector
+from dplinear.analyst.releases.units import Reading
+from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.arrays import Floats
+
+KIND = "linear"
+LOSSES = ("squared", "huber", "logistic", "hinge")
+_CLASSES = ("logistic", "hinge")
+_FACTS = [
+    "certificate", "loss", "reading", "constraint", "projection", "lift", "plan", "rows", "size"
+]  # fmt: skip
+_LIFT = {"method": str, "residual": float, "gauge": float}
+_MOST_SHOWN = 10
+_LONGEST = 2_000
+_MOST = 1_000
+
+Facts = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearRelease:
+    """A linear model whose coefficients lie in a public convex set.
+
+    `source` is θ, held sparse; `theta` all of it. `compressed` is Φθ, where the learner worked in
+    a projection, else None. `constraint` and `projection` describe the set and Φ, which anyone can
+    make again from it; `lift` says how θ came from Φθ: `method`, `residual` (of Φθ), and `gauge`,
+    which is at most 1 within the set. `rows` is the number of rows where it is public. `plan` has
+    what was foreseen beforehand, such as the dimension that a theorem asks for.
+    """
+
+    source: SparseVector
+    loss: str
+    reading: Reading
+    certificate: Certificate
+    constraint: Facts
+    projection: Facts | None = None
+    compressed: Floats | None = None
+    lift: Facts = field(default_factory=dict)
+    plan: Facts = field(default_factory=dict)
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        where = "LinearRelease"
+        choice(self.loss, "loss", where, LOSSES)
+        if (self.reading.classes is not None) != (self.loss in _CLASSES):
+            rule = "with classes for a loss of labels, and with target bounds for any other"
+            raise rejection("reading", where, rule, self.loss)
+        if self.reading.features(self.source.size) < 1:
+            raise rejection("source", where, "of at least one feature", self.source.size)
+        if (self.projection is None) != (self.compressed is None):
+            raise rejection("compressed", where, "there where a projection is", "one of the two")
+        for name in ("constraint", "projection", "lift", "plan"):
+            facts = getattr(self, name)
+            if facts is not None:
+                object.__setattr__(self, name, _facts(facts, name, where))
+        if self.compressed is not None:
+            self.compressed.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _assembled, (LinearKind().to_parts(self),)  # read-only mappings cannot be pickled
+
+    @property
+    def theta(self) -> Floats:
+        """The point of the set; the intercept's coordinate last, if there is one."""
+        return self.source.dense
+
+    @property
+    def features(self) -> int:
+        """How many features a row has."""
+        return self.reading.features(self.source.size)
+
+    @property
+    def coefficients(self) -> Floats:
+        """A number for each feature, in its own units."""
+        return self.theta[: self.features] * (self.reading.scale * self.reading.target_scale)
+
+    @property
+    def intercept(self) -> float:
+        """The prediction where all features are 0, in the target's own units."""
+        return self.reading.offset(self.source.last)
+
+    def largest(self, count: int) -> list[tuple[int, float]]:
+        """Return the features with the largest coefficients, and these: at most so many, none 0.
+
+        Promises: no room for features whose coefficients are 0, however many a file says there are.
+        """
+        own = self.source.places < self.features
+        places, steepness = self.source.places[own], self.reading.scale * self.reading.target_scale
+        numbers = self.source.values[own] * steepness
+        order = np.argsort(-np.abs(numbers), kind="stable")[:count].tolist()
+        return [(int(places[n]), float(numbers[n])) for n in order if numbers[n]]
+
+    def decision(self, X: Any) -> Floats:
+        """Return the linear predictor, row by row: of labels, above 0 means the second.
+
+        Requires: an array or a SciPy sparse matrix, which stays sparse; cells that are NaN count
+        as 0, as they did; nothing is clipped.
+        """
+        own = self.source
+        if self.reading.constant is not None:
+            kept = own.places < self.features
+            own = SparseVector(self.features, own.places[kept], own.values[kept])
+        steepness = self.reading.scale * self.reading.target_scale
+        return np.asarray(own.products(X, "decision") * steepness + self.intercept)
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted target, row by row; of labels, the likelier one."""
+        found = self.decision(X)
+        if self.reading.classes is None:
+            return found
+        return np.array(self.reading.classes)[(found > 0).astype(int)]
+
+    def chances(self, X: Any) -> Floats:
+        """Return the chance of the second label, row by row, for a logistic loss."""
+        if self.loss != "logistic":
+            raise rejection("loss", "chances", "logistic, to know chances", self.loss)
+        return np.asarray(expit(self.decision(X)))
+
+    def summary(self) -> Summary:
+        """Return what the release says, for a terminal or a notebook."""
+        lines, shown = self._lines(), self._largest()
+        width = max((len(name) for name, _ in shown), default=0)
+        table = [f"  {name.ljust(width)}  {value}" for name, value in shown]
+        text = "\n".join(
+            [*(f"{label}: {what}" if label else what for label, what in lines), *table]
+        )
+        return Summary(text, notebook.card(lines[0][1], notebook.pairs([*lines[1:], *shown])))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        what = f"{self.loss.capitalize()} model of {self.features:,} features{rows}"
+        lines = [
+            ("", what),
+            ("guarantee", self.certificate.guarantee),
+            ("learner", self.certificate.mechanism),
+            ("set", _told(self.constraint)),
+            ("projection", "none" if self.projection is None else _told(self.projection)),
+        ]
+        lines += [(name, _told(facts)) for name, facts in self._more() if facts]
+        if self.certificate.simulated:
+            lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))
+        kept = "all" if self.source.count == self.source.size else f"{self.source.count:,}"
+        return [*lines, ("coefficients", f"{kept} are not 0; the largest:")]
+
+    def _more(self) -> list[tuple[str, Facts]]:
+        return [("lift", self.lift), ("plan", self.plan)]
+
+    def _largest(self) -> list[tuple[str, str]]:
+        """Return the intercept, if there is one, and the largest coefficients, by place."""
+        shown = [(f"x{place}", number(value, 0.0)) for place, value in self.largest(_MOST_SHOWN)]
+        if self.reading.constant is None:
+            return shown
+        return [("intercept", number(self.intercept, 0.0)), *shown]
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        return f"{self.summary().html}\n{self.certificate._repr_html_()}"
+
+    def __repr__(self) -> str:
+        return f"{self.summary()}\n{self.certificate}"
+
+
+def _told(facts: Facts) -> str:
+    shown = [
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in facts.items()
+    ]
+    return ", ".join(shown)
+
+
+def _facts(facts: Any, name: str, where: str) -> Facts:
+    """Return a read-only mapping of names to text, finite numbers, truth values or None."""
+    rule = "a mapping of names to text or finite numbers"
+    if not isinstance(facts, Mapping):
+        raise mistyped(name, where, rule, facts)
+    if len(facts) > _MOST:
+        raise rejection(name, where, f"{rule}, at most {_MOST}", f"{len(facts)} of them")
+    return MappingProxyType({_text(key, name, where): _scalar(facts[key], name) for key in facts})
+
+
+def _text(value: object, name: str, where: str) -> str:
+    if not (isinstance(value, str) and len(value) <= _LONGEST and value.isprintable()):
+        raise mistyped(name, where, f"made of printable text, at most {_LONGEST} long", value)
+    return value
+
+
+def _scalar(value: Any, name: str) -> Scalar:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, name, "LinearRelease")
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return real(value, name, "LinearRelease")
+
+
+class LinearKind:
+    """Linear releases in files: θ by its places and values where few are not 0."""
+
+    name = KIND
+    release = LinearRelease
+
+    def to_parts(self, release: LinearRelease) -> files.Parts:
+        """Take a release apart."""
+        facts = {
+            "certificate": release.certificate.to_dict(),
+            "loss": release.loss,
+            "reading": release.reading.to_dict(),
+            "constraint": dict(release.constraint),
+            "projection": None if release.projection is None else dict(release.projection),
+            "lift": dict(release.lift),
+            "plan": dict(release.plan),
+            "rows": release.rows,
+            "size": release.source.size,
+        }
+        arrays = _vector_arrays(release.source)
+        if release.compressed is not None:
+            arrays["compressed"] = release.compressed[None, :]
+        return files.Parts(self.name, facts, arrays)
+
+    def from_parts(self, parts: files.Parts) -> LinearRelease:
+        """Put a release together, or raise."""
+        where = f"a release of kind {self.name}"
+        if list(parts.facts) != _FACTS:
+            raise rejection("keys", where, ", ".join(_FACTS), ", ".join(parts.facts))
+        facts, arrays = parts.facts, dict(parts.arrays)
+        compressed = arrays.pop("compressed", None)
+        if compressed is not None and len(compressed) != 1:
+            raise rejection("compressed", where, "one row of numbers", compressed.shape)
+        size = integer(facts["size"], "size", where, low=1)
+        source = _vector(size, arrays, where)
+        if list(_vector_arrays(source)) != list(arrays):
+            raise rejection("arrays", where, "those that take less room", ", ".join(arrays))
+        _check_lift(facts["lift"], where)
+        for name in ("constraint", "plan"):  # the projection alone may be none
+            if facts[name] is None:
+                raise rejection(name, where, "facts by name", None)
+        return LinearRelease(
+            source=source,
+            loss=facts["loss"],
+            reading=Reading.from_dict(facts["reading"]),
+            certificate=Certificate.from_dict(facts["certificate"]),
+            constraint=facts["constraint"],
+            projection=facts["projection"],
+            compressed=None if compressed is None else compressed[0].copy(),
+            lift=facts["lift"],
+            plan=facts["plan"],
+            rows=None if facts["rows"] is None else integer(facts["rows"], "rows", where, low=0),
+        )
+
+
+def _vector_arrays(vector: SparseVector) -> dict[str, Floats]:
+    """Return the arrays that hold a vector: all of it, or its places and values if that is less."""
+    if 0 < 2 * vector.count < vector.size:
+        return {
+            "places": vector.places.astype(np.float64)[None, :],
+            "values": np.array(vector.values)[None, :],
+        }
+    if not vector.count:  # no array in a file is empty
+        return {"places": np.zeros((1, 1)), "values": np.zeros((1, 1))}
+    return {"theta": np.array(vector.dense)[None, :]}
+
+
+def _vector(size: int, arrays: Mapping[str, Floats], where: str) -> SparseVector:
+    if any(len(array) != 1 for array in arrays.values()):
+        raise rejection("arrays", where, "of one row each", "another number of rows")
+    if list(arrays) == ["theta"]:
+        if arrays["theta"].shape[1] != size:
+            raise rejection("theta", where, f"of {size} numbers", arrays["theta"].shape[1])
+        return SparseVector.of(arrays["theta"][0])
+    if list(arrays) != ["places", "values"]:
+        raise rejection("arrays", where, "theta, or places and values", ", ".join(arrays))
+    places, values = arrays["places"][0], arrays["values"][0]
+    if places.tolist() == [0.0] and values.tolist() == [0.0]:
+        places, values = places[:0], values[:0]
+    if (places != np.floor(places)).any():
+        raise rejection("places", where, "whole numbers", "others")
+    return SparseVector(size, places.astype(np.int64), values)
+
+
+def _check_lift(lift: Any, where: str) -> None:
+    if not isinstance(lift, Mapping) or list(lift) not in ([], list(_LIFT)):
+        raise rejection("lift", where, "made of " + ", ".join(_LIFT), lift)
+
+
+def _assembled(parts: files.Parts) -> LinearRelease:
+    return LinearKind().from_parts(parts)
+
+
+files.register(LinearKind())

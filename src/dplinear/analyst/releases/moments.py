@@ -1,0 +1,289 @@
+"""A released second-moment matrix: every regression on the table, without another look at it."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+
+from dplinear.analyst import notebook
+from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.regression import names as naming
+from dplinear.analyst.regression.fit import Fit, Fits
+from dplinear.analyst.regression.least_squares import without_first
+from dplinear.analyst.regression.model import scales
+from dplinear.analyst.regression.pca import PrincipalComponents, principal_components
+from dplinear.analyst.regression.regress import regress
+from dplinear.analyst.regression.repair import DELTA, Repaired, floored, repaired
+from dplinear.analyst.releases import files
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.results import NamedMatrix, NamedVector
+from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arrays import Floats
+from dplinear.noise import simulation
+from dplinear.noise.entropy import system
+from dplinear.privacy.guarantees import ApproxDP
+from dplinear.schema import Schema
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentsRelease:
+    """Second moments of a table's encoded rows, released once.
+
+    `values` is the matrix as the mechanism released it, in the cells' units (features mapped to
+    [−1, 1], in the schema's order); `law` says how it spreads around the true one. `rows` is the
+    number of rows where that is public (replace and element neighbours), otherwise None.
+
+    Everything computed here is free: it looks at the release alone. Results are in the columns' own
+    units, but for `values`, `unbiased` and `gram`. Where rows were clipped to a norm, all are of
+    the clipped rows: a row weighs less the more was clipped.
+    """
+
+    schema: Schema
+    values: Floats = field(repr=False)
+    law: Law
+    certificate: Certificate
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, in the order of the matrix."""
+        return self.schema.names
+
+    @property
+    def dimension(self) -> int:
+        """The number of features, the intercept included."""
+        return self.schema.dimension
+
+    @cached_property
+    def unbiased(self) -> Floats:
+        """The estimate of the second moments whose mean is right; not always positive definite."""
+        return self.law.unbiased(self.values)
+
+    @property
+    def count(self) -> float | None:
+        """The number of rows: public, or estimated from the intercept; None where neither is."""
+        if self.rows is not None:
+            return float(self.rows)
+        if not self.schema.has_intercept or self.schema.row_norm is not None:
+            return None
+        return max(float(self.unbiased[0, 0]), 0.0)
+
+    @property
+    def weight(self) -> float:
+        """What sums over rows are divided by: the count, or the clipped rows' weight (or NaN)."""
+        if self.count is not None:
+            return self.count
+        return float(self.unbiased[0, 0]) if self.schema.has_intercept else math.nan
+
+    def repaired(
+        self,
+        repair: str = "auto",
+        *,
+        used: Sequence[int] | None = None,
+        where: str = "gram",
+    ) -> Repaired:
+        """Return the matrix to analyse, repaired on the features in use, and how that was done."""
+        asked = self.certificate.asked
+        delta = asked.delta if isinstance(asked, ApproxDP) else DELTA
+        return repaired(
+            self.values,
+            self.law,
+            repair,
+            used=used,
+            delta=delta,
+            where=where,
+        )
+
+    def gram(self, repair: str = "auto") -> Floats:
+        """Return the matrix of second moments to analyse, in the cells' units.
+
+        `repair`: "none" (unbiased), "released", "scaled", "clipped", "floor", or "auto".
+        """
+        return self.repaired(repair).matrix
+
+    def mean(self, features: object = None) -> NamedVector:
+        """Return the means of features, in their own units, within their bounds."""
+        places = self._own(features, "mean")
+        return NamedVector(self._labels(places), self._mean(places, "mean"))
+
+    def covariance(self, features: object = None, *, repair: str = "auto") -> NamedMatrix:
+        """Return the covariance of features in their own units (with n − 1, as np.cov).
+
+        Promises: positive semidefinite, unless `repair` is "none": then unbiased noise and all.
+        """
+        places = self._own(features, "covariance")
+        values = self._covariance(places, "covariance", repair)
+        return NamedMatrix(self._labels(places), values)
+
+    def correlation(self, features: object = None, *, repair: str = "auto") -> NamedMatrix:
+        """Return the correlations of features; NaN for those without variance."""
+        places = self._own(features, "correlation")
+        values, _ = _standardised(self._covariance(places, "correlation", repair))
+        return NamedMatrix(self._labels(places), values)
+
+    def pca(
+        self,
+        k: int,
+        features: object = None,
+        *,
+        scaled: bool = False,
+        repair: str = "auto",
+    ) -> PrincipalComponents:
+        """Return the first k principal components, of the correlations if `scaled`."""
+        places = self._own(features, "pca")
+        k = integer(k, "k", "pca", low=1, high=len(places))
+        if not isinstance(scaled, bool):
+            raise mistyped("scaled", "pca", "True or False", scaled)
+        matrix = self._covariance(places, "pca", repair)
+        scale = np.ones(len(places))
+        if scaled:
+            matrix, scale = _standardised(matrix)
+            matrix = np.nan_to_num(matrix)
+        mean = NamedVector(self._labels(places), self._mean(places, "pca"))
+        return principal_components(matrix, mean, scale, k)
+
+    def sample(self, n: int, *, seed: int | None = None, repair: str = "auto") -> pa.Table:
+        """Return n synthetic normal rows with the released means and covariances.
+
+        Promises: a column for each feature but the intercept, in its own units. Only means and
+        covariances are those of the table: values may leave the bounds, and indicators are not 0
+        or 1. Equal seeds give equal rows.
+        """
+        n = integer(n, "n", "sample", low=0)
+        places = self._own(None, "sample")
+        values, vectors = np.linalg.eigh(self._covariance(places, "sample", repair))
+        half = vectors * np.sqrt(np.maximum(values, 0.0))
+        generator = simulation.generator(system().bits(128) if seed is None else seed)
+        rows = generator.standard_normal((n, len(places))) @ half.T + self._mean(places, "sample")
+        return pa.table(dict(zip(self._labels(places), rows.T, strict=True)))
+
+    @overload
+    def regress(
+        self,
+        target: str,
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> Fit: ...
+
+    @overload
+    def regress(
+        self,
+        target: list[str] | tuple[str, ...],
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> Fits: ...
+
+    def regress(
+        self,
+        target: str | list[str] | tuple[str, ...],
+        features: Sequence[str] | str | None = None,
+        *,
+        ridge: float = 0.0,
+        l1: float = 0.0,
+        intercept: bool = True,
+        repair: str = "auto",
+    ) -> Fit | Fits:
+        """Fit a linear model of a target, or of each of a list of targets, in their own units.
+
+        Minimises ‖y − Xb − b0‖²/(2n) + ridge·‖b‖²/(2n) + l1·‖b‖₁, the intercept b0 unpenalised:
+        `ridge` is scikit-learn's alpha for Ridge, `l1` its alpha for Lasso. `features` are names of
+        features, or of declared columns or derived terms, which stand for all their features; None
+        is all but the targets'. Without an intercept the model passes through the origin.
+        """
+        return regress(
+            self, target, features, ridge=ridge, l1=l1, intercept=intercept, repair=repair
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release to one file that `dplinear.load` reads anywhere."""
+        files.save(self, path, overwrite=overwrite)
+
+    def describe(self) -> str:
+        """Return in a few lines what was released, of how many rows, and under which guarantee."""
+        return "\n".join([*self._told(), str(self.certificate)])
+
+    def _told(self) -> list[str]:
+        if self.rows is not None:
+            rows = f"{self.rows:,} rows"
+        elif self.count is None:
+            rows = "a number of rows that was not released"
+        else:
+            rows = f"about {self.count:,.0f} rows"
+        shown = ", ".join(self.names[:12]) + (", ..." if self.dimension > 12 else "")
+        return [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
+
+    def _repr_html_(self) -> str:
+        title, features = self._told()
+        return notebook.card(title, notebook.lines([features]), self.certificate._repr_html_())
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+    def _labels(self, places: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.schema.features[place].name for place in places)
+
+    def _own(self, features: Any, where: str) -> list[int]:
+        """Return the places of the features asked for, once it is sure that they have a mean."""
+        if not self.schema.has_intercept:
+            hint = "without a column of ones there are only moments about zero: see gram()."
+            raise rejection("intercept", where, "in the schema", "a schema without it", hint)
+        if features is None:
+            return naming.own_features(self.schema)
+        return naming.places(self.schema, features, "features", where)
+
+    def _divisor(self, where: str) -> float:
+        """Return the number of rows as the released sums count them, or raise if noise hid it."""
+        public = self.rows is not None and self.schema.row_norm is None
+        total = self.weight if public else float(self.unbiased[0, 0])
+        if total > 1:
+            return total
+        hint = "the noise is larger than the table; release with a larger budget, or more rows."
+        raise rejection("rows", where, "estimated at more than 1", f"{total:g}", hint)
+
+    def _mean(self, places: list[int], where: str) -> Floats:
+        centre, width = scales(self.schema, places)
+        means = centre + width * self.unbiased[0, places] / self._divisor(where)
+        features = [self.schema.features[place] for place in places]
+        low = [float(feature.low) for feature in features]
+        high = [float(feature.high) for feature in features]
+        return np.clip(means, low, high)
+
+    def _covariance(self, places: list[int], where: str, repair: str) -> Floats:
+        used = [0, *places]
+        matrix = self.repaired(repair, used=used, where=where).matrix[np.ix_(used, used)]
+        centred = without_first(matrix)
+        # In cells, where the noise is the same in every direction.
+        centred = centred if repair == "none" else floored(centred, 0.0)
+        _, width = scales(self.schema, places)
+        return np.asarray(centred * np.outer(width, width) / (self._divisor(where) - 1))
+
+
+def _standardised(covariance: Floats) -> tuple[Floats, Floats]:
+    """Return correlations (NaN without variance), and the standard deviations (1 without)."""
+    variance = np.diag(covariance)
+    spread = np.sqrt(np.where(variance > 0, variance, 1.0))
+    matrix = covariance / np.outer(spread, spread)
+    matrix[variance <= 0] = np.nan
+    matrix[:, variance <= 0] = np.nan
+    known = np.flatnonzero(variance > 0)
+    matrix[known, known] = 1.0
+    return matrix, spread
+
+
+files.register(files.MatrixKind("moments", MomentsRelease, symmetric=True))

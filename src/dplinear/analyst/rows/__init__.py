@@ -1,0 +1,1 @@
+"""Released rows, and what they allow: files, distances, kernels, clusters."""

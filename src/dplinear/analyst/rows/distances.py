@@ -1,0 +1,216 @@
+"""Distances between rows that were released through a projection, with what the noise did to them.
+
+Dhaliwal et al. 2019, Algorithm 2: D = |Zᵢ − Zⱼ|² − 2kσ², unbiased for the squared distance of the
+rows before they were projected, in the cells' units. Its variance is `DistanceLaw.variances`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from dplinear.analyst.rows.distance_errors import DistanceLaw, Quadratic
+from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.arrays import Floats
+from dplinear.noise import simulation
+
+METHODS = ("simulated", "chebyshev")
+Places = NDArray[np.int64]
+
+_BLOCK = 2**22  # distances held at once, where not all are asked for
+_DRAWS = 40_000
+_NODES = 160
+_SEED = 1  # one table for all: an interval is a function of what was released
+
+
+class Interval(NamedTuple):
+    """The ends of confidence intervals."""
+
+    low: Floats
+    high: Floats
+
+
+class Nearest(NamedTuple):
+    """Rows by their distance from another: `places` and, estimated, `squared` distances."""
+
+    places: Places
+    squared: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances:
+    """Estimates of squared distances, in the cells' units.
+
+    `squared` is unbiased over the draws of P and of the noise, and can be negative. A row's
+    distance from itself is 0, which is known. Where the noise was scaled to the P that was drawn,
+    that scale says a little of P: unbiased over all, `squared` is not so given the scale.
+    """
+
+    law: DistanceLaw
+    noisy: Floats = field()
+    same: NDArray[np.bool_] = field()
+
+    @property
+    def squared(self) -> Floats:
+        """The estimates D."""
+        return np.where(self.same, 0.0, self.noisy - self.law.offset)
+
+    @property
+    def lengths(self) -> Floats:
+        """√max(D, 0): a plug-in, not unbiased."""
+        return np.sqrt(np.maximum(self.squared, 0))
+
+    @property
+    def standard_error(self) -> Floats:
+        """The standard deviation of `squared`, at max(D, 0) in place of the true distance."""
+        variance = self.law.variances.at(np.maximum(self.squared, 0))
+        return np.where(self.same, 0.0, np.sqrt(variance))
+
+    def interval(self, confidence: float = 0.95, method: str = "simulated") -> Interval:
+        """Return the squared distances at which what was released is not surprising.
+
+        Over releases, for one pair: in one release all pairs share P, and miss together.
+        Promises: "chebyshev" covers at least so often, for any pair chosen before the release,
+        if the scale does not depend on P; its upper end is infinite where k is too small to say
+        more. "simulated" inverts quantiles of |U|² drawn from the law: approximate (by the draws;
+        by the normal limit for sign projections; for rows apart in a random direction where
+        they were perturbed first; and by the scale's dependence on P), and far shorter.
+        """
+        where = "Distances.interval"
+        miss = 1 - real(
+            confidence, "confidence", where, low=0, high=1, open_low=True, open_high=True
+        )
+        if choice(method, "method", where, METHODS) == "chebyshev":
+            low, high = chebyshev(self.squared, self.law.variances, miss)
+        else:
+            low, high = simulated(self.noisy, self.law, miss)
+        return Interval(np.where(self.same, 0.0, low), np.where(self.same, 0.0, high))
+
+    def __repr__(self) -> str:
+        return f"{self.noisy.size} estimated squared distance(s), k = {self.law.k}"
+
+
+def distances(rows: Floats, law: DistanceLaw, i: Any, j: Any) -> Distances:
+    """Return the distances between rows i and rows j, places or arrays of them."""
+    one, two = np.broadcast_arrays(
+        places_of(i, "i", "distances", len(rows)), places_of(j, "j", "distances", len(rows))
+    )
+    noisy = np.empty(one.shape)
+    step = max(1, _BLOCK // law.k)
+    flat = noisy.reshape(-1)
+    pairs = (one.reshape(-1), two.reshape(-1))
+    for start in range(0, flat.size, step):
+        these, those = (places[start : start + step] for places in pairs)
+        flat[start : start + step] = ((rows[these] - rows[those]) ** 2).sum(-1)
+    return Distances(law, noisy, np.equal(one, two))
+
+
+def distance_matrix(rows: Floats, law: DistanceLaw, *, condensed: bool = False) -> Floats:
+    """Return all estimated squared distances: n x n, or as SciPy condenses them."""
+    flat = pdist(rows, "sqeuclidean") if len(rows) > 1 else np.empty(0)
+    flat -= law.offset
+    if condensed:
+        return np.asarray(flat)
+    return np.asarray(squareform(flat)) if len(rows) > 1 else np.zeros((len(rows),) * 2)
+
+
+def distance_blocks(rows: Floats, law: DistanceLaw) -> Iterator[tuple[int, Floats]]:
+    """Yield the n x n matrix in blocks of whole rows, with each block's first row."""
+    step = max(1, _BLOCK // max(len(rows), 1))
+    for start in range(0, len(rows), step):
+        block = cdist(rows[start : start + step], rows, "sqeuclidean") - law.offset
+        here = np.arange(len(block))
+        block[here, start + here] = 0.0
+        yield start, block
+
+
+def nearest(rows: Floats, law: DistanceLaw, i: Any, count: int = 1) -> Nearest:
+    """Return the `count` rows that seem nearest to each row i, the nearest first.
+
+    Of rows that seem equally near, those that come first; never the row itself.
+    """
+    where = "nearest"
+    asked = places_of(i, "i", where, len(rows))
+    if len(rows) < 2:
+        raise rejection("rows", where, "at least two, for one to be near another", len(rows))
+    count = integer(count, "count", where, low=1, high=len(rows) - 1)
+    queries = asked.reshape(-1)
+    found = np.empty((len(queries), count), np.int64)
+    squared = np.empty((len(queries), count))
+    step = max(1, _BLOCK // len(rows))
+    for start in range(0, len(queries), step):
+        these = queries[start : start + step]
+        block = cdist(rows[these], rows, "sqeuclidean")
+        block[np.arange(len(these)), these] = np.inf
+        chosen = np.argsort(block, axis=1, kind="stable")[:, :count]
+        found[start : start + step] = chosen
+        squared[start : start + step] = np.take_along_axis(block, chosen, axis=1)
+    shape = (*asked.shape, count)
+    return Nearest(found.reshape(shape), squared.reshape(shape) - law.offset)
+
+
+def chebyshev(squared: Floats, variances: Quadratic, miss: float) -> Interval:
+    """Return the s ≥ 0 with (D − s)² ≤ Var(s)/miss, or the least interval that holds them.
+
+    A quadratic inequality in s. Where the leading term 1 − square/miss is not positive, the
+    projection alone spreads so far that no s is too large.
+    """
+    lead = 1 - variances.square / miss
+    middle = squared + variances.linear / (2 * miss)
+    last = squared**2 - variances.constant / miss
+    root = np.sqrt(np.maximum(middle**2 - lead * last, 0))
+    if lead <= 0:
+        # Of lead·s² − 2·middle·s + last ≤ 0 the lower end is last/(middle + root), if positive.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = np.where(last > 0, last / (middle + root), 0.0)
+        # D far below zero: no s explains it, and every bound below is a bound.
+        low = np.where(np.isfinite(low) & (low > 0), low, 0.0)
+        return Interval(low, np.full_like(squared, np.inf))
+    return Interval(np.maximum((middle - root) / lead, 0), np.maximum((middle + root) / lead, 0))
+
+
+def simulated(noisy: Floats, law: DistanceLaw, miss: float) -> Interval:
+    """Return the s ≥ 0 for which |U|² lies between its law's quantiles miss/2 and 1 − miss/2."""
+    # All scales in proportion, so one table of unit noise serves every release of its kind.
+    nodes, lower, upper = _quantiles(replace(law, variance=1.0), miss)
+    length = np.sqrt(noisy / law.variance)
+    low = _inverse(length, nodes, upper)
+    high = np.maximum(_inverse(length, nodes, lower), low)
+    return Interval(law.variance * low**2, law.variance * high**2)
+
+
+@lru_cache(maxsize=32)
+def _quantiles(law: DistanceLaw, miss: float) -> tuple[Floats, Floats, Floats]:
+    """Return distances, and the two quantiles of |U| at each, increasing."""
+    unit = math.sqrt(law.offset)
+    nodes = np.concatenate([[0.0], np.geomspace(0.02, 1e3, _NODES)]) * unit
+    parts = law.parts(_DRAWS, simulation.generator(_SEED))
+    ends = np.empty((2, len(nodes)))
+    for place, node in enumerate(nodes.tolist()):
+        drawn = node * (node * parts.own + 2 * parts.cross) + parts.noise
+        ends[:, place] = np.quantile(drawn, [miss / 2, 1 - miss / 2])
+    lower, upper = np.maximum.accumulate(np.sqrt(np.maximum(ends, 0)), axis=1)
+    return nodes, lower, upper
+
+
+def _inverse(length: Floats, nodes: Floats, quantiles: Floats) -> Floats:
+    """Return the distance whose quantile is `length`: 0 below all, in proportion above all."""
+    inside = np.interp(length, quantiles, nodes)
+    beyond = length * (nodes[-1] / quantiles[-1])
+    return np.asarray(np.where(length > quantiles[-1], beyond, inside))
+
+
+def places_of(value: Any, parameter: str, where: str, rows: int) -> Places:
+    """Return places of released rows, counted from 0, or from the end where negative."""
+    found = np.asarray(value)
+    if found.dtype.kind not in "iu":
+        raise mistyped(parameter, where, "a row's place, or an array of places", value)
+    if found.size and (found.min() < -rows or found.max() >= rows):
+        raise rejection(parameter, where, f"in [{-rows}, {rows - 1}]: there are {rows} rows", value)
+    places = found.astype(np.int64)
+    return np.where(places < 0, places + rows, places)

@@ -1,0 +1,160 @@
+"""The rounds of a regression by CoinPress: each estimates what the last one left over.
+
+The mean of x·y is estimated by noise and clips as large as y; that of x·(y − x·β̂), by those of the
+residuals. So a first estimate is pressed into better ones, and the last rounds see errors alone.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtr
+
+from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.arrays import Floats
+from dplinear.coinpress import radii
+from dplinear.coinpress.products import Products
+from dplinear.coinpress.surroundings import Surroundings
+from dplinear.descent.residual_sums import Energy
+from dplinear.privacy.neighbours import Neighbours
+
+RADII = ("planned", "gaussian", "subexponential")
+_BETA = 0.01  # how often a normal row may be clipped, by the two radii that have a formula
+_TRIED = tuple(0.6 * 1.05**step for step in range(40))  # radii, in scales of residuals
+_FAR = 4.0  # scales: where residuals are clipped to measure their scale
+_LEAST = 1 / 20  # of that: no scale is taken to be smaller at once
+_SMALLEST = 2.0**-24  # of a scale, in cells
+_MISJUDGED = 0.3  # of a round's move: how far off it may be, as clips and curvatures are expected
+_WORSE = 2.0  # times the mean square around no line, and some noise: rounds went too far
+_DEVIATIONS = 4.0
+_PRIOR = 2.0  # times the target's variance, that the features may explain
+
+
+def share_of_rounds(count: int, total: Fraction) -> list[Fraction]:
+    """Return what each round may spend: later ones more, as their residuals are smaller."""
+    weights = [Fraction(math.sqrt(place)) for place in range(1, count + 1)]
+    return [total * weight / sum(weights) for weight in weights]
+
+
+def within(radius: float) -> float:
+    """Return how much of a normal residual's pull a clip at so many scales leaves."""
+    return float(2 * ndtr(radius) - 1)
+
+
+def clipped_square(radius: float) -> float:
+    """Return E min(e², radius²) of a standard normal e."""
+    density = math.exp(-radius * radius / 2) / math.sqrt(2 * math.pi)
+    return within(radius) - 2 * radius * density + 2 * radius**2 * float(ndtr(-radius))
+
+
+def planned_radius(size: int, rows: float, square: float) -> float:
+    """Return the clip, in scales of residuals and units of √p, of the least expected error.
+
+    `square` is μ² over the squared sensitivity of a norm of 1: what the rounds may spend.
+    """
+
+    def error(radius: float) -> float:
+        noise = radius**2 * size / (rows * square)
+        return (clipped_square(radius) + noise) / within(radius) ** 2
+
+    return min(_TRIED, key=error)
+
+
+def chosen_radius(kind: str, size: int, rows: float, square: float) -> float:
+    """Return the clip of a product, in scales of residuals and units of √p.
+
+    "gaussian" is the paper's: z is taken for a normal vector whose covariance is at most twice the
+    mean square of residuals. "subexponential" has room for a long row with a large residual.
+    """
+    if kind == "planned":
+        return planned_radius(size, rows, square)
+    length = radii.tail(size, _BETA) / math.sqrt(size)
+    return length * (math.sqrt(2) if kind == "gaussian" else radii.tail(1, _BETA))
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """Where the rounds ended, in whitened coordinates.
+
+    `noise`, `sampling` and `unknown` are variances: of what privacy added, of the sample, and of
+    what later rounds would still have moved. `scale` is that of the residuals, `radius` the clip in
+    scales.
+    """
+
+    place: Floats
+    noise: Floats
+    sampling: Floats
+    unknown: Floats
+    scale: float
+    radius: float
+
+
+def pressed(
+    chain: Chain, around: Surroundings, *, steps: int, energies: Fraction, radius: str
+) -> Ending:
+    """Run the rounds, for all that is left of a chain's budget; `energies` of it for scales.
+
+    Promises: each round releases the mean square of clipped residuals, and the mean of clipped
+    products of whitened features and residuals; a Kalman filter weighs it by its noise.
+    """
+    return _Press(chain, around, steps, energies, radius).run()
+
+
+class _Press:
+    def __init__(
+        self, chain: Chain, around: Surroundings, steps: int, energies: Fraction, radius: str
+    ) -> None:
+        self.chain, self.around = chain, around
+        self.energy = energies / steps
+        self.shares = share_of_rounds(steps, chain.left - energies)
+        self.size, self.rows = len(around.curvature), around.rows
+        replaced = chain.budget.neighbours is Neighbours.REPLACE
+        spent = float(sum(self.shares) * chain.budget.square) / (
+            Products.replaced if replaced else 1
+        )
+        self.radius = chosen_radius(radius, self.size, self.rows, spent)
+
+    def run(self) -> Ending:
+        around, curve = self.around, self.around.curvature
+        place, noise = np.zeros((2, self.size))
+        scale, left = around.target_scale, within(self.radius)
+        unknown = prior = np.empty(0)
+        flat, most = math.inf, around.most
+        for share in self.shares:
+            scale, error = self._scale(around.residual(place), scale)
+            if not len(prior):
+                unknown = prior = np.full(self.size, _PRIOR * scale**2 / math.sqrt(self.size))
+                flat = max(scale, around.target_scale)
+            elif around.assumed and scale**2 > _WORSE * flat**2 + _DEVIATIONS * error:
+                # Worse than no line: features are longer somewhere than is assumed. Begin again.
+                place, noise, unknown, most = 0 * place, 0 * noise, prior, 2 * most
+                scale = flat = min(scale, math.sqrt(_WORSE) * flat)
+            values, sigma = self._look(around.residual(place), scale, share)
+            values, sigma = values / left, sigma / left
+            gain = curve * unknown / (curve**2 * unknown + sigma**2)
+            gain = np.minimum(gain, 1 / most)
+            moved = gain * values
+            place = place + moved
+            noise = noise * (1 - gain * curve) ** 2 + (gain * sigma) ** 2
+            misjudged = _MISJUDGED**2 * float(moved @ moved) / self.size
+            unknown = np.minimum(unknown * (1 - gain * curve) + misjudged, prior)
+        sampling = clipped_square(self.radius) / left**2 * scale**2 / (self.rows * curve)
+        return Ending(place, noise, sampling, unknown, scale, self.radius)
+
+    def _scale(self, weights: Floats, scale: float) -> tuple[float, float]:
+        """Release the mean square of residuals; return its root, and the noise of the square."""
+        clip = _FAR * scale
+        energy = Energy(self.around.frame.design.shape, weights, clip)
+        (answer,) = self.chain.ask([Query(energy, self.energy)])
+        square = float(answer.values[0]) / self.rows
+        root = max(math.sqrt(max(square, (_LEAST * clip) ** 2)), _SMALLEST)
+        return root, answer.sigma / self.rows
+
+    def _look(self, weights: Floats, scale: float, share: Fraction) -> tuple[Floats, float]:
+        """Release the mean of the clipped products; return it and its noise."""
+        shape, centre = self.around.frame.design.shape, np.zeros(self.size)
+        clip = self.radius * math.sqrt(self.size) * scale
+        products = Products(shape, self.around.map, weights, centre, clip)
+        (answer,) = self.chain.ask([Query(products, share)])
+        return answer.values / self.rows, answer.sigma / self.rows

@@ -1,0 +1,197 @@
+"""What a regression by CoinPress finds out before its rounds: middles, sizes, directions."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.arrays import Floats
+from dplinear.coinpress import radii
+from dplinear.coinpress.octaves import Boxes, Octaves, boxes
+from dplinear.descent.frame import Frame
+from dplinear.descent.survey import again
+from dplinear.exact.design import Design
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.row_sums import Count
+
+STRUCTURES = ("identity", "covariance", "mean", "general")
+_BETA = 0.1  # how often a normal row may be clipped
+_RIDGE = 0.5  # of the noise's spectral norm
+_WIDE = 1.5  # times what normal rows reach: where rows are clipped for their means
+_MOST_SQUARE = 4.0  # of a feature, in boxes, that a row's mean is clipped at
+_LEAST_SQUARE = 1 / 64
+_NOISY = 0.5  # of a scale: means with more noise are left where they were
+_FEWEST = 10.0
+_DEVIATIONS = 3.0  # of noise: a level that shows no more is taken to have no rows
+_SINGULAR = 1e-9
+_UNEQUAL = 2.0  # times their common size, that features of "one size" may be
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of μ², all public; the rounds have what the others leave."""
+
+    count: Fraction = Fraction(20, 1000)
+    octaves: Fraction = Fraction(50, 1000)
+    more_octaves: Fraction = Fraction(100, 1000)  # only where columns were not found
+    means: Fraction = Fraction(30, 1000)
+    norms: Fraction = Fraction(20, 1000)
+    first_gram: Fraction = Fraction(50, 1000)
+    gram: Fraction = Fraction(170, 1000)
+    energies: Fraction = Fraction(50, 1000)
+
+
+SHARES = Shares()
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Coordinates in which features are about uncorrelated and of equal size.
+
+    `matrix` takes whitened coefficients to those of the frame. In whitened coordinates the
+    features' second moments are about diagonal with entries `curvature`, and not above `most`;
+    `clear` says whether noise leaves them well known, `assumed` whether the structure says so and
+    nothing was released of it. `rows` is the released number of rows to
+    reckon with, `count` the number itself; `target_scale` is about the target's deviation.
+    """
+
+    frame: Frame
+    matrix: Floats
+    curvature: Floats
+    most: Floats
+    clear: bool
+    assumed: bool
+    rows: float
+    count: float
+    target_scale: float
+
+    @property
+    def map(self) -> Floats:
+        """The map from a row's cells to its whitened features."""
+        return np.asarray(self.matrix.T @ self.frame.matrix)
+
+    def residual(self, place: Floats) -> Floats:
+        """Return the weights of a row's cells that give its residual."""
+        return self.frame.residual(self.matrix @ place)
+
+
+def looked_around(chain: Chain, design: Design, structure: str) -> Surroundings:
+    """Release what the structure leaves open.
+
+    Promises: a count, where it is private; octaves; means, unless they are taken to be 0; then the
+    second moments of features in two steps, or their size alone where they are taken to be
+    uncorrelated. Every sum is clipped by public numbers and earlier answers.
+    """
+    moving = design.intercept and structure in {"mean", "general"}
+    columns = _numeric(design)
+    octaves = Octaves(design.shape, [*columns, design.target])
+    counted, seen = chain.ask([Query(Count(), SHARES.count), Query(octaves, SHARES.octaves)])
+    count = max(float(counted.values[0]), 0.0)
+    rows = max(count, _FEWEST)
+    found = boxes(seen.values, seen.sigma, rows, centred=not moving)
+    if not found.found.all():
+        seen = again(chain, octaves, seen, SHARES.octaves, SHARES.octaves + SHARES.more_octaves)
+        found = boxes(seen.values, seen.sigma, rows, centred=not moving)
+    frame, sizes = _framed(design, found)
+    if moving:
+        frame = _centred(chain, frame, found, sizes, rows)
+    assumed = structure in {"identity", "mean"}
+    if assumed:
+        matrix, curvature, most, clear = _scaled(chain, frame, sizes, rows)
+    else:
+        matrix, curvature, most, clear = _whitened(chain, frame, sizes, rows)
+    scale = float(found.scales[-1])
+    return Surroundings(frame, matrix, curvature, most, clear, assumed, rows, count, scale)
+
+
+def _numeric(design: Design) -> list[int]:
+    """Return the places of features that are neither the constant nor indicators."""
+    own = list(zip(design.features, design.indicators, strict=True))[int(design.intercept) :]
+    return [place for place, indicator in own if not indicator]
+
+
+def _framed(design: Design, found: Boxes) -> tuple[Frame, Floats]:
+    """Return rows around the middles of their boxes, and each coordinate's size.
+
+    Indicators keep their zeros and their size.
+    """
+    own = list(design.indicators)[int(design.intercept) :]
+    middles, sizes = np.zeros(len(own)), np.full(len(own), 0.5)
+    numeric = np.flatnonzero(~np.array(own, bool)) if own else np.empty(0, int)
+    middles[numeric], sizes[numeric] = found.middles[:-1], found.scales[:-1]
+    ones = [1.0] if design.intercept else []
+    return Frame(design, middles, float(found.middles[-1])), np.concatenate((ones, sizes))
+
+
+def _centred(chain: Chain, frame: Frame, found: Boxes, sizes: Floats, rows: float) -> Frame:
+    """Release the means of features and target together; keep those that are not mostly noise."""
+    goal = frame.residual(np.zeros(frame.design.dimension)) / found.scales[-1]
+    stacked = np.vstack((frame.features / sizes[1:, None], goal))
+    clip = _WIDE * radii.tail(len(stacked), _BETA)
+    (answer,) = chain.ask([Query(MappedSum(frame.design.shape, stacked, clip), SHARES.means)])
+    if answer.sigma > _NOISY * rows:
+        return frame
+    moved = answer.values / rows
+    middle = np.clip(frame.middle + moved[:-1] * sizes[1:], -1.0, 1.0)
+    target = frame.goal + float(moved[-1]) * float(found.scales[-1])
+    return replace(frame, middle=middle, goal=min(max(target, -1.0), 1.0))
+
+
+def _scaled(
+    chain: Chain, frame: Frame, sizes: Floats, rows: float
+) -> tuple[Floats, Floats, Floats, bool]:
+    """Release the mean square of all features together; their own sizes are taken to be equal."""
+    first = int(frame.design.intercept)
+    own = sizes[first:]
+    if not len(own):
+        return np.eye(1), np.ones(1), np.ones(1), True
+    common = float(np.median(own))  # a column that was not found has a guess
+    matrix = frame.features / (common * math.sqrt(len(own)))
+    norms = MappedNorms(frame.design.shape, matrix, _MOST_SQUARE)
+    (answer,) = chain.ask([Query(norms, SHARES.norms)])
+    error = answer.sigma / rows
+    square = min(max(float(answer.values[0]) / rows, _LEAST_SQUARE), _MOST_SQUARE)
+    ones = [1.0] * first
+    scale = np.concatenate((ones, np.full(len(own), common * math.sqrt(square))))
+    one = np.ones(len(scale))
+    return np.diag(1 / scale), one, _UNEQUAL * one, error < square / 4
+
+
+def _whitened(
+    chain: Chain, frame: Frame, sizes: Floats, rows: float
+) -> tuple[Floats, Floats, Floats, bool]:
+    """Release second moments in two steps, the second in the coordinates that the first gives.
+
+    A level that no row seems to hold takes no part after the first.
+    """
+    root = np.diag(1 / sizes)
+    indicators = np.array(frame.design.indicators)
+    values, vectors, noise = _moments(chain, frame, root, rows, SHARES.first_gram)
+    shown = np.einsum("ij,j,ij->i", vectors, values, vectors)
+    kept = (shown > _DEVIATIONS * noise) | ~indicators
+    kept = kept if kept.any() else ~kept
+    root = root[kept]
+    matrix = ((vectors * np.maximum(values, 0.0)) @ vectors.T)[np.ix_(kept, kept)]
+    values, vectors = np.linalg.eigh(matrix)
+    ridge = radii.sampling(len(root), rows) + _RIDGE * radii.noise_norm(noise, len(root))
+    root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)).T @ root
+    values, vectors, noise = _moments(chain, frame, root, rows, SHARES.gram)
+    values, norm = np.maximum(values, 0.0), radii.noise_norm(noise, len(root))
+    ridge = max(_RIDGE * norm, _SINGULAR * float(values.max()), _SINGULAR)
+    ridged = values + ridge
+    whitening = root.T @ (vectors / np.sqrt(ridged))
+    most = np.maximum((values + norm) / ridged, 1.0)
+    return whitening, np.maximum(values, ridge) / ridged, most, bool(values.min() > 2 * norm)
+
+
+def _moments(
+    chain: Chain, frame: Frame, root: Floats, rows: float, share: Fraction
+) -> tuple[Floats, Floats, float]:
+    """Release the mean of clipped second moments: its eigenvalues and vectors, and its noise."""
+    clip = radii.tail(len(root), _BETA)
+    gram = MappedGram(frame.design.shape, root @ frame.matrix, clip)
+    (answer,) = chain.ask([Query(gram, share)])
+    values, vectors = np.linalg.eigh(answer.values / rows)
+    return values, vectors, answer.sigma / rows

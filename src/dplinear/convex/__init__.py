@@ -1,0 +1,1 @@
+"""Models in a constraint set: loss + set + learner, with or without compression."""

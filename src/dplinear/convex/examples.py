@@ -1,0 +1,182 @@
+"""Bounded examples: rows of integers with a label each, in blocks, dense or sparse.
+
+The features of an example are integers of verified norm, its label is one more integer; each is a
+bitwise function of one line of the table. Learners see examples through exact sums, as they see a
+table (`row_sums.py`), or block by block where what they compute is not released as it stands.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear.arguments import positive, rejection
+from dplinear.arrays import BigIntegers as Sums
+from dplinear.arrays import Floats, Integers
+from dplinear.convex.example_blocks import CELLS, Block, Features, held_block
+from dplinear.convex.losses import Loss
+from dplinear.exact.integers import EXACT
+from dplinear.exact.public_maps import power, rounded_weights
+from dplinear.exact.row_sums import BLOCK_ROWS, WORD, Count, RowSum, freeze
+from dplinear.exact.shape import Shape
+
+_PRODUCT_BITS = 41  # of a feature times a slope, so that a block of 4096 adds up exactly
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is public about examples: how many features, and their norm, at most `reach`.
+
+    `norm` is the reach in integer units, `shape` that of rows that hold the features, then the
+    label.
+    """
+
+    features: int
+    reach: float
+    norm: int = field(init=False)
+    shape: Shape = field(init=False)
+
+    def __post_init__(self) -> None:
+        reach = Fraction(positive(self.reach, "reach", "Frame"))
+        norm = int(reach * CELLS)
+        if not 1 <= norm <= 8 * CELLS:
+            raise rejection("reach", "Frame", "from 2^−20 to 8", self.reach)
+        longest = norm**2 + CELLS**2
+        exponent = (longest - 1).bit_length() // 2 + (longest - 1).bit_length() % 2
+        object.__setattr__(self, "norm", norm)
+        object.__setattr__(self, "shape", Shape(self.features + 1, CELLS, exponent))
+
+
+class Examples:
+    """A private table of examples, to be passed over as often as a learner asks.
+
+    Promises: whatever the blocks hold, every example's norm is at most `frame.norm` and its label
+    within ±2^20, verified once on the integers that all learners and sums then see.
+    """
+
+    def __init__(self, frame: Frame, blocks: Sequence[Block]) -> None:
+        self.frame = frame
+        self._blocks = [held_block(block, frame.norm) for block in blocks]
+        # Rows whose Gram matrix float64 adds up exactly, though a feature may be worth above 1.
+        self._step = max(1, min(BLOCK_ROWS, (1 << EXACT) // max(frame.norm, CELLS) ** 2))
+
+    def __repr__(self) -> str:
+        return f"Examples({self.frame!r}, private)"
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the blocks, one after the other. They are private."""
+        return iter(self._blocks)
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[Sums]:
+        """Return several exact sums, in one pass."""
+        totals = [_Total(statistic) for statistic in statistics]
+        for block in self._blocks:
+            for total in totals:
+                total.add(block, self._step)
+        return [total.integers() for total in totals]
+
+
+class _Total:
+    """A sum over blocks, in 64-bit words for as long as these cannot overflow."""
+
+    def __init__(self, statistic: RowSum) -> None:
+        self._statistic = statistic
+        self._whole = np.zeros(statistic.size, object)
+        self._word = np.zeros(statistic.size, np.int64)
+        self._most = 0  # that an entry of the word can be
+
+    def add(self, block: Block, step: int) -> None:
+        """Add a block, at most `step` rows at a time where its rows are needed as they are."""
+        statistic = self._statistic
+        if isinstance(statistic, ExampleSum):
+            self._carry(statistic.over(block.features, block.labels), len(block.labels))
+        elif isinstance(statistic, Count):
+            self._carry(statistic.sum(block.features), len(block.labels))
+        elif block.rows is None:
+            what = type(statistic).__name__
+            raise rejection("statistics", "Examples.sums", "made for sparse examples", what)
+        else:
+            step = max(1, min(step, (1 << WORD) // statistic.bound))
+            for at in range(0, block.rows.shape[1], step):
+                self._carry(statistic.sum(block.rows[:, at : at + step]), step)
+
+    def _carry(self, part: Integers, rows: int) -> None:
+        most = rows * self._statistic.bound
+        if self._most + most > 1 << WORD:
+            self._whole, self._word, self._most = self.integers(), np.zeros_like(part), 0
+        self._word += part
+        self._most += most
+
+    def integers(self) -> Sums:
+        """Return the sum so far."""
+        return np.asarray(self._whole + self._word.astype(object), object)
+
+
+class ExampleSum(RowSum):
+    """A row sum that needs the features only through products with them, so they may be sparse."""
+
+    @abstractmethod
+    def over(self, features: Features, labels: Floats) -> Integers:
+        """Return the sum over a block."""
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum over a block of rows that hold the features, then the label."""
+        return self.over(rows[:-1], rows[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeSum(ExampleSum):
+    """Σ x·ℓ'(⟨x, θ⟩; y): the gradient of a loss, its slopes clipped at ±`slope`.
+
+    Requires: `place`, θ, a number for each feature (all 0 will do); `slope`, above 0.
+    Promises: θ is rounded to `integers`·2^−`scale`; with it, margins are exact. Slopes are rounded
+    to integers of at most `steepest` ≤ 2^20, which is worth `slope`, rounded down; so a row's
+    gradient, the exact product, has norm at most `bound` = norm·steepest.
+    """
+
+    frame: Frame
+    loss: Loss
+    place: npt.ArrayLike = field(repr=False)
+    slope: float
+    shape: Shape = field(init=False)
+    size: int = field(init=False)
+    bound: int = field(init=False)
+    unit: Fraction = field(init=False)
+    replaced: ClassVar[int] = 4
+    integers: Floats = field(init=False, repr=False)
+    scale: int = field(init=False)
+    steepest: int = field(init=False)
+    _step: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        where, frame = "SlopeSum", self.frame
+        place = np.array(self.place, np.float64)
+        weights, scale = np.zeros((1, frame.features + 1)), 0
+        if place.any() or place.shape != (frame.features,):
+            with_label = np.append(place, 0.0)
+            weights, scale = rounded_weights(with_label, frame.shape, "place", where)
+        slope = Fraction(positive(self.slope, "slope", where))
+        most = _PRODUCT_BITS - (frame.norm - 1).bit_length()
+        steps = power(min(most, 20))
+        shift = 0
+        while slope * power(shift) > steps:
+            shift -= 1
+        while slope * power(shift + 1) <= steps:
+            shift += 1
+        freeze(self, shape=frame.shape, size=frame.features, integers=weights[0, :-1], scale=scale)
+        freeze(self, steepest=int(slope * power(shift)), _step=float(power(shift)))
+        freeze(self, bound=frame.norm * self.steepest, unit=power(-shift) / CELLS)
+
+    def over(self, features: Features, labels: Floats) -> Integers:
+        """Return the gradient of a block, exactly."""
+        return np.asarray(features @ self.slopes(features, labels)).astype(np.int64)
+
+    def slopes(self, features: Features, labels: Floats) -> Floats:
+        """Return the clipped slopes of a block, as integers."""
+        margins = np.asarray(self.integers @ features) * float(power(-self.scale) / CELLS)
+        slopes = self.loss.slopes(margins, labels / CELLS)
+        return np.asarray(np.rint(np.clip(slopes * self._step, -self.steepest, self.steepest)))

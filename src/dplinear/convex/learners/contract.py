@@ -1,0 +1,79 @@
+"""The contract of a learner: loss + set + examples and a guarantee in, a point of the set out.
+
+As with mechanisms, `prepare` sees public facts only; what it returns sees the examples, in `learn`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from dplinear.arrays import BigIntegers, Floats
+from dplinear.convex.compression.images import Image
+from dplinear.convex.example_blocks import Block
+from dplinear.convex.examples import Frame
+from dplinear.convex.losses import Loss
+from dplinear.exact.row_sums import RowSum
+from dplinear.mechanisms.contract import Account, Method
+from dplinear.noise.entropy import Entropy
+
+
+class Passes(Protocol):
+    """Private examples, as learners see them."""
+
+    def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
+        """Return several exact sums, in one pass."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the bounded blocks, one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is public about a problem: min Σ ℓ(⟨z, ϑ⟩; y) over ϑ in an image ΦC.
+
+    `rows` is the order of magnitude of their number, where it is known; it enters no promise.
+    """
+
+    frame: Frame
+    loss: Loss
+    image: Image
+    rows: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A released point ϑ of ΦC, and a θ of C with Φθ = ϑ where the learner carries one. Public."""
+
+    place: Floats
+    source: Floats | None
+    account: Account
+    parameters: Mapping[str, Any]
+
+
+class PreparedLearner(ABC):
+    """A learner calibrated for a task, ready to learn once.
+
+    `account` is what it will guarantee, known before any row is read.
+    """
+
+    task: Task
+    account: Account
+
+    @abstractmethod
+    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+        """Return the released point."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner(Method):
+    """A way of releasing a point of a set that makes a loss small.
+
+    `dense`: whether examples must not be sparse.
+    """
+
+    dense: ClassVar[bool] = False
+
+    @abstractmethod
+    def prepare(self, task: Task) -> PreparedLearner:
+        """Calibrate for public facts; raise if the guarantee cannot be kept."""

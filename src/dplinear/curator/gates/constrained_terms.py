@@ -1,0 +1,105 @@
+"""What a caller asks of a model in a constraint set, checked before any table is seen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dplinear.analyst.releases.units import read_bounds
+from dplinear.arguments import choice, integer, positive, rejection
+from dplinear.convex.compression.projections import KINDS
+from dplinear.convex.learners import LEARNERS
+from dplinear.convex.losses import LOSSES, Loss
+from dplinear.convex.sets import ConvexSet
+from dplinear.convex.sets.given import Constraint, check_constraint, set_of
+from dplinear.curator.labels import read_labels
+from dplinear.planner.compression import Situation
+from dplinear.planner.simulated_dimension import SIMULATE
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+
+LIFTS = ("auto", "carried", "gauge")
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What a caller asks for, as far as no table need be seen for it."""
+
+    where: str
+    loss: Loss
+    target_bounds: tuple[float, float] | None
+    classes: tuple[Any, Any] | None
+    learner: str
+    lift: str
+    rows: float | None
+    constraint: Constraint
+
+    @classmethod
+    def of(
+        cls,
+        where: str,
+        *,
+        loss: object,
+        target_bounds: object,
+        classes: object,
+        constraint: Constraint,
+        row_norm: object,
+        learner: object,
+        lift: object = "auto",
+        rows: object = None,
+    ) -> "Terms":
+        """Check the arguments."""
+        if not isinstance(loss, Loss):
+            loss = LOSSES[choice(loss, "loss", where, LOSSES)]()
+        hint = "row_norm is public: it comes from what rows can be, never from the rows."
+        positive(row_norm, "row_norm", where, hint=hint)
+        unused = ("target_bounds", target_bounds) if loss.classes else ("classes", classes)
+        if unused[1] is not None:
+            raise rejection(unused[0], where, f"None for a {loss.name} loss", unused[1])
+        check_constraint(constraint, where)
+        return cls(
+            where=where,
+            loss=loss,
+            target_bounds=None if loss.classes else read_bounds(target_bounds, where),
+            classes=read_labels(classes, where) if loss.classes else None,
+            learner=choice(learner, "learner", where, ("auto", *LEARNERS)),
+            lift=choice(lift, "lift", where, LIFTS),
+            rows=None if rows is None else positive(rows, "rows", where),
+            constraint=constraint,
+        )
+
+    def base(self, dimension: int) -> ConvexSet:
+        """Return the set, in so many dimensions."""
+        return set_of(self.constraint, dimension, self.where)
+
+    @property
+    def label_rules(self) -> dict[str, Any]:
+        """How labels are read."""
+        if self.classes is None:
+            return {"target_bounds": self.target_bounds}
+        numbers = [int(label) if isinstance(label, bool) else label for label in self.classes]
+        return {"classes": tuple(numbers)}
+
+    def situation(
+        self,
+        base: ConvexSet,
+        asked: Guarantee,
+        table: Any,
+        relation: Neighbours,
+    ) -> Situation:
+        """Return what the planner is told."""
+        rows = self.rows
+        if rows is None and relation is Neighbours.REPLACE:
+            rows = float(max(table.shape[0], 1))
+        return Situation(base.dimension, asked, self.loss.name, base.atoms is not None, rows)
+
+
+def read_projection(projection: object, dimension: object, where: str) -> str | None:
+    """Return the kind of a projection, if it and its dimension go together."""
+    if isinstance(dimension, str):
+        choice(dimension, "dimension", where, (SIMULATE,))
+    elif dimension is not None:
+        integer(dimension, "dimension", where, low=1)
+    if projection is None:
+        if dimension is not None:
+            raise rejection("dimension", where, "None without a projection", dimension)
+        return None
+    return choice(projection, "projection", where, ("auto", *KINDS))

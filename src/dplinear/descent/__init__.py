@@ -1,0 +1,1 @@
+"""Descents, one for each family of losses: noisy steps on a chain of sums."""

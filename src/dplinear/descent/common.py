@@ -1,0 +1,80 @@
+"""What all descents share: which guarantees they keep, and the budget of their whole chain."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dplinear import arguments
+from dplinear.adaptive.noisy_sums import Budget, Chain
+from dplinear.descent.settings import Settings
+from dplinear.descent.tails import BANDS
+from dplinear.exact.design import Design
+from dplinear.exact.rows import Rows
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account
+from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy.guarantees import ZCDP, Guarantee
+
+
+def check_guarantee(guarantee: Guarantee, where: str) -> None:
+    """Raise unless a chain of noisy sums can keep the guarantee."""
+    rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
+    if type(guarantee) in checks.GRID_HINTS:
+        hint = checks.GRID_HINTS[type(guarantee)]
+        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+    if not isinstance(guarantee, ZCDP):
+        checks.approximate(guarantee, where, "normal noise", rule)
+
+
+@dataclass(frozen=True)
+class PreparedDescent(PreparedSolver):
+    """A chain with a budget, ready to run once."""
+
+    design: Design
+    budget: Budget
+    account: Account
+    settings: Settings
+
+    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+        """Release what it takes to descend, and return where that ends."""
+        return self.descend(Chain(rows, self.budget, entropy))
+
+    @abstractmethod
+    def descend(self, chain: Chain) -> Solution:
+        """Release what it takes, through the chain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(Solver):
+    """A model by noisy steps over the rows, each of which depends on those before.
+
+    Requires: integer rows within the bounds of the design; passes over them as often as it asks.
+    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
+    together. Numerics are exact.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    numerics: ClassVar[str] = "exact"
+    passes: ClassVar[bool] = True
+    prepared: ClassVar[type[PreparedDescent]]
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
+        arguments.choice(self.calibration, "calibration", where, ("exact",))
+        if not isinstance(self.settings, Settings):
+            raise arguments.mistyped("settings", where, "Settings", self.settings)
+        check_guarantee(self.guarantee, where)
+
+    def prepare(self, design: Design) -> PreparedDescent:
+        """Calibrate the whole chain: a survey, and steps of a gradient and counts of residuals.
+
+        The survey may ask for the count and for the Gram matrix twice.
+        """
+        p = design.dimension
+        steps = max(self.settings.steps, self.settings.plain_steps)
+        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 7
+        budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
+        account = checks.kept(self.guarantee, budget.profile)
+        return self.prepared(design, budget, account, self.settings)

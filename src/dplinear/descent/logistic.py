@@ -1,0 +1,311 @@
+"""Logistic descent: a few noisy steps towards the likeliest log-odds, in whitened coordinates.
+
+The coordinates are `survey.py`'s. Each step releases the sum of the rows' scores, shortened one by
+one, and how curved the likelihood is; a filter moves as far as the noise deserves. Scores are
+weighted by a function of the model's own chance, so that the noise can be halved without a bias
+(docs/theory.md, "Logistic descent").
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dplinear.adaptive.noisy_sums import Answer, Chain, Query
+from dplinear.arrays import Floats
+from dplinear.descent.common import Descent, PreparedDescent
+from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
+from dplinear.descent.logistic_sums import Curvatures, LogisticGradient
+from dplinear.descent.settings import Settings
+from dplinear.descent.survey import SUM_CLIP, Survey, survey
+from dplinear.mechanisms.solver import Solution
+
+_SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
+_DOUBT = 0.2  # of a step's square: curvature changes on the way
+_SURE = 0.97  # of a place, that is kept: with less there are no standard errors
+# Where standard errors are too small, by simulation: labels rarer than this, if their number times
+# μ is below `_FEW` for each coefficient.
+_UNUSUAL = 0.2
+_FEW = 60.0
+_SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
+_SHRUNK = (
+    "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
+    "towards 0. More rows, fewer features or a larger ε give both."
+)
+_RARE = (
+    "Few rows have one of the two labels, hold one of the levels, or may be far from the mean of a "
+    "column: there the standard errors of this method are known to be too small, so it gives none."
+)
+
+
+def _settings() -> Settings:
+    return Settings(
+        count=Fraction(50, 1000),
+        count_first=Fraction(50, 1000),
+        gram_first=Fraction(200, 1000),  # all of it: curvatures are modelled on the whole matrix
+        feature_sums=Fraction(18, 1000),
+        target_sum=Fraction(12, 1000),
+        squares=Fraction(75, 10_000),
+        bands=Fraction(10, 1000),
+        intercept=Fraction(0),
+        plain_steps=20,
+        gram_from=18.0,
+        prior=2.0,
+    )
+
+
+class PreparedLogistic(PreparedDescent):
+    """Logistic descent with a budget, ready to run once."""
+
+    def descend(self, chain: Chain) -> Solution:
+        """Return where the steps end."""
+        known = survey(self.design, chain, self.settings, target=False)
+        rate = _rate(known, chain, self.settings)
+        walk = _Walk(known, chain, self.settings, rate)
+        path = walk.descend()
+        kept = _kept(path, walk.prior, known, self.budget.mu)
+        path = replace(path, place=path.place * kept)
+        weights = walk.weights(path.place)
+        unknown = (
+            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, walk.clips.leverage)
+        )
+        own = known.white.matrix
+        spread = walk.sampling(path) + path.cautious
+        return Solution(
+            weights[list(self.design.features)],
+            self.account,
+            {
+                "mu": self.budget.mu,
+                "steps": known.steps,
+                "gram_seen": known.white.seen,
+                "spent": float(1 - chain.left),
+                "label_rate": rate,
+                "score_clip": walk.clips.score,
+                "leverage_clip": walk.clips.leverage,
+                "kept": kept,
+            },
+            noise=known.frame.spread(own @ path.noise @ own.T),
+            spread=known.frame.spread(own @ spread @ own.T) if unknown is None else None,
+            unknown=unknown,
+            count=known.census.released,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogisticDescent(Descent):
+    """The likeliest log-odds of a label, by noisy descent in whitened coordinates.
+
+    Requires: rows whose target is a label: yes where its cell is above 0. In `settings`, `bands` is
+    the share of the curvatures, `prior` the variance of log-odds that is expected, and `intercept`
+    is not used.
+    """
+
+    settings: Settings = field(default_factory=_settings)
+    name: ClassVar[str] = "logistic_descent"
+    prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
+
+
+def _rate(known: Survey, chain: Chain, settings: Settings) -> float:
+    """Release how many labels are yes, as the sum of y − 1/2; return their share, within reason."""
+    design, rows = known.frame.design, known.census.rows
+    if not design.intercept:
+        return 0.5
+    ones = np.zeros(design.shape.dimension)
+    ones[design.features[0]] = 1.0
+    sums = LogisticGradient(design.shape, ones[None], 0 * ones, design.target, 1.0, 0.5)
+    (answer,) = chain.ask([Query(sums, settings.target_sum)])
+    total, noise = float(answer.values[0]), answer.sigma
+    if noise >= 0.1 * rows:
+        return 0.5
+    beyond = total * max(0.0, 1 - 2 * (noise / total) ** 2) if total else 0.0
+    least = max(2 * noise / rows, 0.001)
+    return min(max(0.5 + beyond / rows, least), 1 - least)
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """Where a descent is, in whitened coordinates, and how it may be wrong.
+
+    The way still to go has covariance `unknown`; `cautious` is the same if curvature is as low as
+    it may be, and `noise` the part that is due to the releases alone. `missed` maps the way that
+    there was at first to what is left of it.
+    """
+
+    place: Floats
+    unknown: Floats
+    cautious: Floats
+    noise: Floats
+    missed: Floats
+
+    def moved(self, step: Floats, left: Floats, low: Floats, noise: Floats) -> "_Path":
+        """Return the path after a step."""
+        doubt = _DOUBT * np.diag(step**2)
+        return _Path(
+            self.place + step,
+            left @ self.unknown @ left.T + noise + doubt,
+            low @ self.cautious @ low.T + noise + doubt,
+            left @ self.noise @ left.T + noise,
+            left @ self.missed,
+        )
+
+
+class _Walk:
+    """The steps: a Kalman filter, for which each gradient is a noisy look at the way left."""
+
+    def __init__(self, known: Survey, chain: Chain, settings: Settings, rate: float) -> None:
+        self.known, self.chain = known, chain
+        self.steps = known.steps
+        self.counted = settings.bands / self.steps
+        self.share = (chain.left - settings.bands) / self.steps
+        self.white, self.frame, self.rows = known.white, known.frame, known.census.rows
+        self.map = self.white.matrix.T @ self.frame.matrix
+        start, size = math.log(rate / (1 - rate)), len(self.white.expected)
+        spent = float(self.share) * self.steps * chain.budget.mu**2
+        price = self.white.dimension / (self.rows * spent)
+        self.clips = best_clips(start, settings.prior, price, size)
+        self.length = self.clips.leverage * math.sqrt(self.white.dimension / self.rows)
+        self.model = Hessian(
+            self.white.expected, self._middle(), start, self.rows, self.clips.score
+        )
+        self.prior = settings.prior * self.rows / self.white.dimension * np.eye(size)
+        self.ratio, self.doubt = 1.0, 0.15**2  # of curvature, measured over expected
+        self.secants = Secants(np.zeros((size, size)))
+
+    def _middle(self) -> Floats:
+        """Return the mean of whitened rows: the Gram matrix has it in its first row."""
+        matrix = self.white.matrix
+        if not self.frame.design.intercept:
+            return np.zeros(matrix.shape[1])
+        held = self.white.expected / (matrix**2).sum(axis=0)
+        return np.asarray(held * matrix[0] / (self.rows * self.frame.constant))
+
+    def weights(self, place: Floats) -> Floats:
+        """Return what log-odds are made of, cell by cell."""
+        weights = place @ self.map
+        if self.frame.design.intercept:
+            weights[self.frame.design.features[0]] += self.model.start
+        return np.asarray(weights)
+
+    def descend(self) -> _Path:
+        """Take the steps."""
+        expected, most = self.white.expected, self.white.most
+        raised = np.sqrt(most / expected)
+        lowered = np.sqrt(np.clip(1.5 - 0.5 * most / expected, _least_part(self.white.seen), 1.0))
+        size = len(expected)
+        one = np.eye(size)
+        path = _Path(np.zeros(size), self.prior, self.prior, 0 * one, one)
+        for _ in range(self.steps):
+            gradient, curvature = self._ask(path)
+            variance = gradient.sigma**2
+            gain = path.unknown @ curvature
+            gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
+            steepest = gain @ (curvature * np.outer(raised, raised))
+            gain = gain / max(1.0, float(np.abs(np.linalg.eigvals(steepest)).max()))
+            step = gain @ gradient.values
+            low = one - gain @ (curvature * np.outer(lowered, lowered))
+            path = path.moved(step, one - gain @ curvature, low, variance * gain @ gain.T)
+            before = path.place - step
+            path = replace(path, place=self._bounded(path.place))
+            last = path.place - before, gradient.values, curvature, gain
+            self.secants = replace(self.secants, last=last)
+        return path
+
+    def _ask(self, path: _Path) -> tuple[Answer, Floats]:
+        """Release the gradient and the curvature at a place; return them as they are seen."""
+        design, model = self.frame.design, self.model
+        weights = self.weights(path.place)
+        gradient, total = self.chain.ask(
+            [
+                Query(
+                    LogisticGradient(
+                        design.shape, self.map, weights, design.target, self.length, model.score
+                    ),
+                    self.share,
+                ),
+                Query(Curvatures(design.shape, weights, model.score), self.counted),
+            ]
+        )
+        self._measured(total, model.curve(path.place).level)
+        further = 0.5 * float(self.white.expected @ np.diag(path.unknown)) / self.rows
+        curvature, level = model.at(path.place, further, self.ratio * _SLACK * self.clips.response)
+        self.secants = self.secants.seen(gradient.values, gradient.sigma)
+        return gradient, model.bounded(curvature + self.secants.matrix, level)
+
+    def _measured(self, total: Answer, expected: float) -> None:
+        """Weigh what curvature was expected against what was released."""
+        found = float(total.values[0]) / self.rows / expected
+        errors = (total.sigma / expected, self.known.census.error)
+        error = (math.hypot(*errors) / self.rows) ** 2 + 0.02**2
+        weight = self.doubt / (self.doubt + error)
+        self.ratio = min(max(self.ratio + weight * (found - self.ratio), 0.3), 1.5)
+        self.doubt = weight * error + 0.03**2
+
+    def _bounded(self, place: Floats) -> Floats:
+        variance = float(self.white.expected @ place**2) / self.rows
+        return place * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
+
+    def sampling(self, path: _Path) -> Floats:
+        """Return the covariance of the place that is due to the rows being a sample."""
+        matrix, level = self.model.at(path.place, 0.0, self.ratio)
+        matrix = self.model.bounded(matrix + self.secants.matrix / self.clips.response, level)
+        inverse = np.linalg.inv(matrix)
+        square = self.ratio * self.model.curve(path.place).square
+        return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
+
+
+def _least_part(seen: float) -> float:
+    """Return how low curvature may be, of the expected: anything, where no Gram matrix is seen."""
+    return 0.0 if seen else 0.1
+
+
+def _kept(path: _Path, prior: Floats, known: Survey, mu: float) -> float:
+    """Return what to multiply the place by, so that noise is not taken for a model.
+
+    The place shows how much there is beyond its noise; .7 of what was expected, give or take .5, if
+    it shows nothing. Nothing is kept where rows times μ say that there is next to nothing to see.
+    """
+    root = np.sqrt(known.white.expected)
+    reached = np.eye(len(root)) - path.missed
+    noise = path.noise * np.outer(root, root)
+    whole = max(float(root**2 @ np.diag(reached @ prior @ reached.T)), 1e-300)
+    spent = float(np.trace(noise))
+    seen = (float(root**2 @ path.place**2) - spent) / whole
+    error = max(2 * float((noise**2).sum()) / whole**2, 1e-12)
+    signal = min(max((seen / error + 0.7 / 0.5**2) / (1 / error + 1 / 0.5**2), 0.0), 1.0)
+    enough = min(max((known.census.released * mu - 14) / 6, 0.0), 1.0)
+    return enough * signal * whole / (signal * whole + spent + 1e-300)
+
+
+def _rare(known: Survey, rate: float, mu: float, leverage: float) -> str | None:
+    """Return why there are no standard errors, where few rows say anything of a coefficient.
+
+    Labels: where one is unusual, and its rows times μ are few for each coefficient. Levels: where
+    rows that hold one are longer than their clip by that cell alone.
+    """
+    fewer = min(rate, 1 - rate)
+    few = known.census.released * fewer * mu < _FEW * known.frame.design.dimension
+    if fewer < _UNUSUAL and few:
+        return _RARE
+    shares = _shares_of_levels(known)
+    short = 1 - shares > leverage**2 * known.white.dimension * shares
+    return _RARE if short.any() else None
+
+
+def _shares_of_levels(known: Survey) -> Floats:
+    """Return the share of rows that hold each level, or the rarer one of two values of a column.
+
+    Whether a column has only two values is not known; but where its mean is near one of its bounds
+    few rows can be near the other. Levels that no row seems to hold have no part in the model.
+    """
+    design, matrix = known.frame.design, known.white.matrix
+    first = int(design.intercept)
+    sizes = (matrix**2).sum(axis=0)  # the Gram matrix is Σ expected/size²·wwᵀ over the columns w
+    squares = (matrix**2 @ (known.white.expected / sizes**2))[first:] / known.census.rows
+    middle = np.abs(known.frame.middle)
+    indicators = np.array(design.indicators[first:], bool)
+    raw = squares + middle**2
+    reach = SUM_CLIP if raw.mean() > _SHORTENED else 1.0
+    shares = np.where(indicators, raw, (1 - middle / reach) / 2)
+    return np.asarray(np.clip(shares[matrix[first:].any(axis=1)], 0.0, 1.0))

@@ -1,0 +1,195 @@
+"""What a descent asks of a table before its first step: how many rows, where they are, how large.
+
+Every answer is noisy and paid for; what is mostly noise is replaced by what is usual.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dplinear.adaptive.noisy_sums import Answer, Chain, Query
+from dplinear.arrays import Floats
+from dplinear.descent.frame import Frame
+from dplinear.descent.residual_sums import Energy
+from dplinear.descent.settings import Settings
+from dplinear.descent.whitening import Places, Whitening, plain, whitening
+from dplinear.exact.design import Design
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.row_sums import Count, RowSum
+
+_TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
+_SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
+SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
+_DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
+_STANDS_OUT = 16.0  # variances of the noise: the square of a mean that is no noise
+_COUNT_ERROR = 0.02  # of the count, up to which a first look at it is enough
+_STEEP = 12.0  # times the mean curvature: twice what steps without a matrix allow for
+_SHOWN = 24.0  # n·μ/√p from which a first look may show a direction that holds most curvature
+_PLENTY = 6.0  # times the noise's norm in every direction: then a first look at a matrix is enough
+
+
+@dataclass(frozen=True)
+class Census:
+    """The number of rows: as released, and biased up, so that steps err towards small."""
+
+    released: float
+    error: float
+
+    @property
+    def rows(self) -> float:
+        """The number to reckon with."""
+        return max(self.released + self.error, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of a table before a descent.
+
+    `scale` is the root mean square of the target's cell; `steps`, how many to take in these
+    coordinates: more where no Gram matrix was bought.
+    """
+
+    census: Census
+    frame: Frame
+    scale: float
+    white: Whitening
+    steps: int
+
+
+def survey(design: Design, chain: Chain, settings: Settings, *, target: bool = True) -> Survey:
+    """Release the count, the means, the sizes of cells, and the Gram matrix if it is worth buying.
+
+    Without `target` nothing of it is released, and its `scale` is the usual one.
+    """
+    census, frame = _centred(design, chain, settings, target=target)
+    square, second = _squares(frame, chain, settings, census, target=target)
+    frame = replace(frame, constant=math.sqrt(square))
+    white, steps = _whitened(frame, chain, settings, census, square), settings.steps
+    if white is None:
+        white, steps = plain(design.dimension, census.rows * square), settings.plain_steps
+    return Survey(census, frame, math.sqrt(second), white, steps)
+
+
+def _centred(
+    design: Design, chain: Chain, settings: Settings, *, target: bool
+) -> tuple[Census, Frame]:
+    """Release the count and the means; a mean that is mostly noise is left at the middle."""
+    size = design.dimension - design.intercept
+    frame = Frame(design, np.zeros(size), 0.0)
+    queries = [Query(Count(), settings.count_first)]
+    if design.intercept:
+        clip = SUM_CLIP * math.sqrt(size)
+        features = MappedSum(design.shape, frame.features, clip)
+        queries.append(Query(features, settings.feature_sums))
+        if target:
+            whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
+            queries.append(Query(whole, settings.target_sum))
+    count, *sums = chain.ask(queries)
+    if count.sigma > _COUNT_ERROR * float(count.values[0]):
+        count = again(chain, Count(), count, settings.count_first, settings.count)
+    census = Census(max(float(count.values[0]), 0.0), count.sigma)
+    if not sums:
+        return census, frame
+    middle = _mean(sums[0], census.rows, doubt=1.5, worst=0.1)
+    goal = float(_mean(sums[1], census.rows, doubt=4.0, worst=0.04)[0]) if target else 0.0
+    return census, replace(frame, middle=middle, goal=goal)
+
+
+def _squares(
+    frame: Frame, chain: Chain, settings: Settings, census: Census, *, target: bool
+) -> Sequence[float]:
+    """Release the mean square of a feature's cell, and of the target's."""
+    shape, most = frame.design.shape, _SQUARES[1]
+    features = frame.features / math.sqrt(len(frame.features))
+    queries = [Query(MappedNorms(shape, features, most), settings.squares)]
+    if target:
+        weights = frame.residual(np.zeros(frame.design.dimension))
+        queries.append(Query(Energy(shape, weights, math.sqrt(most)), settings.squares))
+    found = [_mean_square(answer, census.rows) for answer in chain.ask(queries)]
+    return found if target else [*found, _TYPICAL]
+
+
+def _whitened(
+    frame: Frame, chain: Chain, settings: Settings, census: Census, square: float
+) -> Whitening | None:
+    """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold.
+
+    A part of its share is spent first. The rest goes to the steps where that shows no direction
+    from another, or all of them well; but any level that may have no rows is worth the rest.
+    None where the matrix would be mostly noise; but if a steep direction would show even so, which
+    steps without a matrix would overshoot, a first look makes sure that there is none.
+    """
+    design, n = frame.design, census.rows
+    size, clip = design.dimension, design.dimension * square
+    worth = n * chain.budget.mu / size
+    hidden = worth < settings.gram_from
+    if hidden and not _worth_a_look(worth, size, settings):
+        return None
+    gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
+    (answer,) = chain.ask([Query(gram, settings.gram_first)])
+    if hidden:
+        noise = answer.sigma * math.sqrt(2 * size)
+        if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
+            return None
+
+    def cleaned(answer: Answer) -> Whitening:
+        kept = _held(answer, design)
+        kept = kept if len(kept) and not hidden else np.arange(design.dimension)
+        matrix = answer.values[np.ix_(kept, kept)]
+        white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
+        return white.among(kept, design.dimension)
+
+    white = cleaned(answer)
+    plenty = (white.seen == 0 and not hidden) or white.least > _PLENTY
+    if plenty and len(_held(answer, design)) == design.dimension:
+        return white
+    return cleaned(again(chain, gram, answer, settings.gram_first, settings.gram))
+
+
+def _worth_a_look(worth: float, size: int, settings: Settings) -> bool:
+    """Return whether a small part of a matrix that is mostly noise may show a steep direction."""
+    small = settings.gram_first < settings.gram
+    return small and size > 2 * _STEEP and worth * math.sqrt(size) >= _SHOWN
+
+
+def _held(answer: Answer, design: Design) -> Places:
+    """Return the coordinates that a noisy Gram matrix does not show to be a level of no rows."""
+    seen = np.diag(answer.values) > _DEVIATIONS * answer.sigma
+    return np.flatnonzero(seen | ~np.array(design.indicators))
+
+
+def again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
+    """Release a sum once more, for what is left of its share; return the mean by precision.
+
+    Its noise is that of one release for the whole share.
+    """
+    if spent == share:
+        return first
+    (second,) = chain.ask([Query(sum_, share - spent)])
+    weight = float(spent / share)
+    values = weight * first.values + (1 - weight) * second.values
+    return Answer(values, first.sigma * math.sqrt(weight))
+
+
+def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Floats:
+    """Return a mean, shrunk to 0 by how much of it can be noise.
+
+    0 where the noise is large, unless the mean stands out from it.
+    """
+    values, variance = total.values, len(total.values) * total.sigma**2
+    length = float(values @ values)
+    least = doubt if total.sigma < worst * rows else max(doubt, _STANDS_OUT)
+    if length <= least * variance:
+        return np.zeros(len(values))
+    return np.asarray(np.clip(values / rows * (1 - doubt * variance / length), -1.0, 1.0))
+
+
+def _mean_square(total: Answer, rows: float) -> float:
+    """Return a mean square, shrunk to the typical one, and biased up by the noise."""
+    error = total.sigma / rows
+    weight = 1 / (1 + (error / 0.02) ** 2)
+    found = weight * (float(total.values[0]) / rows + error) + (1 - weight) * _TYPICAL
+    return min(max(found, _SQUARES[0]), _SQUARES[1])

@@ -1,0 +1,115 @@
+"""From the rows of any table to blocks of rounded integer rows, and what may be done with them.
+
+A `Reduction` says what to add up over a table; it goes to every thread or worker, each of which
+fills an accumulator of its own. What they send back adds up in any order.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dplinear.arrays import Floats
+from dplinear.exact.grid import Grid, round_to_grid
+from dplinear.exact.integers import scratch
+from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.schema import Schema
+from dplinear.schema.cells import Cells
+from dplinear.schema.encoding import Encoder, decode
+
+Kept = npt.NDArray[np.float32]
+
+
+class _Part(Protocol):
+    def to_bytes(self) -> bytes: ...
+
+
+Part = TypeVar("Part", bound=_Part)
+
+
+class Blocks(ABC, Generic[Part]):
+    """Rounds rows to the grid, block by block, and adds them up.
+
+    `keep`, if set, collects the rounded blocks, which float32 holds exactly: a cell is below 2^21.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.keep: list[Kept] | None = None
+        self._grid = Grid.of(schema)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """What maps cells: made when it is needed, as blocks that were kept need none."""
+        return Encoder(self.schema, float(self._grid.cells))
+
+    @abstractmethod
+    def add(self, rows: Floats) -> None:
+        """Add a block of at most 4096 rounded rows, shape (dimension, rows); leave it as it is."""
+
+    @abstractmethod
+    def result(self) -> Part:
+        """Return the sum of all rows so far."""
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of an Arrow batch that has the schema's columns."""
+        columns = {name: batch.column(name) for name in self.schema.columns}
+        self.update_columns(columns, batch.num_rows)
+
+    def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
+        """Add rows whose columns are Arrow or NumPy arrays of equal length."""
+        table = decode(self.schema, columns)
+        for start in range(0, rows, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, rows)
+            block = {name: values[start:stop] for name, values in table.items()}
+            self.update_cells(self._encoder.decoded(block, stop - start))
+
+    def update_array(self, block: npt.NDArray[Any]) -> None:
+        """Add rows of a NumPy array whose columns are the schema's, in order."""
+        room = self._encoder.room_for(block[:BLOCK_ROWS])
+        for start in range(0, len(block), BLOCK_ROWS):
+            rows = block[start : start + BLOCK_ROWS]
+            self.update_cells(self._encoder.array(rows, room[: len(rows)]))
+
+    def update_cells(self, scaled: Floats) -> None:
+        """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
+
+        Promises: exact, whatever the number of rows; bad cells never raise.
+        """
+        for start in range(0, scaled.shape[1], BLOCK_ROWS):
+            block = scaled[:, start : start + BLOCK_ROWS]
+            rows = round_to_grid(self._grid, block, self._encoder.missing)
+            self.add(rows)
+            if self.keep is not None:
+                self.keep.append(rows.astype(np.float32))
+
+    def add_kept(self, block: Kept) -> None:
+        """Add a block that an earlier pass kept."""
+        by_row = block.flags.c_contiguous
+        room = scratch("rows", block.shape if by_row else block.shape[::-1])
+        rows = room if by_row else room.T
+        np.copyto(rows, block)
+        self.add(rows)
+
+
+class Reduction(ABC, Generic[Part]):
+    """What one pass adds up. Frozen, and can be sent to workers."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    @abstractmethod
+    def accumulator(self) -> Blocks[Part]:
+        """Return an empty accumulator, for one thread or worker."""
+
+    @abstractmethod
+    def merge(self, parts: Iterable[Part]) -> Part:
+        """Return the sum of what accumulators came to, in any order and number."""
+
+    @abstractmethod
+    def read(self, data: bytes) -> Part:
+        """Return what a worker sent as bytes."""

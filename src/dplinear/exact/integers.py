@@ -1,0 +1,143 @@
+"""Integers held in float64: public matrices of few enough bits, rows of a verified norm.
+
+docs/exact-pass.md, "Other sums", has the proofs.
+"""
+
+import threading
+from collections.abc import Callable
+from math import frexp, prod
+
+import numpy as np
+
+from dplinear.arrays import Floats
+
+EXACT = 53  # every integer of at most 2^53 is a float64
+
+_MARGIN = 2.0  # rounding moves a length by about a third, so that few columns are too long again
+_FARTHEST = 2.0**100
+_MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
+_memory = threading.local()
+
+
+def quantised(matrix: Floats, exponent: int) -> tuple[Floats, int]:
+    """Round a public matrix to integers that multiply integer rows exactly.
+
+    Requires: finite entries, not all zero; rows to multiply of integer norm at most 2^exponent.
+    Promises: integers A and the largest k, with A = round(matrix·2^k) and every row of A of norm at
+    most 2^(53 − exponent). So each partial sum of A·z is an integer of at most 2^53, and float64
+    computes the product exactly, in any order, fused or not. A function of the arguments alone.
+    """
+    reach = 2.0 ** (EXACT - exponent)
+    largest = np.abs(matrix).max()
+    shift = EXACT - exponent - frexp(float(largest))[1] + 1
+    while True:
+        integers = np.rint(np.ldexp(matrix, shift))
+        squares = np.einsum("ij,ij->i", integers, integers)
+        # The margin outweighs the rounding of these float64 sums of squares.
+        if squares.max() * (1 + 2.0**-20) <= reach * reach:
+            integers.flags.writeable = False
+            return integers, shift
+        shift -= 1
+
+
+def squared_lengths(values: Floats) -> Floats:
+    """Return the squared norm of each column, bitwise the same whatever stands beside it.
+
+    Neither a sum along an axis nor a product promises that: both choose the order of additions by
+    the shape of the block. Halving the rows, addition by addition, is elementwise.
+    """
+    squares = np.multiply(values, values, out=scratch("squares", values.shape))
+    count = len(squares)
+    while count > 1:
+        half = count // 2
+        squares[:half] += squares[count - half : count]
+        count -= half
+    return np.array(squares[0])
+
+
+def ordered_squares(values: Floats) -> Floats:
+    """Return what `squared_lengths` does, added from the first row to the last, one by one.
+
+    Zeros change nothing then, so that it can be done for sparse rows as well, to the same bits.
+    """
+    squares = np.cumsum(values * values, axis=0)
+    return np.array(squares[-1])
+
+
+def scratch(role: str, shape: tuple[int, ...]) -> Floats:
+    """Return memory of this thread for intermediate results, valid until its role is asked again.
+
+    Blocks of megabytes are fresh pages at every call otherwise, which take longer than the sums.
+    """
+    size = prod(shape)
+    if size > _MOST_HELD:
+        return np.empty(shape)
+    held: Floats | None = getattr(_memory, role, None)
+    if held is None or held.size < size:
+        held = np.empty(size)
+        setattr(_memory, role, held)
+    return held[:size].reshape(shape)
+
+
+def product(matrix: Floats, rows: Floats) -> Floats:
+    """Return matrix·rows in memory of this thread, valid until the next call."""
+    return np.matmul(matrix, rows, out=scratch("products", (len(matrix), rows.shape[1])))
+
+
+def clamped(values: Floats) -> Floats:
+    """Return any float64 as a number that `shortened` takes: NaN is 0, the rest within ±2^100.
+
+    The operations are elementwise; a row with an infinite entry then points where that one does.
+    """
+    return np.clip(np.where(np.isnan(values), 0.0, values), -_FARTHEST, _FARTHEST)
+
+
+def shortened(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | None = None) -> Floats:
+    """Round columns in place; scale those then longer than `norm` down to it, and round again.
+
+    Requires: entries of at most 2^100; `norm` from 2^10 to 2^26; `lengths`, which adds up squares
+    that float64 cannot hold, in an order fixed for each column (None: `squared_lengths`).
+    Promises: integers; every norm at most `norm`, verified on them; each column bitwise the same
+    whatever stands beside it.
+    """
+    np.rint(rows, out=rows)
+    # Sums of squares are exact up to 2^53; beyond, they are above 2^52 in any order.
+    squares = np.einsum("ij,ij->j", rows, rows)
+    over = squares > norm**2
+    if over.any():
+        if squares.max() > 2.0 ** (EXACT - 1):
+            squares = (lengths or squared_lengths)(rows)
+        # The others are multiplied by 1: picking columns out and putting them back takes longer.
+        rows *= np.where(over, (norm - _MARGIN) / np.sqrt(np.maximum(squares, 1.0)), 1.0)
+        bounded(np.rint(rows, out=rows), norm**2)
+    return rows
+
+
+def bounded(rows: Floats, most: int) -> Floats:
+    """Shorten, in place, the columns whose squared norm is above `most`.
+
+    Requires: integers; squared norms of at most 2^53, so that their sums are exact in any order.
+    Promises: integers; every squared norm at most `most`, verified on them.
+    """
+    squares = np.einsum("ij,ij->j", rows, rows)
+    over = np.flatnonzero(squares > most)
+    if len(over):
+        rows[:, over] = shrunk(rows[:, over], squares[over], most)
+    return rows
+
+
+def shrunk(rows: Floats, squares: Floats, most: int) -> Floats:
+    """Scale long columns of integers towards zero, until their squared norm is at most `most`.
+
+    Requires: `most` of at most 2^52; `squares`, the squared norms, each a bitwise function of its
+    column alone.
+    """
+    factor = np.sqrt(float(most)) / np.sqrt(squares)
+    shorter = np.trunc(rows * factor)
+    while True:
+        # Sums of squares near 2^52 are exact in any order, so integers are compared.
+        over = np.einsum("ij,ij->j", shorter, shorter) > most
+        if not over.any():
+            return np.asarray(shorter)
+        factor = np.where(over, factor * (1 - 2.0**-20), factor)
+        shorter = np.trunc(rows * factor)

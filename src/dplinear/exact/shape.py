@@ -1,0 +1,56 @@
+"""What is public about integer rows before one is read, and the exact statistic of them all."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from dplinear.arrays import BigIntegers, Floats, Integers
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is public about a second-moment matrix before any row is read.
+
+    Rows are integers of Euclidean norm at most 2^`exponent`, `cells` of them to the unit.
+    """
+
+    dimension: int
+    cells: int
+    exponent: int
+
+    @property
+    def unit(self) -> int:
+        """How many integer units of the matrix make 1 in the cells' units."""
+        return self.cells**2
+
+    @property
+    def sensitivity(self) -> int:
+        """The most one row more or less changes the integer matrix, in Frobenius norm."""
+        return 1 << 2 * self.exponent
+
+    @property
+    def bound(self) -> Fraction:
+        """B, the norm no row exceeds, in cells."""
+        return Fraction(2**self.exponent, self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """The exact second moments of a table's bounded rows. Private.
+
+    `rows` is the number of rows where the mechanism may use it: private under add_remove. `peaks`
+    are the largest squares of each column, where a mechanism asks for them.
+    """
+
+    shape: Shape
+    integers: BigIntegers = field(repr=False)
+    rows: int | None = field(default=None, repr=False)
+    peaks: Integers | None = field(default=None, repr=False)
+
+    def matrix(self) -> Floats:
+        """Return the matrix in the cells' units, each entry rounded once."""
+        unit = self.shape.unit
+        # Python divides integers with one rounding, whatever their size.
+        exact = [int(entry) / unit for entry in self.integers.ravel()]
+        return np.array(exact, np.float64).reshape(self.integers.shape)

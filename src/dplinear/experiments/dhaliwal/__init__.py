@@ -1,5 +1,0 @@
-"""Figures 1 to 4 and Table 1 of Dhaliwal et al. 2019: clustering rows that were made private.
-
-`python -m dplinear.experiments.dhaliwal --output DIR` draws them; docs/experiments/dhaliwal.md has
-the results and what agrees with the paper.
-"""

@@ -1,5 +1,0 @@
-"""The figures of Ediger 2021, "CoinPress Extension: Linear Regression", and what lies beyond them.
-
-`python -m dplinear.experiments.ediger --output DIR` draws them; docs/experiments/ediger.md has the
-results and what agrees with the paper.
-"""

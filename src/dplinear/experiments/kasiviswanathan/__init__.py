@@ -1,5 +1,0 @@
-"""The experiments that Kasiviswanathan and Jin 2016 left out: private learning with many features.
-
-`python -m dplinear.experiments.kasiviswanathan --output DIR` runs them;
-docs/experiments/kasiviswanathan.md has the result.
-"""

@@ -1,5 +1,0 @@
-"""Figure 1 of Sheffet 2015 (arXiv 1507.00056v1): six ways to a private regression.
-
-`python -m dplinear.experiments.sheffet --output DIR` draws it; docs/experiments/sheffet.md has the
-result and what agrees with the paper.
-"""

@@ -1,0 +1,1 @@
+"""Budgets on a PostgreSQL server."""

@@ -1,0 +1,1 @@
+"""Budgets in a SQLite file."""

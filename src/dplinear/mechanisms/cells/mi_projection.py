@@ -1,0 +1,238 @@
+"""Random projection for single cells: rows of [SX + noise, Sy + noise], measured in bits.
+
+Showkatbakhsh, Karakus and Diggavi 2018 (ISIT), Lemma 2 and equation (13), mended: the lemma treats
+the columns of SX as independent although S is shared, and its noise depends on the table. Rows of
+the result are independent draws of N(0, AᵀA + ridges), so S is never built. Proofs are in
+docs/theory.md, "Bits".
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dplinear import arguments
+from dplinear.analyst.noise_models.matrices import ProjectionLaw
+from dplinear.arrays import Floats
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.cells.bounded_query import BoundedQuery
+from dplinear.mechanisms.cells.table_cells import Cell, cells_of
+from dplinear.mechanisms.contract import Account, Measurement, Method, Prepared
+from dplinear.noise import wishart
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy.bits import variance_for
+from dplinear.privacy.guarantees import MIDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.rounding import ceiling, up
+from dplinear.schema import Schema
+
+_WHERE = "MIProjection"
+RULES = ("logarithmic", "linear", "full")
+MOST_ROWS = 1_000_000
+_ON_TRUST = (
+    "the lower bound was taken on the caller's word: the guarantee holds where it is true, and "
+    "where it was not taken from the table"
+)
+_UNPROVED = "no formal guarantee: reproduction only"
+
+
+def projected_rows(rule: str, count: int, base: int = 1000) -> int:
+    """Return the paper's numbers of rows n' for a table of n = base·k rows, k ≥ 1.
+
+    "logarithmic" is base·(ln k + 1), "linear" base·(k + 1)/2, "full" n; all are n where k ≤ 1, at
+    least 1 and at most 1,000,000.
+    """
+    arguments.choice(rule, "rows", "projected_rows", RULES)
+    times = count / base
+    if rule == "full" or times <= 1:
+        rows = float(count)
+    else:
+        rows = base * (math.log(times) + 1) if rule == "logarithmic" else base * (times + 1) / 2
+    return min(max(round(rows), 1), MOST_ROWS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MIProjection(Method):
+    """A sketch in which no single cell of the table shows by more than so many bits.
+
+    Requires: `MIDP` and element neighbours; a schema without derived features or a row norm.
+    `rows` is a number, by default twice that of the features, or one of the paper's rules
+    (`projected_rows`, with `base`). `target` names the column of the response.
+    Promises: whatever an attacker knows of all other cells, and believes of this one, at most that
+    many bits are learnt of it. Numerics are idealised. The number of rows is public.
+    `y_public=True` leaves the target without noise and without protection.
+    `lower_bound` lowers all noise by a number that must be public: no more than the least residual
+    sum of squares when a column is explained by all the others, with any one row left out, in
+    units of half ranges squared (for a category: of every combination of its levels' indicators
+    with squares that add up to 1). It is taken on the caller's word.
+    `least_eigenvalue_bits` finds such a bound in the table itself, for so many of the bits.
+    Departs from the paper: noise that is enough for every table, and less of it on indicators; y
+    has noise as well. `calibration="paper"` has the paper's noise on
+    the columns other than the target, and no guarantee; that noise is private, and is not told.
+    """
+
+    neighbours: Neighbours = Neighbours.ELEMENT
+    rows: int | str | None = None
+    base: int = 1000
+    target: str | None = None
+    y_public: bool = False
+    lower_bound: float | None = None
+    least_eigenvalue_bits: float | None = None
+    name: ClassVar[str] = "mi_projection"
+    numerics: ClassVar[str] = "idealised"
+
+    def __post_init__(self) -> None:
+        allowed = (Neighbours.ELEMENT,)
+        relation = Neighbours.parse(self.neighbours, _WHERE, allowed)
+        object.__setattr__(self, "neighbours", relation)
+        checks.calibration(self.calibration, _WHERE)
+        if not isinstance(self.guarantee, MIDP):
+            hint = "write bits=0.5, or guarantee=MIDP(0.5)."
+            raise arguments.mistyped("guarantee", _WHERE, "MIDP, in bits", self.guarantee, hint)
+        if not isinstance(self.y_public, bool):
+            raise arguments.mistyped("y_public", _WHERE, "True or False", self.y_public)
+        arguments.integer(self.base, "base", _WHERE, low=1)
+        if isinstance(self.rows, str):
+            arguments.choice(self.rows, "rows", _WHERE, RULES)
+        elif self.rows is not None:
+            arguments.integer(self.rows, "rows", _WHERE, low=1, high=MOST_ROWS)
+        self._check_bounds(self.guarantee.bits)
+
+    def _check_bounds(self, bits: float) -> None:
+        asked, known = self.least_eigenvalue_bits, self.lower_bound
+        if known is not None:
+            arguments.real(known, "lower_bound", _WHERE, low=0)
+        if asked is not None:
+            high, hint = min(bits, 1.0), "the sketch needs bits too, and a query takes 1 at most."
+            name = "least_eigenvalue_bits"
+            arguments.real(
+                asked, name, _WHERE, low=0, high=high, open_low=True, open_high=True, hint=hint
+            )
+        if asked is not None and known is not None:
+            rule = "left out where a lower_bound is given"
+            raise arguments.rejection("least_eigenvalue_bits", _WHERE, rule, asked)
+        if self.calibration == "paper" and (asked is not None or known is not None):
+            rule = "left out where the paper's noise is used"
+            name = "lower_bound" if asked is None else "least_eigenvalue_bits"
+            raise arguments.rejection(name, _WHERE, rule, known if asked is None else asked)
+
+    def prepare(self, schema: Schema, shape: Shape) -> "PreparedProjection":
+        """Choose the noise of each column; raise for a schema that ties cells together."""
+        assert isinstance(self.guarantee, MIDP)  # noqa: S101 - as checked above
+        cells = cells_of(schema, _WHERE)
+        reproduced = self.calibration == "paper"
+        bare = self._target(schema, needed=self.y_public or reproduced)
+        protected = tuple(cell for cell in cells if cell.column != bare)
+        if not protected:
+            hint = "there must be a column besides a public target."
+            raise arguments.rejection("schema", _WHERE, "one with cells to protect", schema, hint)
+        notes: tuple[str, ...] = (_UNPROVED,) if reproduced else ()
+        if bare is not None:
+            notes += (f"the target, {bare}, has no noise: its cells are not protected",)
+        notes += (_ON_TRUST,) if self.lower_bound is not None else ()
+        account = Account(self.guarantee, None if reproduced else self.guarantee, None, notes)
+        spent = self.least_eigenvalue_bits
+        query = None if spent is None else BoundedQuery(spent, shape, protected)
+        left = self.guarantee.bits
+        if spent is not None:
+            left = math.nextafter(left - spent, 0.0)
+        variances = tuple(_variance(cell, left) for cell in protected)
+        return PreparedProjection(shape, account, self, protected, variances, query)
+
+    def _target(self, schema: Schema, *, needed: bool) -> str | None:
+        """Return the column that has no noise, if there is one."""
+        if self.target is None and needed:
+            hint = "name the column of the response: target='y'."
+            rule = "the name of a column where the target is public"
+            raise arguments.mistyped("target", _WHERE, rule, self.target, hint)
+        if self.target is not None:
+            arguments.choice(self.target, "target", _WHERE, schema.columns)
+        return self.target if needed else None
+
+
+@dataclass(frozen=True)
+class PreparedProjection(Prepared):
+    """A projection whose noise is known for each of its rows."""
+
+    shape: Shape
+    account: Account
+    method: MIProjection
+    cells: tuple[Cell, ...]
+    variances: tuple[float, ...] = field(repr=False)
+    query: BoundedQuery | None
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the statistic must say how many rows there are: always, as they are public."""
+        return True
+
+    @property
+    def needs_peaks(self) -> bool:
+        """Whether the statistic must have the largest square of each column."""
+        return self.method.calibration == "paper"
+
+    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+        """Draw the rows."""
+        checks.same_shape(statistic, self.shape, _WHERE)
+        assert statistic.rows is not None  # noqa: S101 - public under element
+        gram = statistic.matrix()
+        rows = self._rows(statistic.rows)
+        parameters: dict[str, Any] = {"rows": rows}
+        if self.needs_peaks:
+            ridges = self._published(statistic, rows)
+            law = ProjectionLaw(rows, None)
+        else:
+            known = self._known(gram, statistic.rows, entropy, parameters)
+            ridges = self._ridges(rows, known)
+            law = ProjectionLaw(rows, tuple(ridges.tolist()))
+            parameters["largest_ridge"] = float(ridges.max())
+        factor = wishart.square_root(gram + np.diag(ridges), where=_WHERE)
+        drawn = wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
+        return Measurement(drawn, law, self.account, parameters)
+
+    def _rows(self, count: int) -> int:
+        rows = self.method.rows
+        if rows is None:
+            return max(2 * self.shape.dimension, 2)
+        return projected_rows(rows, count, self.method.base) if isinstance(rows, str) else rows
+
+    def _known(
+        self, gram: Floats, count: int, entropy: Entropy, parameters: dict[str, Any]
+    ) -> float:
+        """Return a lower bound on what the other columns and rows leave of each."""
+        if self.query is not None:
+            lower = self.query.ask(gram, count, entropy)
+            parameters["lambda_lower"] = lower
+            parameters["least_eigenvalue_bits"] = self.query.bits
+            return max(lower, 0.0)
+        if self.method.lower_bound is None:
+            return 0.0
+        parameters["lower_bound"] = self.method.lower_bound
+        return self.method.lower_bound
+
+    def _ridges(self, rows: int, known: float) -> Floats:
+        ridges = np.zeros(self.shape.dimension)
+        for cell, variance in zip(self.cells, self.variances, strict=True):
+            ridges[list(cell.places)] = max(up(up(rows * variance) - known), 0.0)
+        return ridges
+
+    def _published(self, statistic: Statistic, rows: int) -> Floats:
+        """Return (n'/(2^{2ε} − 1) − f²)₊ on the columns other than the target, equation (13).
+
+        f² is the least sum of squares of a column without its largest. Private.
+        """
+        assert statistic.peaks is not None  # noqa: S101 - the gate reads them for the paper
+        assert isinstance(self.account.asked, MIDP)  # noqa: S101 - as checked
+        places = [place for cell in self.cells for place in cell.places]
+        sums = [int(statistic.integers[i, i]) - int(statistic.peaks[i]) for i in places]
+        left = min(sums) / self.shape.unit
+        ridges = np.zeros(self.shape.dimension)
+        ridges[places] = max(rows * variance_for(self.account.asked.bits) - left, 0.0)
+        return ridges
+
+
+def _variance(cell: Cell, bits: float) -> float:
+    """Return the noise that hides a cell of one row of S."""
+    return variance_for(bits, spread=ceiling(cell.spread), freedom=cell.freedom)

@@ -1,0 +1,1 @@
+"""Mechanisms that release second-moment matrices, one file each."""

@@ -1,0 +1,127 @@
+"""Additive Wishart noise: release G + N with N a Wishart matrix, which stays positive definite.
+
+Sheffet 2015 (arXiv 1507.00056v1), Algorithm 2. The paper fixes the scale at B and bounds the
+degrees of freedom; both are calibrated on the exact profile here (docs/theory.md, "Additive
+Wishart").
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dplinear import arguments
+from dplinear.analyst.noise_models.matrices import WishartNoise
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.noise import wishart
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy import calibrate, paper, profiles
+from dplinear.privacy.rounding import ceiling
+
+_WHERE = "AdditiveWishart"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveWishart(Mechanism):
+    """Positive-definite noise for a second-moment matrix.
+
+    Requires: rows of norm at most B. `scale` is τ, by default the one with the least noise among
+    at most `most_degrees` degrees of freedom (by default 400·ε, or 10,000 if that is more); a
+    larger cap comes closer to Gaussian noise.
+    Promises: `ApproxDP` as asked; the released matrix is positive definite. Numerics are idealised.
+    Departs from the paper: exact degrees of freedom (883 for its 42,605 at ε=0.1, δ=1e-6, d=40) and
+    a free scale; `calibration="paper"` has τ = B and the published degrees.
+    """
+
+    scale: float | None = None
+    most_degrees: int | None = None
+    name: ClassVar[str] = "additive_wishart"
+    numerics: ClassVar[str] = "idealised"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
+        checks.calibration(self.calibration, _WHERE)
+        asked = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        if self.calibration == "exact":
+            calibrate.within_range(asked, _WHERE)
+        if self.most_degrees is not None:
+            most = calibrate.MOST_DEGREES
+            arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
+        if self.scale is not None:
+            # Its square is the noise's variance, which must be a float.
+            arguments.real(self.scale, "scale", _WHERE, low=0, high=1e100, open_low=True)
+            if self.calibration == "paper":
+                hint = 'the paper has τ = B: leave the scale out, or use calibration="exact".'
+                raise arguments.rejection("scale", _WHERE, "None", self.scale, hint)
+
+    def prepare(self, shape: Shape) -> "PreparedWishart":
+        """Choose the degrees of freedom and the scale."""
+        d, bound = shape.dimension, ceiling(shape.bound)
+        if self.calibration == "paper":
+            return self._published(shape, bound)
+        most = arguments.integer(self.cap, "most_degrees", _WHERE, low=d + 2)
+        try:
+            degrees, scale = calibrate.additive_wishart(
+                self.guarantee, d, bound, self.neighbours, self.scale, most_degrees=most
+            )
+        except ValueError:
+            rule = f"large enough for at most {calibrate.MOST_DEGREES} degrees"
+            hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
+            raise arguments.rejection("scale", _WHERE, rule, self.scale, hint) from None
+        profile = self._profile(shape, degrees, scale)
+        return PreparedWishart(shape, degrees, scale, checks.kept(self.guarantee, profile))
+
+    @property
+    def cap(self) -> int:
+        """The most degrees of freedom: as given, or far more than ε."""
+        if self.most_degrees is not None:
+            return self.most_degrees
+        # Far more degrees than ε bring the noise next to that of a Gaussian; below a few thousand
+        # they cost nothing.
+        guarantee = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        wanted = math.ceil(min(400 * guarantee.epsilon, calibrate.MOST_DEGREES))
+        return max(calibrate.DEFAULT_MOST_DEGREES, wanted)
+
+    def _profile(self, shape: Shape, degrees: int, scale: float) -> profiles.AdditiveWishart:
+        ratio = ceiling((shape.bound / Fraction(scale)) ** 2)
+        return profiles.AdditiveWishart(degrees, shape.dimension, ratio, self.neighbours)
+
+    def _published(self, shape: Shape, bound: float) -> "PreparedWishart":
+        guarantee = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        asked = checks.published(guarantee, _WHERE)
+        try:
+            degrees = int(paper.additive_wishart(asked, shape.dimension, self.neighbours).value)
+        except ValueError:
+            rule = "small enough in ε that the paper has two degrees more than the dimension"
+            hint = 'its theorem speaks of ε below 1: use calibration="exact".'
+            raise arguments.rejection("guarantee", _WHERE, rule, asked, hint) from None
+        notes = () if asked.epsilon < 1 else ("The paper's theorem speaks of ε below 1 only.",)
+        profile = self._profile(shape, degrees, bound)
+        return PreparedWishart(shape, degrees, bound, checks.what_holds(asked, profile, notes))
+
+
+@dataclass(frozen=True)
+class PreparedWishart(Prepared):
+    """Wishart(scale²·I, degrees) noise, ready to be added."""
+
+    shape: Shape
+    degrees: int
+    scale: float
+    account: Account
+
+    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+        """Add the noise."""
+        checks.same_shape(statistic, self.shape, _WHERE)
+        factor = self.scale * np.eye(self.shape.dimension)
+        noise = wishart.wishart_from_factor(factor, self.degrees, entropy=entropy)
+        law = WishartNoise(self.degrees, self.scale**2)
+        parameters = {
+            "degrees": self.degrees,
+            "scale": self.scale,
+            "bound": float(self.shape.bound),
+        }
+        return Measurement(statistic.matrix() + noise, law, self.account, parameters)

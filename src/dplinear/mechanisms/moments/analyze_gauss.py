@@ -1,0 +1,197 @@
+"""Symmetric Gaussian noise on a second-moment matrix, drawn exactly on its own integer grid.
+
+Sheffet 2015 (arXiv 1507.00056v1), §2 and §6, after Dwork, Talwar, Thakurta and Zhang 2014, "Analyze
+Gauss". docs/theory.md, "Releasing second moments".
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dplinear import arguments
+from dplinear.analyst.noise_models.matrices import SymmetricGaussian
+from dplinear.arrays import Floats
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms import checks
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.noise import discrete
+from dplinear.noise.entropy import Entropy
+from dplinear.privacy import calibrate, paper
+from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
+from dplinear.privacy.rounding import ceiling, root_ceiling, up
+
+_WHERE = "AnalyzeGauss"
+# Wider noise is drawn on a coarser grid, so the sampler's own limit of 2^100 is never met.
+_LARGEST_VARIANCE = 2.0**96
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeGauss(Mechanism):
+    """Normal noise on every entry: the least noise of all, but not always positive definite.
+
+    Requires: an integer matrix, the sum of outer products of rows of norm at most 2^exponent.
+    Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
+    Departs from the paper: off-diagonal variance is half of the diagonal's, as each such entry
+    stands for two of the Frobenius norm; σ is the least by the exact profile.
+    `calibration="paper"` has independent noise of one variance and the published σ.
+    """
+
+    name: ClassVar[str] = "analyze_gauss"
+    numerics: ClassVar[str] = "exact"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
+        checks.calibration(self.calibration, _WHERE)
+        if self.calibration == "exact" and isinstance(self.guarantee, ZCDP):
+            return
+        rule = "an ApproxDP guarantee with ε and δ above 0"
+        rule += ", or a ZCDP guarantee" if self.calibration == "exact" else ""
+        hint = checks.GRID_HINTS.get(type(self.guarantee), "")
+        if self.calibration == "paper" and isinstance(self.guarantee, ZCDP):
+            hint = 'the paper speaks of (ε, δ) only: ask for ApproxDP, or calibration="exact".'
+        if hint:
+            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
+        checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
+
+    def prepare(self, shape: Shape) -> "PreparedGauss":
+        """Choose the variances, in units of the grid, and the step of the grid."""
+        for step in range(0, 256, 4):
+            noise = self._noise(_Difference.of(shape, step, self.neighbours, self._weight(shape)))
+            if noise.variance <= _LARGEST_VARIANCE:
+                return PreparedGauss(
+                    shape, step, noise.variance, self._weight(shape), noise.account
+                )
+        hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
+        raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
+
+    def _weight(self, shape: Shape) -> int:
+        """Return what the variance is divided by off the diagonal."""
+        return 2 if self.calibration == "exact" and shape.dimension > 1 else 1
+
+    def _noise(self, difference: "_Difference") -> "_Noise":
+        least = GRID_LEAST_VARIANCE * difference.weight
+        if self.calibration == "paper":
+            asked = checks.published(self.guarantee, _WHERE)  # type: ignore[arg-type]  # checked
+            bound = ceiling(difference.shape.bound)
+            sigma = paper.analyze_gauss(asked, bound, self.neighbours).value
+            units = Fraction(sigma) * difference.shape.unit / (1 << difference.step)
+            variance = max(ceiling(units**2), least)
+            profile = difference.profile(variance, self.neighbours)
+            return _Noise(variance, checks.what_holds(asked, profile))
+        variance = least
+        profile = difference.profile(least, self.neighbours)
+        if not _suffices(profile, self.guarantee):
+            variance = calibrate.grid_gaussian(
+                self.guarantee, difference.norm, difference.coordinates
+            )
+            variance = max(variance, least)
+            if variance > _LARGEST_VARIANCE:  # perhaps infinite; drawn on a coarser grid
+                return _Noise(variance, checks.kept(self.guarantee, profile))
+            profile = difference.profile(variance, self.neighbours)
+        return _Noise(variance, checks.kept(self.guarantee, profile))
+
+
+@dataclass(frozen=True)
+class _Noise:
+    variance: float
+    account: Account
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """How far apart neighbours are, on a grid of 2^`step` units, off-diagonals `weight` times.
+
+    A matrix vvᵀ has Frobenius norm |v|², and uuᵀ − vvᵀ at most √2 times the larger (in one
+    dimension: at most the larger). Rounding to the coarser grid moves the difference of two entries
+    by less than 1.
+    """
+
+    shape: Shape
+    step: int
+    weight: int
+    norm: float
+
+    @classmethod
+    def of(cls, shape: Shape, step: int, neighbours: Neighbours, weight: int) -> "_Difference":
+        twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1
+        norm = root_ceiling(Fraction(twice * shape.sensitivity**2, 1 << 2 * step))
+        if step:
+            d = shape.dimension
+            norm = up(norm + math.sqrt(d + weight * d * (d - 1) // 2))
+        return cls(shape, step, weight, norm)
+
+    @property
+    def coordinates(self) -> int:
+        """The entries of the triangle, each counted by the weight of its noise."""
+        d = self.shape.dimension
+        return d + self.weight * (d * (d - 1) // 2)
+
+    def profile(self, variance: float, neighbours: Neighbours) -> GridGaussian:
+        """Return the profile of noise of this variance on the diagonal."""
+        mu = root_ceiling(Fraction(self.norm) ** 2 / Fraction(variance))
+        inverse = ceiling(Fraction(self.coordinates) / Fraction(variance))
+        return GridGaussian(mu, inverse, neighbours)
+
+
+def _suffices(profile: GridGaussian, guarantee: Guarantee) -> bool:
+    if isinstance(guarantee, ApproxDP):
+        return profile.delta(guarantee.epsilon) <= guarantee.delta
+    return isinstance(guarantee, ZCDP) and Fraction(profile.mu) ** 2 <= 2 * Fraction(guarantee.rho)
+
+
+@dataclass(frozen=True)
+class PreparedGauss(Prepared):
+    """Noise of `variance` on the diagonal, a `weight`th of it elsewhere, in 2^`step` grid units."""
+
+    shape: Shape
+    step: int
+    variance: float
+    weight: int
+    account: Account
+
+    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+        """Add the noise on integers; round each entry once."""
+        checks.same_shape(statistic, self.shape, _WHERE)
+        d = self.shape.dimension
+        variance = Fraction(self.variance)
+        rounded = _coarser(statistic.integers, self.step)
+        values = np.empty((d, d))
+        where = np.diag_indices(d)
+        noise = discrete.gaussian(variance, d, entropy=entropy)
+        values[where] = self._cells(rounded[where] + noise.astype(object))
+        upper = np.triu_indices(d, 1)
+        noise = discrete.gaussian(variance / self.weight, len(upper[0]), entropy=entropy)
+        values[upper] = self._cells(rounded[upper] + noise.astype(object))
+        values.T[upper] = values[upper]
+        return Measurement(values, self._law(), self.account, self._parameters())
+
+    def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:
+        # Python divides integers of any length with one rounding.
+        return np.array([(int(entry) << self.step) / self.shape.unit for entry in integers], float)
+
+    def _law(self) -> SymmetricGaussian:
+        unit = Fraction(self.shape.unit, 1 << self.step)
+        diagonal = Fraction(self.variance) / unit**2
+        return SymmetricGaussian(float(diagonal), float(diagonal / self.weight))
+
+    def _parameters(self) -> dict[str, float]:
+        law = self._law()
+        return {
+            "sigma": math.sqrt(law.diagonal),
+            "off_diagonal_sigma": math.sqrt(law.off_diagonal),
+            "bound": float(self.shape.bound),
+            "grid_step": (1 << self.step) / self.shape.unit,
+        }
+
+
+def _coarser(integers: npt.NDArray[np.object_], step: int) -> npt.NDArray[np.object_]:
+    """Return the integers divided by 2^step, to the nearest."""
+    if step == 0:
+        return integers
+    return np.asarray((integers + (1 << (step - 1))) >> step)

@@ -1,0 +1,1 @@
+"""Mechanisms that release rows: one for each of the table's, in their order."""

@@ -1,0 +1,62 @@
+"""The contract of a mechanism that releases rows: one for each of the table's, in their order.
+
+`prepare` sees public facts only, calibrates, and refuses what cannot be kept. What it returns is
+handed blocks of bounded integer rows, as they stream by, and makes released columns of each.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dplinear.analyst.releases.outputs import Output
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms.contract import Account, Method
+from dplinear.noise.entropy import Entropy
+from dplinear.schema import Schema
+
+
+class PreparedRows(ABC):
+    """A mechanism calibrated for a schema, ready to release rows.
+
+    `account` is what the whole release guarantees; `output` names and types the released columns,
+    which are float64, int64, boolean or text; `parameters` are its public numbers, for the
+    certificate; `law` is what the analyst needs to know of the noise, as plain JSON with a `kind`
+    that `analyst/noise_models/rows.py` knows.
+    """
+
+    account: Account
+    output: pa.Schema
+    parameters: Mapping[str, Any]
+    law: Mapping[str, Any]
+
+    @abstractmethod
+    def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
+        """Return the released columns of a block of integer rows, shape (dimension, rows).
+
+        Promises: a row of the result depends on its own row and fresh noise alone. Called from
+        several threads at once; the block may be overwritten.
+        """
+
+    def outputs(self) -> Sequence[Output]:
+        """Return files that the mechanism keeps beside the rows, written but for their names.
+
+        The gate calls this before it spends, and gives them their names when the rows are complete.
+        """
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowMechanism(Method):
+    """A way of releasing rows."""
+
+    @abstractmethod
+    def prepare(self, schema: Schema, shape: Shape, entropy: Entropy) -> PreparedRows:
+        """Calibrate for public facts; raise if the guarantee cannot be kept.
+
+        `entropy` is for what is drawn without looking at a row, such as a projection.
+        """

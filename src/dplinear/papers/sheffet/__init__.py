@@ -1,0 +1,5 @@
+"""Figure 1 of Sheffet 2015 (arXiv 1507.00056v1): six ways to a private regression.
+
+`python -m dplinear.papers.sheffet --output DIR` draws it; docs/experiments/sheffet.md has the
+result and what agrees with the paper.
+"""

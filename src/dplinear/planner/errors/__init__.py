@@ -1,0 +1,1 @@
+"""Predicted errors: closed forms, and simulations kept in a table."""
