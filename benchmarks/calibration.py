@@ -13,7 +13,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from dplinear.privacy import ApproxDP, calibrate, paper
+from dplinear.papers import constants
+from dplinear.privacy import ApproxDP, calibrate
 
 REPEATS = 15
 
@@ -40,17 +41,17 @@ class Case(NamedTuple):
 def cases(epsilon: float) -> Iterator[Case]:
     """Yield the calibrations at one ε."""
     g, tag = ApproxDP(epsilon, 1e-6), f"ε={epsilon:g}"
-    published = paper.analyze_gauss(g, 1.0).value
+    published = constants.analyze_gauss(g, 1.0).value
     yield Case(f"Gaussian σ, {tag}", 2, partial(calibrate.gaussian, g, 1.0), published)
     grid = partial(calibrate.grid_gaussian, g, 2.0**40, 1600)
     yield Case(f"grid Gaussian σ², 1,600 entries, {tag}", 50, grid)
     for relation in ("add_remove", "replace"):
         for rows in (80, 10_000_000):
             call = partial(calibrate.sketch, g, rows, 1.0, relation)
-            published = paper.sketch(g, rows, 1.0).value
+            published = constants.sketch(g, rows, 1.0).value
             yield Case(f"sketch w², {rows:,} rows, {relation}, {tag}", 50, call, published)
         wishart = partial(calibrate.additive_wishart, g, 40, 1.0, relation)
-        published = paper.additive_wishart(g, 40).value
+        published = constants.additive_wishart(g, 40).value
         name = f"Wishart least k, {relation}, {tag}"
         yield Case(name, 50, lambda w=wishart: w(scale=1.0)[0], published)  # type: ignore[misc]
         yield Case(f"Wishart best (k, τ), {relation}, {tag}", 50, lambda w=wishart: w()[1])  # type: ignore[misc]

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from analyst.designs import Design
-from dplinear.analyst.noise_models.matrices import InverseWishartLaw, SketchLaw, WishartNoise
+from dplinear.analyst.noise_models.matrices import InverseWishartNoise, SketchNoise, WishartNoise
 from dplinear.analyst.regression.bootstrap import bootstrap
-from dplinear.analyst.regression.inference import delta
+from dplinear.analyst.regression.inference import delta_method
 
 TABLES = 2_000
 BATCH = 250
@@ -37,10 +37,10 @@ VARIANTS = {
 }
 LAWS = {
     "Wishart noise, 95 degrees": WishartNoise(95.0, 4.0),
-    "sketch, 24 rows, no ridge": SketchLaw(24.0, 0.0),
-    "sketch, 500 rows, ridge 290": SketchLaw(500.0, 290.0),
-    "inverse Wishart, 40 degrees, no ridge": InverseWishartLaw(40.0, 0.0),
-    "inverse Wishart, 500 degrees, ridge 290": InverseWishartLaw(500.0, 290.0),
+    "sketch, 24 rows, no ridge": SketchNoise(24.0, 0.0),
+    "sketch, 500 rows, ridge 290": SketchNoise(500.0, 290.0),
+    "inverse Wishart, 40 degrees, no ridge": InverseWishartNoise(40.0, 0.0),
+    "inverse Wishart, 500 degrees, ridge 290": InverseWishartNoise(500.0, 290.0),
 }
 
 
@@ -78,7 +78,7 @@ def count(job: Job, start: int) -> Count:
     with threadpool_limits(1):
         for place, problem in enumerate(job.design.problems(size, seed=start)):
             if job.method == "delta":
-                found = delta(problem)
+                found = delta_method(problem)
             else:
                 found = bootstrap(problem, seed=start + place)
             if found.swamped is None:

@@ -21,8 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from dplinear.convex.compression.projections import Projection
+from dplinear.curator import release_model
 from dplinear.curator.examples import Rules, read_examples
-from dplinear.curator.gates.constrained import std_erm
 from dplinear.noise import simulation
 
 ROWS, FEATURES, FILLED, TRUE = 100_000, 100_000, 100, 20
@@ -61,7 +61,9 @@ def _fit(X: Any, y: Any, **options: Any) -> None:
     labels: dict[str, Any] = {"target_bounds": (-1.0, 1.0)}
     if options.get("loss") in {"logistic", "hinge"}:
         y, labels = (y > 0).astype(int), {"classes": (0, 1)}
-    std_erm(X, y, rows=float(len(y)), progress=True, **ASKED, **labels, **options)
+    release_model(
+        X, target=y, expected_rows=float(len(y)), progress=True, **ASKED, **labels, **options
+    )
 
 
 CASES: dict[str, Callable[[Any, Any], None]] = {

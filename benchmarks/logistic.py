@@ -100,7 +100,7 @@ def drawn(cell: Cell, generator: simulation.Generator) -> Labelled:
 
 def ours(table: Labelled, epsilon: float) -> Line:
     """Return the private model."""
-    model = PrivateLogisticRegression(epsilon=epsilon, delta=DELTA, bounds=(-1, 1))
+    model = PrivateLogisticRegression(epsilon=epsilon, delta=DELTA, bounds=(-1, 1), classes=(0, 1))
     model.fit(table.rows, table.labels)
     return Line(float(model.intercept_[0]), model.coef_[0])
 

@@ -132,7 +132,7 @@ def measured(cell: Cell, method: str, repetition: int) -> Tally:
     noise = seeded("noise", design, repetition, cell.epsilon, method)
     with simulation.door(int(noise.integers(2**32))):
         release = release_model(
-            whole, schema, "y", epsilon=cell.epsilon, delta=DELTA, method=method, threads=1
+            whole, schema, "y", epsilon=cell.epsilon, delta=DELTA, mechanism=method, threads=1
         )
     found, truth = release.intervals(LEVEL), clamped_truth(design)
     nothing = np.zeros(len(truth))

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from dplinear.curator import Schema, open_table, second_moments
-from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.noise import simulation
 
@@ -48,14 +48,14 @@ def main() -> int:
         "Count": Count(),
         "SquaredNorms": SquaredNorms(shape, columns, limit=4.0),
         "ClippedGram, a tenth of the rows clipped": ClippedGram(shape, columns, norm=2.14),
-        "Energy": Energy(shape, weights, residual=0.4),
+        "SumOfSquares": SumOfSquares(shape, weights, residual=0.4),
         "Gradient": gradient,
         "MappedSum": MappedSum(shape, whitening, norm=2.0),
         "MappedNorms": MappedNorms(shape, whitening, limit=4.0),
         "MappedGram, no row clipped": MappedGram(shape, whitening, norm=8.0),
         "MappedGram, a tenth of the rows clipped": MappedGram(shape, whitening, norm=2.14),
         "MappedGram, every row clipped": MappedGram(shape, whitening, norm=0.5),
-        "Bands": Bands(shape, weights, residual=0.25, edges=(0.625, 1.25)),
+        "ResidualHistogram": ResidualHistogram(shape, weights, residual=0.25, edges=(0.625, 1.25)),
         "Residuals": Residuals(shape, weights, residual=0.4),
     }
     kept = open_table(rows, schema)
@@ -66,7 +66,7 @@ def main() -> int:
         table.sums([Count(), sums["SquaredNorms"]])
         table.moments()
         for _ in range(STEPS):
-            table.sums([sums["Energy"], gradient])
+            table.sums([sums["SumOfSquares"], gradient])
 
     calls: dict[str, Callable[[], object]] = {
         "LinearRegression.fit": lambda: LinearRegression().fit(features, target),

@@ -1,7 +1,10 @@
 """The one error sentence: parameter, rule, what came; a hint on a line of its own."""
 
+import copy
 import math
+import pickle
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -9,7 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dplinear as dpl
 from dplinear import arguments
+from dplinear.arguments import ArgumentError, ArgumentTypeError, rejection, wrong_type
+from dplinear.ledger.spent import note_spent, spent_note
+from refusals import refused
 
 
 @pytest.mark.parametrize("value", [1, 1.5, Fraction(1, 3), np.float32(0.5), np.int64(2)])
@@ -19,13 +26,13 @@ def test_real_accepts_real_numbers(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
 def test_real_rejects_what_is_not_finite(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"^The 'x' parameter of f must be a finite number. Got "):
+    with refused("x", "f", "a finite number"):
         arguments.real(value, "x", "f")
 
 
 @pytest.mark.parametrize("value", ["1", None, True, 1j, [1.0], np.array([1.0]), Decimal(1)])
 def test_real_rejects_other_types(value: Any) -> None:
-    with pytest.raises(TypeError, match=r"^The 'x' parameter of f must be a finite number. Got "):
+    with refused("x", "f", "a finite number", ArgumentTypeError):
         arguments.real(value, "x", "f")
 
 
@@ -108,3 +115,81 @@ def test_a_path_is_no_url_because_of_a_word_in_it() -> None:
         assert arguments.describe(path) == repr(path)
     for word in ("postgresql/budget.db", "host=web", "data/host=web/user=me/rows.parquet"):
         assert arguments.describe(word) == repr(word)
+
+
+def test_an_error_is_its_parts_and_the_sentence_is_made_of_them() -> None:
+    error = rejection("delta", "release_moments", "in (0, 1)", 2, "write 1e-6.")
+    assert type(error) is dpl.ArgumentError
+    assert (error.parameter, error.where, error.rule) == ("delta", "release_moments", "in (0, 1)")
+    assert (error.got, error.hint, error.options) == ("2", "write 1e-6.", ())
+    assert error.sentence == "The 'delta' parameter of release_moments must be in (0, 1). Got 2."
+    assert str(error) == f"{error.sentence}\n\nHint: write 1e-6."
+    assert repr(error) == (
+        "ArgumentError('delta', 'release_moments', 'in (0, 1)', '2', 'write 1e-6.')"
+    )
+    assert str(rejection("x", "f", "true", 2)) == "The 'x' parameter of f must be true. Got 2."
+
+
+def test_a_wrong_type_is_an_error_of_either_kind() -> None:
+    error = wrong_type("x", "f", "a number", "one")
+    assert type(error) is ArgumentTypeError
+    assert isinstance(error, ValueError)
+    assert isinstance(error, TypeError)
+    assert error.got == "'one' (str)"
+    assert not isinstance(rejection("x", "f", "a number", "one"), TypeError)
+
+
+def test_a_choice_tells_its_options() -> None:
+    with refused("kind", "f", "one of 'mean', 'rows'") as caught:
+        arguments.choice("row", "kind", "f", {"mean": 1, "rows": 2})
+    assert caught.value.options == ("mean", "rows")
+
+
+class Secret:
+    """What a caller gave: it cannot be pickled, and is not to be held."""
+
+    def __reduce__(self) -> str:
+        raise AssertionError
+
+    def __str__(self) -> str:
+        return "postgresql://me:hush@host"
+
+
+@pytest.mark.parametrize("make", [rejection, wrong_type])
+def test_what_came_is_held_as_a_veiled_text_only(make: Callable[..., ArgumentError]) -> None:
+    for value in (Secret(), str(Secret()), "host=h password=hush"):
+        error = make("path", "open_ledger", "a path", value)
+        assert type(error.got) is str
+        assert b"hush" not in pickle.dumps(error)
+        assert "hush" not in repr(vars(error)) + repr(error) + str(error)
+
+
+def _pickled(error: ArgumentError) -> Any:
+    return pickle.loads(pickle.dumps(error))
+
+
+@pytest.mark.parametrize("again", [_pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("kind", [ArgumentError, ArgumentTypeError])
+def test_errors_travel_with_their_parts_and_notes(
+    again: Callable[[ArgumentError], Any], kind: type[ArgumentError]
+) -> None:
+    error = kind("kind", "f", "one of 'a', 'b'", "'c'", "say a.", options=["a", "b"])
+    note_spent(error, "monday")
+    back = again(error)
+    assert type(back) is kind
+    assert vars(back) == vars(error)
+    assert (str(back), repr(back)) == (str(error), repr(error))
+    assert spent_note(back) == "The request 'monday' is spent, and stays spent."
+
+
+@pytest.mark.parametrize("kind", [ArgumentError, ArgumentTypeError])
+def test_an_error_can_be_told_of_the_function_that_was_called(kind: type[ArgumentError]) -> None:
+    error = kind("kind", "inner", "one of 'a'", "' parameter of inner must be '", "h", options="a")
+    error.add_note("noted")
+    named = error.renamed("outer")
+    assert type(named) is kind
+    assert vars(named) == vars(error) | {"where": "outer"}
+    assert str(named) == str(error).replace("of inner", "of outer", 1)
+    assert (error.where, named.args[1]) == ("inner", "outer")
+    named.add_note("later")
+    assert error.__notes__ == ["noted"]

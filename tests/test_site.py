@@ -31,6 +31,7 @@ RUN_HERE = (
     "how-to/publishing.md",
     "how-to/reports.md",
     "how-to/unknown-bounds.md",
+    "reference/experiments.md",
 )
 WITH_SERVICES = ("how-to/postgres-ledger.md", "how-to/spark.md")
 # By tests/test_house.py and tests/estimators/test_conventions.py.

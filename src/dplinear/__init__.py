@@ -5,17 +5,58 @@ crosses the wall between those who hold a table and those who analyse what was p
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev1"
+from dplinear.version import __version__
+
+if TYPE_CHECKING:
+    from dplinear.analyst.releases.files import ReleaseError, load
+    from dplinear.analyst.releases.release import Release
+    from dplinear.arguments import ArgumentError
+    from dplinear.curator import (
+        release_covariance,
+        release_mean,
+        release_model,
+        release_moments,
+        release_rows,
+        release_sketch,
+        suggest_bounds,
+    )
+    from dplinear.estimators import (
+        PrivateConstrainedClassifier,
+        PrivateConstrainedRegressor,
+        PrivateCovariance,
+        PrivateLasso,
+        PrivateLinearRegression,
+        PrivateLogisticRegression,
+        PrivateMean,
+        PrivatePCA,
+        PrivateProjection,
+        PrivateRidge,
+        PrivateSVM,
+    )
+    from dplinear.ledger import BudgetExceededError, LedgerError, NotKeptWarning, open_ledger
+    from dplinear.ledger.tally import tally
+    from dplinear.planner.bits import compare_guarantees
+    from dplinear.planner.compressed_forecast import forecast_compressed
+    from dplinear.planner.forecast import forecast
+    from dplinear.planner.plan import plan
+    from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, PureDP
+    from dplinear.privacy.neighbours import Neighbours
+    from dplinear.schema import Schema
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
 _EXPORTS = {
+    "ArgumentError": "dplinear.arguments",
+    "ApproxDP": "dplinear.privacy.guarantees",
     "BudgetExceededError": "dplinear.ledger",
+    "GDP": "dplinear.privacy.guarantees",
     "LedgerError": "dplinear.ledger",
+    "MIDP": "dplinear.privacy.guarantees",
+    "Neighbours": "dplinear.privacy.neighbours",
     "NotKeptWarning": "dplinear.ledger",
-    "PrivateCompressedClassifier": "dplinear.estimators",
-    "PrivateCompressedRegressor": "dplinear.estimators",
+    "PrivateConstrainedClassifier": "dplinear.estimators",
+    "PrivateConstrainedRegressor": "dplinear.estimators",
     "PrivateCovariance": "dplinear.estimators",
     "PrivateLasso": "dplinear.estimators",
     "PrivateLinearRegression": "dplinear.estimators",
@@ -25,31 +66,38 @@ _EXPORTS = {
     "PrivateProjection": "dplinear.estimators",
     "PrivateRidge": "dplinear.estimators",
     "PrivateSVM": "dplinear.estimators",
+    "PureDP": "dplinear.privacy.guarantees",
+    "Release": "dplinear.analyst.releases.release",
     "ReleaseError": "dplinear.analyst.releases.files",
     "Schema": "dplinear.schema",
+    "ZCDP": "dplinear.privacy.guarantees",
     "compare_guarantees": "dplinear.planner.bits",
-    "forecast": "dplinear.planner",
+    "forecast": "dplinear.planner.forecast",
     "forecast_compressed": "dplinear.planner.compressed_forecast",
     "load": "dplinear.analyst.releases.files",
     "open_ledger": "dplinear.ledger",
     "plan": "dplinear.planner.plan",
-    "proj_erm": "dplinear.curator",
     "release_covariance": "dplinear.curator",
     "release_mean": "dplinear.curator",
     "release_model": "dplinear.curator",
     "release_moments": "dplinear.curator",
     "release_rows": "dplinear.curator",
     "release_sketch": "dplinear.curator",
-    "std_erm": "dplinear.curator",
     "suggest_bounds": "dplinear.curator",
-    "tally": "dplinear.ledger",
+    "tally": "dplinear.ledger.tally",
 }
 __all__ = [
+    "GDP",
+    "MIDP",
+    "ZCDP",
+    "ApproxDP",
+    "ArgumentError",
     "BudgetExceededError",
     "LedgerError",
+    "Neighbours",
     "NotKeptWarning",
-    "PrivateCompressedClassifier",
-    "PrivateCompressedRegressor",
+    "PrivateConstrainedClassifier",
+    "PrivateConstrainedRegressor",
     "PrivateCovariance",
     "PrivateLasso",
     "PrivateLinearRegression",
@@ -59,6 +107,8 @@ __all__ = [
     "PrivateProjection",
     "PrivateRidge",
     "PrivateSVM",
+    "PureDP",
+    "Release",
     "ReleaseError",
     "Schema",
     "__version__",
@@ -68,23 +118,23 @@ __all__ = [
     "load",
     "open_ledger",
     "plan",
-    "proj_erm",
     "release_covariance",
     "release_mean",
     "release_model",
     "release_moments",
     "release_rows",
     "release_sketch",
-    "std_erm",
     "suggest_bounds",
     "tally",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(import_module(_EXPORTS[name]), name)
-    raise AttributeError(f"module 'dplinear' has no attribute {name!r}")
+if not TYPE_CHECKING:  # which would otherwise believe that any name is here
+
+    def __getattr__(name: str) -> Any:
+        if name in _EXPORTS:
+            return getattr(import_module(_EXPORTS[name]), name)
+        raise AttributeError(f"module 'dplinear' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
 """Checks of public arguments, with one error sentence for the whole library.
 
 Each check returns the value it accepts, as the plain Python type the callers compute with, and
-otherwise raises with: the parameter, the rule, what came; then, where there is one, a hint on a
-line of its own. The values quoted are arguments, which are public; nothing here sees a row.
+otherwise raises an `ArgumentError`: the parameter, the rule, what came, and a hint where there is
+one. The sentence is made of them where it is shown, with the hint on a line of its own. The values
+quoted are arguments, which are public; nothing here sees a row.
 """
 
 import math
@@ -11,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 Real = int | float | Fraction
 # Mistyped ones too, and those that lost a slash on their way through a path, as text or as a repr.
@@ -35,7 +36,7 @@ def is_url(text: str) -> bool:
     return _URL.search(text) is not None or _PAIRS.search(text) is not None
 
 
-def veiled(text: str) -> str:
+def redact(text: str) -> str:
     """Return what may be shown of a text: of a URL, which may hold a password, only its kind."""
     found = _URL.match(text)
     if found is None and _PAIRS.search(text) is not None:
@@ -50,7 +51,7 @@ def printable(text: str) -> str:
     Control characters (all but the end of a line), marks that turn the direction of what follows,
     and halves of characters; those that join letters stay.
     """
-    return "".join(each if _is_shown(each) else _spelled(each) for each in text)
+    return "".join(each if _is_shown(each) else _escape(each) for each in text)
 
 
 def _is_shown(character: str) -> bool:
@@ -59,7 +60,7 @@ def _is_shown(character: str) -> bool:
     return unicodedata.category(character) in {"Zs", "Co", "Cn"}
 
 
-def _spelled(character: str) -> str:
+def _escape(character: str) -> str:
     return "    " if character == "\t" else ascii(character)[1:-1]
 
 
@@ -67,38 +68,76 @@ def describe(value: object) -> str:
     """Return a short, one-line picture of an argument for an error message."""
     try:
         if isinstance(value, str):
-            text = repr(veiled(value))
+            text = repr(redact(value))
         else:
-            text = veiled(repr(value) if isinstance(value, bytes) else str(value))
+            text = redact(repr(value) if isinstance(value, bytes) else str(value))
     except Exception:  # noqa: BLE001 - more digits than Python writes, or a class with its own ideas
         text = f"a {type(value).__name__} that cannot be shown"
     text = printable(" ".join(text.split()))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def rejection(parameter: str, where: str, rule: str, value: object, hint: str = "") -> ValueError:
+class ArgumentError(ValueError):
+    """An argument that breaks a rule: the `parameter` of the function `where` must be `rule`.
+
+    `got` is a short picture of what came, without passwords, and never the value itself; `hint`
+    says what to do instead, if that is known; `options` are the texts to choose from, if there is
+    such a choice. Where the type is wrong, the error is a TypeError too.
+    """
+
+    def __init__(
+        self,
+        parameter: str,
+        where: str,
+        rule: str,
+        got: str,
+        hint: str = "",
+        *,
+        options: Collection[str] = (),
+    ) -> None:
+        # Copies and pickles are made of these, and of the attributes.
+        super().__init__(parameter, where, rule, got, hint)
+        self.parameter, self.where, self.rule = parameter, where, rule
+        self.got, self.hint, self.options = got, hint, tuple(options)
+
+    @property
+    def sentence(self) -> str:
+        """All but the hint."""
+        subject = f"The '{self.parameter}' parameter of {self.where}"
+        return f"{subject} must be {self.rule}. Got {self.got}."
+
+    def __str__(self) -> str:
+        return self.sentence + (f"\n\nHint: {self.hint}" if self.hint else "")
+
+    def renamed(self, where: str) -> Self:
+        """Return the error, with its notes, as one about the same parameter of another function.
+
+        Requires: that function takes a parameter of that name.
+        """
+        facts = (self.parameter, where, self.rule, self.got, self.hint)
+        error = type(self)(*facts, options=self.options)
+        for note in getattr(self, "__notes__", ()):
+            error.add_note(note)
+        return error
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of the wrong type, which `got` names too."""
+
+
+def rejection(
+    parameter: str, where: str, rule: str, value: object, hint: str = ""
+) -> ArgumentError:
     """Return the error for a value that breaks a rule."""
-    sentence = f"The '{parameter}' parameter of {where} must be {rule}. Got {describe(value)}."
-    return ValueError(sentence + (f"\n\nHint: {hint}" if hint else ""))
+    return ArgumentError(parameter, where, rule, describe(value), hint)
 
 
-def mistyped(parameter: str, where: str, rule: str, value: object, hint: str = "") -> TypeError:
+def wrong_type(
+    parameter: str, where: str, rule: str, value: object, hint: str = ""
+) -> ArgumentTypeError:
     """Return the error for a value of the wrong type."""
     shown = f"{describe(value)} ({type(value).__name__})"
-    sentence = f"The '{parameter}' parameter of {where} must be {rule}. Got {shown}."
-    return TypeError(sentence + (f"\n\nHint: {hint}" if hint else ""))
-
-
-def renamed(error: Exception, inner: Collection[str], where: str) -> Exception:
-    """Return an error about the parameter of an inner function as one about its caller's.
-
-    Requires: the caller takes a parameter of that name. Any other error is returned as it is.
-    """
-    head, found, rest = str(error).partition("' parameter of ")
-    name = rest.partition(" must be ")[0]
-    if not found or name not in inner or type(error) not in {ValueError, TypeError}:
-        return error
-    return type(error)(head + found + where + rest.removeprefix(name))
+    return ArgumentTypeError(parameter, where, rule, shown, hint)
 
 
 def _interval(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
@@ -123,13 +162,13 @@ def real(
     """Return `value` as a float if it is a finite real number in the interval."""
     rule = _interval(low, high, open_low=open_low, open_high=open_high)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise mistyped(parameter, where, rule, value, hint)
+        raise wrong_type(parameter, where, rule, value, hint)
     try:
         number = float(value)
     except OverflowError:
         raise rejection(parameter, where, rule, value, hint) from None
     except Exception:  # noqa: BLE001 - a number of a class with its own ideas
-        raise mistyped(parameter, where, rule, value, hint) from None
+        raise wrong_type(parameter, where, rule, value, hint) from None
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (math.isfinite(number) and above and below):
@@ -154,11 +193,11 @@ def integer(
     """Return `value` as an int if it is a whole number in [low, high]."""
     rule = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise mistyped(parameter, where, rule, value, hint)
+        raise wrong_type(parameter, where, rule, value, hint)
     try:
         number = int(value)
     except Exception:  # noqa: BLE001 - as above; NumPy counts spans of time among the integers
-        raise mistyped(parameter, where, rule, value, hint) from None
+        raise wrong_type(parameter, where, rule, value, hint) from None
     if number < low or (high is not None and number > high):
         raise rejection(parameter, where, rule, value, hint)
     return number
@@ -167,7 +206,7 @@ def integer(
 def flag(value: Any, parameter: str, where: str, *, hint: str = "") -> bool:
     """Return `value` as a bool if it is a truth value."""
     if not isinstance(value, bool):
-        raise mistyped(parameter, where, "True or False", value, hint)
+        raise wrong_type(parameter, where, "True or False", value, hint)
     return value
 
 
@@ -192,7 +231,7 @@ def choice(
     """Return `value` if it is one of the named options."""
     rule = "one of " + ", ".join(repr(str(option)) for option in options)
     if not isinstance(value, str):
-        raise mistyped(parameter, where, rule, value, hint)
+        raise wrong_type(parameter, where, rule, value, hint)
     if value not in options:
-        raise rejection(parameter, where, rule, value, hint)
+        raise ArgumentError(parameter, where, rule, describe(value), hint, options=options)
     return str(value)

@@ -17,14 +17,14 @@ from dplinear.adaptive.noisy_sums import (
     VARIANCE,
     Answer,
     Budget,
-    Chain,
+    NoisySums,
     Query,
     _Noise,
-    _scaled,
+    _scale,
 )
 from dplinear.arrays import Floats, Integers
-from dplinear.descent.residual_sums import Bands, Gradient
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram
 from dplinear.exact.row_sums import Count, RowSum
 from dplinear.exact.shape import Shape
 from dplinear.noise import simulation
@@ -51,7 +51,7 @@ class Table:
         self.rows = rows
         self.asked: list[Sequence[RowSum]] = []
         self.spent: list[Fraction] = []
-        self.reader: Chain | None = None
+        self.reader: NoisySums | None = None
         self._known: dict[int, tuple[RowSum, Any]] = {}
 
     def moments(self) -> Any:
@@ -70,9 +70,9 @@ class Table:
         return self._known[id(statistic)][1]
 
 
-def opened(budget: Budget, rows: Floats | None = None, seed: int = 1) -> tuple[Chain, Table]:
+def opened(budget: Budget, rows: Floats | None = None, seed: int = 1) -> tuple[NoisySums, Table]:
     table = Table(np.zeros((3, 5)) if rows is None else rows)
-    table.reader = Chain(table, budget, simulation.entropy(seed))
+    table.reader = NoisySums(table, budget, simulation.entropy(seed))
     return table.reader, table
 
 
@@ -147,7 +147,7 @@ def test_what_noise_on_a_grid_cannot_promise_is_refused(guarantee: Any) -> None:
 
 def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     reader, table = opened(budget())
-    bands = Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
+    bands = ResidualHistogram(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
     reader.ask([Query(Count(), Fraction(1, 3)), Query(bands, Fraction(1, 4))])
     assert len(table.asked) == 1
     assert table.asked[0] == [Count(), bands]
@@ -161,7 +161,7 @@ def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     assert 0 <= reader.left < 2.0**-30
 
 
-def overspent(reader: Chain) -> None:
+def overspent(reader: NoisySums) -> None:
     for queries in (
         [Query(Count(), Fraction(1) + Fraction(1, 2**28))],
         [Query(Count(), Fraction(1, 2)), Query(Count(), Fraction(2, 3))],
@@ -174,7 +174,7 @@ def overspent(reader: Chain) -> None:
 def test_overspending_raises_and_reads_nothing() -> None:
     for relation in RELATIONS:
         reader, table = opened(budget(relation, coordinates=10**6))
-        bands = Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
+        bands = ResidualHistogram(SHAPE, [0, 0, 1.0], 0.5, (1.0,))
         if relation is ADD_REMOVE:
             overspent(reader)
         with pytest.raises(BudgetExceededError):
@@ -228,7 +228,7 @@ def test_counts_are_free_and_exact_where_their_number_is_public() -> None:
     assert (answer.values.tolist(), answer.sigma) == ([77.0], 0.0)
     assert reader.spent == reader.inverse == 0
     assert reader.left == 1
-    (bands,) = reader.ask([Query(Bands(SHAPE, [0, 0, 1.0], 0.5, (1.0,)), HALF)])
+    (bands,) = reader.ask([Query(ResidualHistogram(SHAPE, [0, 0, 1.0], 0.5, (1.0,)), HALF)])
     assert bands.sigma > 0
 
 
@@ -285,7 +285,7 @@ def test_answers_are_unbiased_and_have_the_stated_noise(relation: Neighbours) ->
     assert normal((answer.values - truth * 0.6) / answer.sigma)
 
 
-def matrices(reader: Chain) -> tuple[Answer, Any]:
+def matrices(reader: NoisySums) -> tuple[Answer, Any]:
     """Return a noisy matrix of 70 columns, and the exact one."""
     (answer,) = reader.ask([Query(ListedGram(bound=9, size=4900), HALF)])
     exact = np.add.outer(np.arange(70.0), np.arange(70.0))
@@ -333,7 +333,7 @@ def test_huge_sums_are_exact_until_the_last_rounding() -> None:
     """Beyond 2^53: what is scaled are integers of any length."""
     scale = Fraction(math.pi)
     exact = np.array([3**60, -(3**60), 3**60 + 1, 0, 1], object)
-    found = _scaled(exact, scale)
+    found = _scale(exact, scale)
     for whole, rounded in zip(exact, found, strict=True):
         assert abs(rounded - whole * scale) <= HALF
     assert found[0] == -found[1]
@@ -344,7 +344,7 @@ def test_noise_is_all_that_stands_between(
     kind: type[Listed], monkeypatch: pytest.MonkeyPatch, generator: Seeded
 ) -> None:
     """Without it: the sums at the scale that was paid for, rounded once to floats."""
-    monkeypatch.setattr(chain, "_drawn", lambda _, size, __: np.zeros(size, object))
+    monkeypatch.setattr(chain, "_draw_noise", lambda _, size, __: np.zeros(size, object))
     half = generator(20).integers(-(10**8), 10**8, (3, 3))
     exact = (half + half.T).ravel()
     query = Query(kind(bound=10**7, size=9, unit=Fraction(1, 7)), HALF)
@@ -354,7 +354,7 @@ def test_noise_is_all_that_stands_between(
         (answer,) = reader.ask([query])
         scale = _Noise.of(query, of).scale
         assert scale is not None
-        wanted = [float(steps / scale / 7) for steps in _scaled(exact.astype(object), scale)]
+        wanted = [float(steps / scale / 7) for steps in _scale(exact.astype(object), scale)]
         assert answer.values.ravel().tolist() == wanted
 
 
@@ -364,7 +364,7 @@ def test_noise_is_all_that_stands_between(
 def distance(one: Any, other: Any, noise: _Noise) -> Fraction:
     """The squared distance of two sums at their scale, of what is paid for."""
     assert noise.scale is not None
-    change = _scaled(one, noise.scale) - _scaled(other, noise.scale)
+    change = _scale(one, noise.scale) - _scale(other, noise.scale)
     return square(change) / (noise.cost * chain.VARIANCE)
 
 
@@ -381,7 +381,7 @@ def adversarial(random: Any, shape: Shape) -> Floats:
     """Rows at the bound, with their opposites, and those along each axis."""
     rows = integer_rows(random, shape, 8)
     axes = np.zeros((shape.dimension, min(shape.dimension, 4)))
-    np.fill_diagonal(axes, min(shape.cells, 1 << shape.exponent))
+    np.fill_diagonal(axes, min(shape.steps_per_unit, 1 << shape.exponent))
     return np.concatenate((rows, -rows, axes, -axes), axis=1)
 
 
@@ -518,7 +518,7 @@ def audited(
     entropy = simulation.entropy(31)
     losses = np.zeros(count)
     for i in range(count):
-        reader = Chain(one, of, entropy)
+        reader = NoisySums(one, of, entropy)
         opening = Query(VECTOR, first)
         (answer,) = reader.ask([opening])
         losses[i] = loss(opening, answer, one, other)
@@ -653,8 +653,8 @@ def test_rounding_that_is_forgotten_is_caught(
 def test_noise_of_another_variance_is_caught(
     monkeypatch: pytest.MonkeyPatch, part: Fraction
 ) -> None:
-    honest = chain._drawn
-    monkeypatch.setattr(chain, "_drawn", lambda v, size, e: honest(v * part, size, e))
+    honest = chain._draw_noise
+    monkeypatch.setattr(chain, "_draw_noise", lambda v, size, e: honest(v * part, size, e))
     reader, _ = opened(budget(coordinates=8000), np.zeros((4000, 1)))
     (answer,) = reader.ask([Query(Listed(size=4000), HALF)])
     assert not normal(answer.values / answer.sigma)
@@ -665,13 +665,13 @@ def test_noise_of_another_variance_is_caught(
 
 
 def test_a_chain_that_reads_before_it_spends_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Chain.ask
+    honest = NoisySums.ask
 
-    def late(self: Chain, queries: Sequence[Query]) -> list[Answer]:
+    def late(self: NoisySums, queries: Sequence[Query]) -> list[Answer]:
         self._rows.sums([query.statistic for query in queries])
         return honest(self, queries)
 
-    monkeypatch.setattr(Chain, "ask", late)
+    monkeypatch.setattr(NoisySums, "ask", late)
     with pytest.raises(AssertionError):
         test_a_chain_spends_before_it_reads_and_once_for_each_query()
     with pytest.raises(AssertionError):

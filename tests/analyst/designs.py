@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.regression.problem import Problem
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator, generator
@@ -41,7 +41,7 @@ class Design:
     intercept: bool = True
     turned: bool = True
     replace: bool = False
-    law: Law | None = None
+    law: NoiseModel | None = None
 
     @cached_property
     def covariance(self) -> Floats:
@@ -65,7 +65,7 @@ class Design:
         return np.asarray([*level, *slopes], np.float64)
 
     @cached_property
-    def noise(self) -> Law:
+    def noise(self) -> NoiseModel:
         """The law of the release."""
         if self.law is not None:
             return self.law
@@ -96,7 +96,7 @@ class Design:
         chance = generator(seed)
         for _ in range(count):
             gram = self.table(chance)
-            whole = self.noise.unbiased(self.noise.draw(gram, chance))
+            whole = self.noise.unbiased_estimate(self.noise.draw(gram, chance))
             yield self.problem(whole)
 
     def table(self, chance: Generator) -> Floats:

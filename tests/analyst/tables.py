@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
@@ -91,7 +91,7 @@ def raw(schema: Schema, table: pa.Table, names: list[str] | None = None) -> Arra
 
 
 def exact(
-    schema: Schema, table: pa.Table, law: Law = SILENT, rows: int | None = None
+    schema: Schema, table: pa.Table, law: NoiseModel = SILENT, rows: int | None = None
 ) -> MomentsRelease:
     """Return the true moments of a table, as if released without noise."""
     inner = cells(schema, table)

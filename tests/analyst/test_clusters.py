@@ -5,10 +5,10 @@ import pytest
 from sklearn.cluster import KMeans
 
 from dplinear.analyst.rows.clusters import kmeans
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
 
-LAW = DistanceLaw("laplace", 2, 5, 0.5, "gaussian")
+LAW = DistanceErrorModel("laplace", 2, 5, 0.5, "gaussian")
 
 
 def oblong(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

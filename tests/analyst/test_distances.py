@@ -11,7 +11,7 @@ from scipy.stats import chi2
 import dplinear as dpl
 from dplinear.analyst.noise_models.rows import NOISES, PROJECTIONS
 from dplinear.analyst.rows import distances
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
 
 MEAN = 5.5  # standard errors: a false alarm in 3e7
@@ -74,7 +74,7 @@ def test_distances_are_recovered_and_vary_as_they_should_and_not_as_the_paper_sa
         claims[pair] = 2 / k * s**2 + 14 * k * variance**2 + 8 * variance * between
         papers[pair] = 2 / k * s**2 + 2 * k * (7 * variance**2 - variance) + 4 * variance * s
         if not realised:
-            law = DistanceLaw("laplace", k, d, float(variance[0]), "gaussian")
+            law = DistanceErrorModel("laplace", k, d, float(variance[0]), "gaussian")
             assert law.variances.at(s) == pytest.approx(claims[pair, 0], rel=1e-12)
             assert law.offset == pytest.approx(2 * k * variance[0])
     assert abs(errors.mean()) < MEAN * errors.std() / math.sqrt(errors.size)
@@ -91,10 +91,10 @@ def test_the_variance_holds_for_every_projection_and_noise(projection: str, nois
     apart = np.full((count, d), 2 / math.sqrt(d))  # where signs spread most
     P = projections(projection, count, d, k, generator)
     found, variance = noisy(apart, P, noise, 0.6, generator)
-    law = DistanceLaw(noise, k, d, float(variance.mean()), projection)
+    law = DistanceErrorModel(noise, k, d, float(variance.mean()), projection)
     if noise.startswith("perturbed"):
         cell = 0.36 * (1 if noise.endswith("gaussian") else 2)
-        law = DistanceLaw(noise, k, d, cell * d / k, projection)
+        law = DistanceErrorModel(noise, k, d, cell * d / k, projection)
     errors = found - 2 * k * variance - 4.0
     assert abs(errors.mean()) < MEAN * errors.std() / math.sqrt(count)
     assert abs(scores(errors, law.variances.at(np.array(4.0)))) < VARIANCE
@@ -106,14 +106,14 @@ def test_the_variance_holds_for_every_projection_and_noise(projection: str, nois
 def test_drawn_parts_have_the_moments_of_the_law(
     noise: str, projection: str, d: int, k: int
 ) -> None:
-    law = DistanceLaw(noise, k, d, 0.4, projection)
+    law = DistanceErrorModel(noise, k, d, 0.4, projection)
     parts = law.parts(40_000, simulation.generator(3))
     for s in (0.0, 2.0):
         drawn = s * parts.own + 2 * math.sqrt(s) * parts.cross + parts.noise - law.offset - s
         assert abs(drawn.mean()) < MEAN * drawn.std() / 200
         claimed = law.variances.at(np.array(s))
         if projection == "rademacher":  # drawn as a normal projection
-            claimed = DistanceLaw(noise, k, d, 0.4, "gaussian").variances.at(np.array(s))
+            claimed = DistanceErrorModel(noise, k, d, 0.4, "gaussian").variances.at(np.array(s))
         if law.before:  # drawn without what is known of |P|², which only widens
             assert drawn.var() > 0.9 * claimed
         else:
@@ -143,7 +143,7 @@ def test_intervals_cover(noise: str, projection: str, realised: bool, squared: f
     scale = np.abs(P).sum(2).max(1) / 4 if realised else 0.5
     found, variance = noisy(apart, P, noise, scale, generator)
     # All in units of each release's own noise, so that one law serves all.
-    law = DistanceLaw(noise, k, d, 1.0, projection)
+    law = DistanceErrorModel(noise, k, d, 1.0, projection)
     shown = distances.Distances(law, found / variance, np.zeros(count, bool))
     covered = {}
     for method in distances.METHODS:
@@ -161,16 +161,16 @@ def test_intervals_cover(noise: str, projection: str, realised: bool, squared: f
 
 def test_normal_rows_have_exact_chi_square_intervals() -> None:
     # A normal projection and normal noise: |U|² is (s/k + 2σ²)·χ²_k.
-    law = DistanceLaw("gaussian", 8, 20, 0.25, "gaussian")
+    law = DistanceErrorModel("gaussian", 8, 20, 0.25, "gaussian")
     found = np.array([5.0, 20.0, 400.0])
-    low, high = distances.simulated(found, law, 0.1)
+    low, high = distances.simulated_interval(found, law, 0.1)
     ends = [8 * (found / chi2.ppf(q, 8) - 0.5) for q in (0.95, 0.05)]
     np.testing.assert_allclose(low, np.maximum(ends[0], 0), rtol=0.03, atol=0.03)
     np.testing.assert_allclose(high, np.maximum(ends[1], 0), rtol=0.03)
 
 
 def test_chebyshev_solves_its_inequality() -> None:
-    law = DistanceLaw("laplace", 100, 200, 0.02, "gaussian")
+    law = DistanceErrorModel("laplace", 100, 200, 0.02, "gaussian")
     grid = np.linspace(0, 200, 200_001)
     for estimate in (-6.0, 0.0, 3.0, 40.0):
         low, high = distances.chebyshev(np.array(estimate), law.variances, 0.1)
@@ -178,7 +178,7 @@ def test_chebyshev_solves_its_inequality() -> None:
         if len(inside):
             assert low == pytest.approx(inside[0], abs=2e-3)
             assert high == pytest.approx(inside[-1], abs=2e-3)
-    few = DistanceLaw("laplace", 2, 200, 0.02, "gaussian")
+    few = DistanceErrorModel("laplace", 2, 200, 0.02, "gaussian")
     low, high = distances.chebyshev(np.array([50.0, 0.0]), few.variances, 0.05)
     inside = grid[(50 - grid) ** 2 <= few.variances.at(grid) / 0.05]
     assert low[0] == pytest.approx(inside[0], abs=2e-3)
@@ -249,7 +249,7 @@ def test_blocks_make_the_matrix(released: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_one_row_has_no_neighbour() -> None:
-    law, one = DistanceLaw("laplace", 2, 3, 1.0, "gaussian"), np.ones((1, 2))
+    law, one = DistanceErrorModel("laplace", 2, 3, 1.0, "gaussian"), np.ones((1, 2))
     np.testing.assert_array_equal(distances.distance_matrix(one, law), [[0.0]])
     assert distances.distance_matrix(one, law, condensed=True).shape == (0,)
     assert distances.distances(one, law, 0, 0).squared == 0

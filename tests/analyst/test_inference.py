@@ -12,16 +12,16 @@ import pytest
 from scipy import stats
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    Law,
-    ProjectionLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    NoiseModel,
+    ProjectionNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
 from dplinear.analyst.regression import inference
 from dplinear.analyst.regression.bootstrap import bootstrap
-from dplinear.analyst.regression.inference import Intervals, delta, weakest
+from dplinear.analyst.regression.inference import Intervals, delta_method, weakest
 from dplinear.analyst.regression.problem import Problem
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
@@ -29,7 +29,7 @@ from dplinear.noise.simulation import generator
 from .designs import Design
 
 FALSE_ALARM = 1e-6 / 200
-METHODS = [delta, bootstrap]
+METHODS = [delta_method, bootstrap]
 Method = Callable[[Problem], Intervals]
 
 
@@ -40,7 +40,7 @@ def rows(count: int = 400, seed: int = 3) -> Floats:
     return np.column_stack([features, target])
 
 
-def problem_of(table: Floats, law: Law | None = None, ridge: float = 0.0) -> Problem:
+def problem_of(table: Floats, law: NoiseModel | None = None, ridge: float = 0.0) -> Problem:
     p = table.shape[1] - 1
     return Problem(
         whole=table.T @ table,
@@ -69,7 +69,7 @@ def textbook(table: Floats) -> tuple[Floats, Floats, Floats]:
 def test_without_noise_the_intervals_are_those_of_least_squares() -> None:
     table = rows()
     solution, errors, reach = textbook(table)
-    found = delta(problem_of(table))
+    found = delta_method(problem_of(table))
     assert found.swamped is None
     assert np.allclose(found.estimates, solution, rtol=1e-9)
     assert np.allclose(found.standard_errors, errors, rtol=1e-9)
@@ -91,9 +91,9 @@ def test_without_noise_the_bootstrap_agrees_with_least_squares() -> None:
 def test_a_sketch_without_ridge_has_the_intervals_of_least_squares_on_its_rows() -> None:
     sketch = rows(40)
     solution, errors, reach = textbook(sketch)
-    problem = problem_of(sketch, SketchLaw(40.0, 0.0))
+    problem = problem_of(sketch, SketchNoise(40.0, 0.0))
     problem = replace(problem, whole=problem.whole / 40, count=1e12)
-    found = delta(problem)
+    found = delta_method(problem)
     assert np.allclose(found.estimates, solution, rtol=1e-9)
     assert np.allclose(found.standard_errors, errors, rtol=0.02)  # to second order in 1/40
     assert np.allclose(found.high - found.low, 2 * reach, rtol=0.02)
@@ -101,7 +101,7 @@ def test_a_sketch_without_ridge_has_the_intervals_of_least_squares_on_its_rows()
 
 def test_ridge_has_the_sandwich_variance() -> None:
     table = rows()
-    found = delta(problem_of(table, ridge=50.0))
+    found = delta_method(problem_of(table, ridge=50.0))
     gram = table.T @ table
     inverse = np.linalg.inv(gram[:-1, :-1] + np.diag([0, 50, 50, 50]))
     solution = inverse @ gram[:-1, -1]
@@ -116,7 +116,7 @@ def test_ridge_has_the_sandwich_variance() -> None:
 def test_the_privacy_part_is_the_law_s_variance_along_each_coefficient() -> None:
     law = SymmetricGaussian(1e-4, 3e-4)  # so little that the first order is all there is
     problem = problem_of(rows(), law)
-    found = delta(problem)
+    found = delta_method(problem)
     gram = problem.gram
     inverse = np.linalg.inv(gram[:-1, :-1])
     contrast = np.append(-inverse @ gram[:-1, -1], 1.0)
@@ -128,7 +128,7 @@ def test_the_privacy_part_is_the_law_s_variance_along_each_coefficient() -> None
 
 @pytest.mark.parametrize("law", [SymmetricGaussian(8.0, 4.0), WishartNoise(30.0, 0.3)])
 @pytest.mark.parametrize("method", METHODS)
-def test_units_do_not_matter(law: Law, method: Method) -> None:
+def test_units_do_not_matter(law: NoiseModel, method: Method) -> None:
     plain = problem_of(rows(2_000), law)
     features = np.diag([1.0, 10.0, 0.1, 3.0])
     features[1:, 0] = [0.2, -0.4, 0.1]  # other units, around other origins
@@ -147,22 +147,24 @@ def test_units_do_not_matter(law: Law, method: Method) -> None:
     [
         SymmetricGaussian(8.0, 4.0),
         WishartNoise(30.0, 0.3),
-        SketchLaw(300.0, 2.0),
-        ProjectionLaw(300.0, (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)),
-        InverseWishartLaw(300.0, 2.0),
+        SketchNoise(300.0, 2.0),
+        ProjectionNoise(300.0, (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)),
+        InverseWishartNoise(300.0, 2.0),
     ],
 )
-def test_cells_that_are_not_used_do_not_matter(law: Law) -> None:
+def test_cells_that_are_not_used_do_not_matter(law: NoiseModel) -> None:
     table = rows(2_000)
     small = problem_of(table, law.part(7, range(5)))
     wide = np.column_stack([table, generator(1).uniform(-1, 1, (2_000, 2))])
     large = replace(small, whole=wide.T @ wide, law=law, transform=np.eye(7)[:5])
-    assert np.allclose(delta(small).low, delta(large).low, rtol=1e-9)
+    assert np.allclose(delta_method(small).low, delta_method(large).low, rtol=1e-9)
     assert np.allclose(bootstrap(small).high, bootstrap(large).high, rtol=1e-9)
 
 
 def test_more_noise_gives_a_larger_share_to_privacy() -> None:
-    found = [delta(problem_of(rows(2_000), SymmetricGaussian(s, s / 2))) for s in (1, 10, 100)]
+    found = [
+        delta_method(problem_of(rows(2_000), SymmetricGaussian(s, s / 2))) for s in (1, 10, 100)
+    ]
     shares = np.stack([one.privacy_share for one in found])
     assert (np.diff(shares, axis=0) > 0).all()
     assert ((shares > 0) & (shares < 1)).all()
@@ -197,30 +199,32 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(method: Method, least
 
 def test_a_ridge_can_bring_the_intervals_back() -> None:
     law = SymmetricGaussian(1600.0, 800.0)
-    assert delta(problem_of(rows(), law)).swamped is not None
-    assert delta(problem_of(rows(), law, ridge=400.0)).swamped is None
+    assert delta_method(problem_of(rows(), law)).swamped is not None
+    assert delta_method(problem_of(rows(), law, ridge=400.0)).swamped is None
 
 
 @pytest.mark.parametrize(
-    "law", [SymmetricGaussian(2.0, 1.0), SketchLaw(500.0, 60.0), InverseWishartLaw(500.0, 60.0)]
+    "law", [SymmetricGaussian(2.0, 1.0), SketchNoise(500.0, 60.0), InverseWishartNoise(500.0, 60.0)]
 )
-def test_a_ridge_gives_intervals_even_without_positive_moments(law: Law) -> None:
+def test_a_ridge_gives_intervals_even_without_positive_moments(law: NoiseModel) -> None:
     problem = problem_of(rows(2_000), law, ridge=2_000.0)
     whole = problem.whole.copy()
     whole[2, 2] = -50.0
-    for method in (delta, bootstrap):
+    for method in (delta_method, bootstrap):
         found = method(replace(problem, whole=whole))
         assert found.swamped is None
         assert (found.low < found.high).all()
 
 
 @pytest.mark.parametrize("law", [SymmetricGaussian(8.0, 4.0), WishartNoise(300.0, 0.1)])
-def test_the_steadied_matrix_has_the_right_inverse_on_average(law: Law) -> None:
+def test_the_steadied_matrix_has_the_right_inverse_on_average(law: NoiseModel) -> None:
     d = 12
     gram = np.eye(d + 1) * 28.0
     problem = replace(problem_of(rows(), law), transform=np.eye(d + 1), penalty=np.zeros(d))
-    drawn = law.unbiased(law.draw(np.broadcast_to(gram, (4_000, *gram.shape)), generator(1)))
-    plain, steady = drawn[:, :-1, :-1], inference.steadied(problem, drawn)[:, :-1, :-1]
+    drawn = law.unbiased_estimate(
+        law.draw(np.broadcast_to(gram, (4_000, *gram.shape)), generator(1))
+    )
+    plain, steady = drawn[:, :-1, :-1], inference.debias_inverse(problem, drawn)[:, :-1, :-1]
     bias = [np.trace(np.linalg.inv(one).mean(0)) - d / 28 for one in (plain, steady)]
     assert bias[0] > 0.04 * d / 28
     assert abs(bias[1]) < bias[0] / 4
@@ -228,14 +232,14 @@ def test_the_steadied_matrix_has_the_right_inverse_on_average(law: Law) -> None:
 
 @pytest.mark.parametrize("count", [np.nan, -20.0, 3.0])
 def test_an_unknown_number_of_rows_is_refused(count: float) -> None:
-    found = delta(replace(problem_of(rows()), count=count))
+    found = delta_method(replace(problem_of(rows()), count=count))
     assert found.swamped is not None
     assert "number of rows" in found.swamped
 
 
-@pytest.mark.parametrize("law", [SketchLaw(4.0, 0.0), InverseWishartLaw(8.0, 0.0)])
-def test_a_law_without_a_variance_is_refused(law: Law) -> None:
-    assert delta(problem_of(rows(), law)).swamped is not None
+@pytest.mark.parametrize("law", [SketchNoise(4.0, 0.0), InverseWishartNoise(8.0, 0.0)])
+def test_a_law_without_a_variance_is_refused(law: NoiseModel) -> None:
+    assert delta_method(problem_of(rows(), law)).swamped is not None
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -256,7 +260,7 @@ def test_the_bootstrap_is_the_same_for_the_same_seed() -> None:
 
 def test_higher_levels_give_wider_intervals() -> None:
     problem = problem_of(rows(), SymmetricGaussian(2.0, 1.0))
-    for method in (delta, bootstrap):
+    for method in (delta_method, bootstrap):
         narrow, wide = method(problem, 0.8), method(problem, 0.99)
         assert (wide.low < narrow.low).all()
         assert (wide.high > narrow.high).all()
@@ -296,16 +300,16 @@ FAST = [
     Design(epsilon=0.5, condition=1.0, bounds="box"),
     Design(condition=100.0, rows=50_000),
     Design(condition=100.0, law=WishartNoise(95.0, 4.0)),
-    Design(condition=100.0, law=SketchLaw(24.0, 0.0)),
-    Design(condition=100.0, law=SketchLaw(500.0, 290.0)),
-    Design(condition=100.0, law=InverseWishartLaw(40.0, 0.0)),
-    Design(condition=100.0, law=InverseWishartLaw(500.0, 290.0)),
+    Design(condition=100.0, law=SketchNoise(24.0, 0.0)),
+    Design(condition=100.0, law=SketchNoise(500.0, 290.0)),
+    Design(condition=100.0, law=InverseWishartNoise(40.0, 0.0)),
+    Design(condition=100.0, law=InverseWishartNoise(500.0, 290.0)),
 ]
 
 
 @pytest.mark.parametrize("design", FAST)
 def test_the_delta_method_covers(design: Design) -> None:
-    covered = coverage(design, delta, 300)
+    covered = coverage(design, delta_method, 300)
     assert len(covered) == 300 or design.predicted > 0.5
     assert_covered(covered)
 
@@ -322,7 +326,7 @@ def test_where_noise_is_swamping_most_tables_are_refused_and_few_intervals_are_w
     design = Design(epsilon=0.5, condition=100.0, bounds="box")
     assert design.predicted > 0.5
     tables = 300
-    covered = coverage(design, delta, tables)
+    covered = coverage(design, delta_method, tables)
     assert len(covered) < tables / 2
     wrong = len(covered) - (covered.sum(0).min() if len(covered) else 0)
     assert wrong <= stats.binom.isf(FALSE_ALARM, tables, 0.08)
@@ -331,19 +335,19 @@ def test_where_noise_is_swamping_most_tables_are_refused_and_few_intervals_are_w
 def test_intervals_are_refused_only_where_the_noise_exceeds_half_the_least_eigenvalue() -> None:
     design = Design(condition=1.0, rows=5_000)
     assert design.predicted < 0.5
-    assert len(coverage(design, delta, 300)) == 300
+    assert len(coverage(design, delta_method, 300)) == 300
 
 
 @pytest.mark.parametrize("part", ["sampling", "privacy"])
 def test_coverage_notices_a_missing_part(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = inference.corrected
+    whole = inference.correct_for_noise
 
     def without(problem: Problem, matrix: Floats) -> inference.Corrected:
         found = whole(problem, matrix)
         return replace(found, **{part: np.zeros_like(found.sampling)})
 
-    monkeypatch.setattr(inference, "corrected", without)
-    covered = coverage(Design(epsilon=1.0, condition=10.0), delta, 400)
+    monkeypatch.setattr(inference, "correct_for_noise", without)
+    covered = coverage(Design(epsilon=1.0, condition=10.0), delta_method, 400)
     with pytest.raises(AssertionError):
         assert_covered(covered)
 

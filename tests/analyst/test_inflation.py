@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplinear import ReleaseError, load, release_rows
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
-from dplinear.analyst.releases.units import Reading
+from dplinear.analyst.releases.units import UnitConversion
 from dplinear.analyst.rows import row_reading
-from dplinear.analyst.rows.arrow_messages import announced
+from dplinear.analyst.rows.arrow_messages import read_announcement
 from dplinear.analyst.rows.row_files import sidecar
-from dplinear.analyst.rows.row_reading import LEAST, TIMES, Meter, allowed_for
+from dplinear.analyst.rows.row_reading import LEAST, TIMES, Meter, memory_limit
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 
@@ -163,16 +163,16 @@ def test_compressed_arrow_files_within_the_limit_are_read(
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_file(file, table.schema, options=options) as writer:
         writer.write_table(table, max_chunksize=1_000)
-    assert load(file).to_arrow().equals(table.replace_schema_metadata(None))
+    assert load(file, kind="rows").to_arrow().equals(table.replace_schema_metadata(None))
     with pytest.raises(ReleaseError, match="once they are decoded"):
         load(file, largest=1_000)
 
 
 def test_snappy_is_read_and_makes_no_more_than_the_limit_of_a_file(tmp_path: Path) -> None:
     file = parquet(compression="snappy", use_dictionary=False)(tmp_path)
-    assert allowed_for(file.stat().st_size) > 8 * 16 * ROWS
+    assert memory_limit(file.stat().st_size) > 8 * 16 * ROWS
     assert load(file).rows == ROWS
-    assert next(iter(load(file).batches())).num_columns == 16
+    assert next(iter(load(file, kind="rows").batches())).num_columns == 16
 
 
 def test_dictionaries_are_read_and_largest_may_be_raised(
@@ -180,16 +180,16 @@ def test_dictionaries_are_read_and_largest_may_be_raised(
 ) -> None:
     file = texts(use_dictionary=True)(tmp_path)
     with pytest.raises(ReleaseError, match="once they are decoded"):
-        list(load(file).batches())
-    seen = sum(batch.num_rows for batch in load(file, largest=2**30).batches())
+        list(load(file, kind="rows").batches())
+    seen = sum(batch.num_rows for batch in load(file, kind="rows", largest=2**30).batches())
     assert seen == 8_000
     monkeypatch.setattr(row_reading, "LEAST", 2**30)
-    assert sum(batch.num_rows for batch in load(file).batches()) == 8_000
+    assert sum(batch.num_rows for batch in load(file, kind="rows").batches()) == 8_000
 
 
 def test_the_limit_is_the_one_that_is_said() -> None:
-    assert allowed_for(0) == LEAST
-    assert allowed_for(LEAST) == TIMES * LEAST
+    assert memory_limit(0) == LEAST
+    assert memory_limit(LEAST) == TIMES * LEAST
     meter = Meter(10, "x")
     meter.take(10)
     with pytest.raises(ReleaseError, match="at most 10 bytes"):
@@ -208,9 +208,9 @@ def _messages(options: pa.ipc.IpcWriteOptions) -> list[pa.Message]:
 
 def test_messages_say_what_they_unpack_to() -> None:
     plain = _messages(pa.ipc.IpcWriteOptions())
-    assert [announced(message) for message in plain] == [(5_000, 0), (7, 0)]
+    assert [read_announcement(message) for message in plain] == [(5_000, 0), (7, 0)]
     for codec in ("zstd", "lz4"):
-        first, second = map(announced, _messages(pa.ipc.IpcWriteOptions(compression=codec)))
+        first, second = map(read_announcement, _messages(pa.ipc.IpcWriteOptions(compression=codec)))
         assert (first.rows, second.rows) == (5_000, 7)
         assert first.unpacked == 8 * 5_000 + 4 * 5_001 + 30 * 5_000
         assert second.unpacked >= 8 * 7 + 4 * 8 + 30 * 7
@@ -231,7 +231,7 @@ def test_damaged_messages_raise_value_errors_alone(codec: str | None) -> None:
         place = int(generator.integers(len(content)))
         changed[place : place + 4] = struct.pack("<I", int(generator.integers(2**32)))
         try:
-            found = announced(Damaged(bytes(changed[: len(content)])))
+            found = read_announcement(Damaged(bytes(changed[: len(content)])))
         except ValueError:
             continue
         assert found.rows >= 0
@@ -246,10 +246,10 @@ def test_a_model_of_many_features_is_shown_by_those_that_count(tmp_path: Path) -
     """2^28 coordinates are 2 GiB; three of them are not 0."""
     size, file = 2**28, tmp_path / "linear.json"
     places = np.array([3, size // 2, size - 1])
-    model = LinearRelease(
+    model = ConstrainedRelease(
         source=SparseVector(size, places, np.array([0.5, -0.25, 0.1])),
         loss="squared",
-        reading=Reading(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0)),
+        reading=UnitConversion(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0)),
         certificate=release_rows(np.zeros((3, 16)), WIDE, bits=0.5).certificate,
         constraint={"set": "l1", "radius": 1.0},
     )

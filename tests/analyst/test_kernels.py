@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dplinear.analyst.rows import kernels
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
 
 EVERY = (np.arange(2), np.arange(2))
@@ -26,7 +26,7 @@ def test_the_unbiased_kernel_has_the_kernel_as_its_mean(
     draw = generator.laplace if noise == "laplace" else generator.normal
     one, two = draw(0, scale, (count, k)), images + draw(0, scale, (count, k))
     variance = scale**2 * (2 if noise == "laplace" else 1)
-    law = DistanceLaw(noise, k, d, variance, "gaussian")
+    law = DistanceErrorModel(noise, k, d, variance, "gaussian")
     found = np.empty(count)
     for start in range(0, count, 50):
         rows = np.concatenate([one[start : start + 50], two[start : start + 50]])
@@ -43,7 +43,7 @@ def test_the_unbiased_kernel_has_the_kernel_as_its_mean(
 
 def test_a_row_is_its_own_kernel_and_plug_ins_are_shares() -> None:
     rows = simulation.generator(0).standard_normal((30, 3))
-    law = DistanceLaw("laplace", 3, 9, 0.5, "gaussian")
+    law = DistanceErrorModel("laplace", 3, 9, 0.5, "gaussian")
     every = np.arange(30)
     for method in kernels.METHODS:
         found = kernels.kernel(rows, law, 1.5, (every, every), method)
@@ -54,9 +54,11 @@ def test_a_row_is_its_own_kernel_and_plug_ins_are_shares() -> None:
 
 
 def test_equal_rows_are_as_near_as_can_be() -> None:
-    law = DistanceLaw("laplace", 2, 9, 0.5, "gaussian")
+    law = DistanceErrorModel("laplace", 2, 9, 0.5, "gaussian")
     np.testing.assert_array_equal(kernels.kernel(np.ones((2, 2)), law, 1.0, EVERY), 1.0)
-    assert math.isinf(kernels.amplification(DistanceLaw("gaussian", 2, 9, 1e6, "gaussian"), 1.0))
+    assert math.isinf(
+        kernels.amplification(DistanceErrorModel("gaussian", 2, 9, 1e6, "gaussian"), 1.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_equal_rows_are_as_near_as_can_be() -> None:
     [("laplace", "orthonormal"), ("gaussian", "rademacher"), ("perturbed", "gaussian")],
 )
 def test_what_is_not_exact_is_refused(noise: str, projection: str) -> None:
-    law = DistanceLaw(noise, 2, 9, 0.5, projection)
+    law = DistanceErrorModel(noise, 2, 9, 0.5, projection)
     with pytest.raises(ValueError, match="use method='plug-in', and mind its bias"):
         kernels.kernel(np.ones((2, 2)), law, 1.0, EVERY, "unbiased")
     with pytest.raises(ValueError, match="'bandwidth' parameter"):

@@ -73,15 +73,18 @@ def test_predictions_of_tables_and_of_arrays() -> None:
         model().predict(table.select(["smoker"]))
 
 
-def test_log_odds_predict_chances() -> None:
+def test_log_odds_have_probabilities_and_predict_labels() -> None:
     logistic = model(loss="logistic", coefficients=NamedVector(NAMES, np.array([0.1, -1.0, 2.0])))
     rows = np.array([[10.0, 1.0, 0.0], [-60.0, 0.0, 0.5], [1e9, 0, 0], [-1e9, 0, 0]])
-    assert logistic.decision(rows[:2]) == pytest.approx([5.0, 0.0])
-    assert logistic.predict(rows) == pytest.approx([1 / (1 + np.exp(-5.0)), 0.5, 1.0, 0.0])
-    assert model().decision(rows) == pytest.approx(model().predict(rows))
+    assert logistic.decision_function(rows[:2]) == pytest.approx([5.0, 0.0])
+    probabilities = logistic.predict_proba(rows)
+    assert probabilities[:, 1] == pytest.approx([1 / (1 + np.exp(-5.0)), 0.5, 1.0, 0.0])
+    assert probabilities.sum(1) == pytest.approx(1)
+    assert logistic.predict(rows).tolist() == [1, 0, 1, 0]
+    assert model().decision_function(rows) == pytest.approx(model().predict(rows))
     fitted = logistic.to_sklearn(feature_names=False)
-    assert fitted.predict_proba(rows)[:, 1] == pytest.approx(logistic.predict(rows))
-    assert fitted.predict(rows[::2]).tolist() == [1, 1]
+    assert fitted.predict_proba(rows) == pytest.approx(probabilities)
+    assert fitted.predict(rows).tolist() == logistic.predict(rows).tolist()
     assert list(logistic.to_sklearn().feature_names_in_) == list(NAMES)
     text = str(logistic.summary())
     assert "Logistic model of charges" in text
@@ -93,7 +96,7 @@ def test_log_odds_predict_chances() -> None:
 def test_files_from_before_losses_are_squared(tmp_path: Path) -> None:
     assert "loss" not in ModelKind().to_parts(model()).facts
     model().save(tmp_path / "model.json")
-    assert load(tmp_path / "model.json").loss == "squared"
+    assert load(tmp_path / "model.json", kind="model").loss == "squared"
 
 
 def test_without_standard_errors_the_summary_says_why() -> None:

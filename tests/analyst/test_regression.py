@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.least_squares import solve
-from dplinear.analyst.regression.shrinkage import filtered
+from dplinear.analyst.regression.shrinkage import shrunken_coefficients
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
 from dplinear.schema import Schema
@@ -266,8 +266,8 @@ def test_quality_is_left_out_where_noise_makes_it_meaningless() -> None:
     [
         SymmetricGaussian(1e6, 5e5),
         WishartNoise(40, 30.0),
-        SketchLaw(20, 100.0),
-        InverseWishartLaw(30, 100.0),
+        SketchNoise(20, 100.0),
+        InverseWishartNoise(30, 100.0),
     ],
 )
 def test_noise_that_swamps_the_table_never_raises(repair: str, law: Any) -> None:
@@ -400,15 +400,15 @@ def test_a_level_that_stands_out_from_the_noise_is_kept() -> None:
 
 
 def test_a_problem_has_the_law_of_its_block() -> None:
-    law = InverseWishartLaw(60, 10.0)
+    law = InverseWishartNoise(60, 10.0)
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
     problem = replace(MOMENTS, values=drawn, law=law).regress("stay", ["age", "bmi"]).problem
     assert problem.whole.shape == (4, 4)
-    assert problem.law == InverseWishartLaw(60 - 9, 10.0)
+    assert problem.law == InverseWishartNoise(60 - 9, 10.0)
 
 
 def test_levels_are_kept_where_the_noise_has_no_variance_to_judge_by() -> None:
-    law = InverseWishartLaw(15.5, 1e3)
+    law = InverseWishartNoise(15.5, 1e3)
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
     assert replace(MOMENTS, values=drawn, law=law).regress("charges").empty == ()
 
@@ -451,7 +451,9 @@ def test_auto_repairs_only_what_intervals_cannot_be_put_on() -> None:
 def test_shrunk_coefficients_are_those_of_the_filter() -> None:
     hidden = [[300.0, 10.0, 200.0], [10.0, 2.0, 5.0], [200.0, 5.0, 150.0]]
     fit = simple(hidden, 3.0).regress("y", intercept=False)
-    assert reported(fit)[-2:] == pytest.approx(filtered(np.array(hidden), 3.0, 2)[:, 0])
+    assert reported(fit)[-2:] == pytest.approx(
+        shrunken_coefficients(np.array(hidden), 3.0, 2)[:, 0]
+    )
     ridge = simple(hidden, 3.0).regress("y", intercept=False, ridge=1.0)
     assert ridge.repair == "shrunk"
     assert reported(ridge) != pytest.approx(reported(fit))

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dplinear import Schema, load
-from dplinear.analyst.noise_models.matrices import ProjectionLaw
+from dplinear.analyst.noise_models.matrices import ProjectionNoise
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.files import ReleaseError
 from dplinear.analyst.releases.sketch import SketchRelease
@@ -46,7 +46,7 @@ def sketch(
     cells = table(count, seed)
     whole = cells.T @ cells + np.diag(NOISE)
     drawn = generator(seed + 10**6).standard_normal((rows, 5)) @ np.linalg.cholesky(whole).T
-    return SketchRelease(SCHEMA, drawn, ProjectionLaw(rows, noise), CERTIFICATE, count)
+    return SketchRelease(SCHEMA, drawn, ProjectionNoise(rows, noise), CERTIFICATE, count)
 
 
 @pytest.mark.parametrize("features", [["b"], ["b", "c"], ["c", "a", "b"]])

@@ -22,10 +22,10 @@ def bounds() -> SuggestedBounds:
 
 
 def test_bounds_have_bytes_that_give_them_back() -> None:
-    content = files.packed(bounds())
+    content = files.pack(bounds())
     assert content is not None
-    again = files.unpacked(content)
-    assert files.packed(again) == content
+    again = files.unpack(content)
+    assert files.pack(again) == content
     assert again.bounds == {"a": (-1, 1), "b": (0, 0.1)}
     assert again == bounds()
     assert str(again) == "a: -1 to 1\nb: 0 to 0.1 (as given: not found)"
@@ -49,7 +49,7 @@ def test_other_content_is_refused(change: dict[str, Any]) -> None:
     parts = BoundsKind().to_parts(bounds())
     changed = Parts("bounds", dict(parts.facts) | change, parts.arrays)
     with pytest.raises(files.ReleaseError):
-        files.unpacked(container.write(changed))
+        files.unpack(container.write(changed))
 
 
 def test_a_release_without_a_schema_gives_none(tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_other_arrays_are_refused() -> None:
     parts = BoundsKind().to_parts(bounds())
     for arrays in ({"bounds": np.ones((2, 2))}, {"values": np.ones((1, 1))}):
         with pytest.raises(files.ReleaseError):
-            files.unpacked(container.write(Parts("bounds", parts.facts, arrays)))
+            files.unpack(container.write(Parts("bounds", parts.facts, arrays)))

@@ -17,7 +17,7 @@ from dplinear.audit import AuditResult, audit, audit_subject, densities
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
 from dplinear.audit.chains import SUBJECTS
 from dplinear.audit.matrices import SHAPE, MatrixSubject
-from dplinear.audit.noisy_sums import ChainSubject
+from dplinear.audit.noisy_sums import NoisySumsSubject
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.exact import mapped_sums
 from dplinear.exact.shape import Shape, Statistic
@@ -109,7 +109,7 @@ def test_normal_noise_is_audited_through_mu() -> None:
     assert result.claimed_epsilon == pytest.approx(1.0)
     assert result.audited_epsilon is not None
     assert 0.85 < result.audited_epsilon < 1
-    concentrated = ChainSubject(ZCDP(0.5), ADD)
+    concentrated = NoisySumsSubject(ZCDP(0.5), ADD)
     assert concentrated.claim == Claim("mu", 1.0)
     result = audited(concentrated, 4000)
     assert not refuted(result)
@@ -216,13 +216,13 @@ def test_noise_of_half_the_variance_is_caught(relation: Neighbours) -> None:
 
 @pytest.mark.heavy
 def test_a_sensitivity_off_by_the_root_of_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = analyze_gauss._Difference.of
+    honest = analyze_gauss.Difference.of
 
     def careless(shape: Shape, step: int, relation: Neighbours, weight: int) -> Any:
         del relation
         return honest(shape, step, ADD, weight)
 
-    monkeypatch.setattr(analyze_gauss._Difference, "of", careless)
+    monkeypatch.setattr(analyze_gauss.Difference, "of", careless)
     assert caught(MatrixSubject(AnalyzeGauss(guarantee=SEEN, neighbours=REPLACE)), 3000)
 
 
@@ -234,14 +234,14 @@ def test_too_little_noise_off_the_diagonal_is_caught() -> None:
 
 @pytest.mark.heavy
 def test_off_diagonal_entries_that_count_twice_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = analyze_gauss.PreparedGauss.measure
+    honest = analyze_gauss.PreparedGauss.run
 
     def careless(self: Any, statistic: Statistic, entropy: Any) -> Any:
         doubled = 2 * statistic.integers
         np.fill_diagonal(doubled, np.diag(statistic.integers))
         return honest(self, Statistic(statistic.shape, doubled), entropy)
 
-    monkeypatch.setattr(analyze_gauss.PreparedGauss, "measure", careless)
+    monkeypatch.setattr(analyze_gauss.PreparedGauss, "run", careless)
     oblique = MatrixSubject(AnalyzeGauss(guarantee=SEEN), oblique=True)
     assert caught(oblique, 3000)
 
@@ -298,13 +298,13 @@ def test_a_lower_bound_that_is_used_twice_is_caught(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_missing_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not caught(ChainSubject(SEEN, ADD, clip=0.5), 3000)
-    monkeypatch.setattr(mapped_sums, "shortened", lambda rows, _: rows)
-    assert caught(ChainSubject(SEEN, ADD, clip=0.5), 3000)
+    assert not caught(NoisySumsSubject(SEEN, ADD, clip=0.5), 3000)
+    monkeypatch.setattr(mapped_sums, "shorten", lambda rows, _: rows)
+    assert caught(NoisySumsSubject(SEEN, ADD, clip=0.5), 3000)
 
 
 def test_a_chain_that_forgets_what_it_has_spent_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not caught(ChainSubject(SEEN, REPLACE, steps=3), 3000)
+    assert not caught(NoisySumsSubject(SEEN, REPLACE, steps=3), 3000)
     honest = chain._Noise.of
 
     def careless(query: chain.Query, budget: chain.Budget) -> Any:
@@ -312,22 +312,22 @@ def test_a_chain_that_forgets_what_it_has_spent_is_caught(monkeypatch: pytest.Mo
         return dataclasses.replace(noise, cost=Fraction(0))
 
     monkeypatch.setattr(chain._Noise, "of", careless)
-    assert caught(ChainSubject(SEEN, REPLACE, steps=3), 3000)
+    assert caught(NoisySumsSubject(SEEN, REPLACE, steps=3), 3000)
 
 
 def test_a_row_that_turns_round_moves_twice_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped_sums.MappedSum, "replaced", 1)
-    assert caught(ChainSubject(SEEN, REPLACE), 3000)
+    assert caught(NoisySumsSubject(SEEN, REPLACE), 3000)
 
 
 def test_half_a_cells_range_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = additive_noise._Noised.of
+    honest = additive_noise.Noised.of
 
     def careless(cell: Any, cells: int) -> Any:
         made = honest(cell, cells)
         return dataclasses.replace(made, diameter=made.diameter / 2)
 
-    monkeypatch.setattr(additive_noise._Noised, "of", careless)
+    monkeypatch.setattr(additive_noise.Noised, "of", careless)
     assert caught(named("additive_noise", Neighbours.ELEMENT), 5000)
 
 

@@ -17,7 +17,7 @@ from dplinear.arrays import Floats
 from dplinear.audit.audit import AuditResult, audit_runs
 from dplinear.audit.bounds import gaussian_epsilon
 from dplinear.audit.subjects import Claim
-from dplinear.curator.gates.model import design_of
+from dplinear.curator.gates.one_model import design_of
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.rows import row_maps

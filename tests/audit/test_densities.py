@@ -6,8 +6,8 @@ import numpy as np
 from scipy import stats
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
@@ -84,13 +84,13 @@ def test_sketch_and_inverse_wishart() -> None:
         stats.wishart(8, hidden[0]).logpdf(8 * x) - stats.wishart(8, hidden[1]).logpdf(8 * x)
         for x in values
     ]
-    found = densities.sketch(values, ONE, OTHER, SketchLaw(8, 0.5))
+    found = densities.sketch(values, ONE, OTHER, SketchNoise(8, 0.5))
     np.testing.assert_allclose(found, exact, rtol=1e-8)
     exact = [
         stats.invwishart(8, hidden[0]).logpdf(x) - stats.invwishart(8, hidden[1]).logpdf(x)
         for x in values
     ]
-    found = densities.inverse_wishart(values, ONE, OTHER, InverseWishartLaw(8, 0.5))
+    found = densities.inverse_wishart(values, ONE, OTHER, InverseWishartNoise(8, 0.5))
     np.testing.assert_allclose(found, exact, rtol=1e-8)
 
 
@@ -98,6 +98,6 @@ def test_every_law_has_a_density() -> None:
     assert set(densities.BY_LAW) == {
         SymmetricGaussian,
         WishartNoise,
-        SketchLaw,
-        InverseWishartLaw,
+        SketchNoise,
+        InverseWishartNoise,
     }

@@ -13,8 +13,7 @@ from dplinear.audit import replays
 from dplinear.audit.holders import HOLDERS
 from dplinear.audit.replays import CHAINS, Replay, main, pairs, replay
 from dplinear.audit.row_replays import sizes
-from dplinear.descent import residual_sums
-from dplinear.exact import mapped_sums
+from dplinear.exact import mapped_sums, residual_sums
 from dplinear.privacy import Neighbours
 
 pytestmark = pytest.mark.heavy
@@ -85,13 +84,13 @@ def test_no_row_at_all_breaks_a_promise(name: str, row: list[float], place: int)
 @cache
 def _asked(name: str, relation: Neighbours) -> Any:
     """What a run of a method asked for, which is long to find."""
-    return replays._recorded(CHAINS[name], relation, 1)
+    return replays._record_sums(CHAINS[name], relation, 1)
 
 
 def _broken(
     relation: Neighbours, tables: Any, name: str = "whitened_descent", asked: Any = None
 ) -> bool:
-    asked = asked or replays._recorded(CHAINS[name], relation, 1)
+    asked = asked or replays._record_sums(CHAINS[name], relation, 1)
     return replays._sums(name, asked, HOLDERS[0], relation, tables, Path()).broken
 
 
@@ -99,7 +98,7 @@ def test_a_missing_clip_and_a_lost_factor_are_seen(monkeypatch: pytest.MonkeyPat
     tables = pairs(Neighbours.REPLACE, 8, 1)
     assert not _broken(Neighbours.REPLACE, tables)
     with monkeypatch.context() as patch:
-        patch.setattr(mapped_sums, "shortened", lambda rows, _: np.rint(rows))
+        patch.setattr(mapped_sums, "shorten", lambda rows, _: np.rint(rows))
         assert _broken(Neighbours.REPLACE, tables)
     with monkeypatch.context() as patch:
         patch.setattr(residual_sums.Gradient, "replaced", 1)

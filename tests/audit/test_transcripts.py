@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.adaptive.noisy_sums import Answer, Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.audit.catalogue import ENTRIES, subject_of
 from dplinear.audit.chains import SUBJECTS
-from dplinear.audit.transcripts import Overheard, Rows, TranscriptSubject, told_by
+from dplinear.audit.transcripts import ListeningRows, Rows, TranscriptSubject, log_likelihood_ratio
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
 from dplinear.exact.row_sums import Count
 from dplinear.exact.shape import Shape
@@ -25,11 +25,13 @@ ROWS = np.array([[700.0, -300.0], [10.0, 500.0]])
 
 def asked(statistic: Any, table: Any) -> Any:
     budget = Budget.of(ZCDP(0.5), 100, Neighbours.ADD_REMOVE, "a test")
-    return Chain(table, budget, simulation.entropy(3)).ask([Query(statistic, Fraction(1, 2))])[0]
+    return NoisySums(table, budget, simulation.entropy(3)).ask([Query(statistic, Fraction(1, 2))])[
+        0
+    ]
 
 
 def test_a_vector_tells_what_its_densities_do() -> None:
-    table = Overheard((Rows(ROWS), Rows(ROWS[:, :1])), truth=0)
+    table = ListeningRows((Rows(ROWS), Rows(ROWS[:, :1])), truth=0)
     statistic = MappedSum(SHAPE, np.eye(2), norm=1.0)
     answer = asked(statistic, table)
     means = [statistic.sum(rows) * float(statistic.unit) for rows in (ROWS, ROWS[:, :1])]
@@ -40,7 +42,7 @@ def test_a_vector_tells_what_its_densities_do() -> None:
 
 
 def test_a_matrix_counts_each_of_its_numbers_once() -> None:
-    table = Overheard((Rows(ROWS), Rows(ROWS[:, :1])), truth=1)
+    table = ListeningRows((Rows(ROWS), Rows(ROWS[:, :1])), truth=1)
     statistic = MappedGram(SHAPE, np.eye(2), norm=1.0)
     answer = asked(statistic, table)
     upper = np.triu_indices(2)
@@ -59,14 +61,14 @@ def test_a_matrix_counts_each_of_its_numbers_once() -> None:
 def test_what_nothing_hides_tells_everything() -> None:
     one, other = np.array([3], object), np.array([2], object)
     answer = Answer(np.array([3.0]), 0.0)
-    assert told_by(Count(), one, other, answer) == (np.inf, np.inf)
-    assert told_by(Count(), other, one, answer)[0] == -np.inf
-    assert told_by(Count(), one, one, answer) == (0.0, 0.0)
+    assert log_likelihood_ratio(Count(), one, other, answer) == (np.inf, np.inf)
+    assert log_likelihood_ratio(Count(), other, one, answer)[0] == -np.inf
+    assert log_likelihood_ratio(Count(), one, one, answer) == (0.0, 0.0)
     tenths: Any = SimpleNamespace(unit=Fraction(1, 10))  # 3/10 is a float, and 3 · 0.1 another
     exact = Answer(np.array([0.3]), 0.0)
-    assert told_by(tenths, one, other, exact)[0] == np.inf
-    assert told_by(tenths, other, one, exact)[0] == -np.inf
-    for refused in (Overheard((Rows(ROWS), Rows(ROWS)), truth=0).moments,):
+    assert log_likelihood_ratio(tenths, one, other, exact)[0] == np.inf
+    assert log_likelihood_ratio(tenths, other, one, exact)[0] == -np.inf
+    for refused in (ListeningRows((Rows(ROWS), Rows(ROWS)), truth=0).moments,):
         with pytest.raises(NotImplementedError):
             refused()
 

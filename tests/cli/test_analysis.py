@@ -41,7 +41,8 @@ def test_regress(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) ->
     path = str(folder / name)
     words = ["regress", path, "--target", "charges", "--features", "age,bmi", "--ridge", "2"]
     found = told(capsys, *words, "--level", "0.9")
-    fit = dpl.load(path).regress("charges", ["age", "bmi"], ridge=2.0)
+    release: Any = dpl.load(path)
+    fit = release.regress("charges", ["age", "bmi"], ridge=2.0)
     assert found["coefficients"] == fit.coefficients.to_dict()
     assert found["intervals"]["of"]["age"]["low"] == fit.intervals(0.9).low[1]
     assert main(words) == 0
@@ -53,7 +54,7 @@ def test_regress(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_pca(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(folder / "moments.json")
     found = told(capsys, "pca", path, "--k", "1", "--features", "age,bmi", "--scaled")
-    expected = dpl.load(path).pca(1, ["age", "bmi"], scaled=True)
+    expected = dpl.load(path, kind="moments").pca(1, ["age", "bmi"], scaled=True)
     assert found["components"] == expected.components.tolist()
     assert main(["pca", path]) == 0
     assert "component 2" in capsys.readouterr().out
@@ -61,7 +62,7 @@ def test_pca(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(folder / "rows.parquet")
-    rows = dpl.load(path)
+    rows = dpl.load(path, kind="rows")
     found = told(capsys, "distances", path, "--i", "0,5", "--j", "1,2")
     assert [(each["i"], each["j"]) for each in found] == [(0, 1), (0, 2), (5, 1), (5, 2)]
     expected = rows.distances([0, 0, 5, 5], [1, 2, 1, 2])

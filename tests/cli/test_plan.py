@@ -11,9 +11,11 @@ import pytest
 from pyarrow import parquet
 
 import dplinear as dpl
+from dplinear.cli.errors import as_flags
 from dplinear.cli.main import main
 from dplinear.planner.commands import as_command, as_commands
 from dplinear.planner.plan import QUESTIONS
+from dplinear.privacy.guarantees import ZCDP
 from dplinear.report import grid
 
 pytestmark = pytest.mark.heavy
@@ -60,6 +62,23 @@ def test_a_file_for_a_release_serves_a_plan_and_the_command_that_follows(
     assert main(["plan", "--config", str(file), "--rows", "1e4", "--learn", "moments"]) == 0
     following = "dplinear release moments DATA --config release.toml --rho 0.1"
     assert following in capsys.readouterr().out
+
+
+def test_of_a_mechanism_that_is_left_out_the_hint_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    words = ["--rows", "20000", "--columns", "8", "--rho", "0.1", "--learn", "moments"]
+    expected = dpl.plan(20_000, 8, guarantee=ZCDP(0.1), learn="moments")
+    assert expected.refused
+    assert main(["plan", *words]) == 0
+    shown = capsys.readouterr().out
+    for name, why in expected.refused:
+        assert why.hint
+        assert f"{name}: {as_flags(why.hint).rstrip('.')}" in shown
+        assert why.sentence not in shown
+        assert expected.facts()["refused"][name] == f"{why.sentence} Hint: {why.hint}"
+    assert "Hint:" not in shown
 
 
 def test_a_page_is_written_once(

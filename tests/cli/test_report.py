@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         *(table, schema), epsilon=1.0, delta=1e-6, ledger=ledger, dataset="visits", request="one"
     )
     moments.save(tmp_path / "moments.json")
-    model = dpl.release_model(table, schema, "charges", epsilon=1.0, delta=1e-6, method="adassp")
+    model = dpl.release_model(table, schema, "charges", epsilon=1.0, delta=1e-6, mechanism="adassp")
     model.save(tmp_path / "model.json")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -78,7 +78,7 @@ BOUND = dpl.Schema({"x": (-1, 1), "y": (-1, 1)})
 
 
 def learnt(guarantee: Guarantee, **more: Any) -> Any:
-    return dpl.std_erm(LINE[:, None], LINE, guarantee=guarantee, **(MODEL | more))
+    return dpl.release_model(LINE[:, None], target=LINE, guarantee=guarantee, **(MODEL | more))
 
 
 def perturbed(guarantee: Guarantee) -> Any:
@@ -91,22 +91,22 @@ PAIR = ApproxDP(1.0, 1e-6)
 AUDITED: dict[str, tuple[Callable[[], Any], str, float | None]] = {
     "pure-draws": (lambda: learnt(PureDP(1.0), constraint=1.0), "frank_wolfe", 1.0),
     "draws": (
-        lambda: learnt(ZCDP(0.02), constraint=1.0, learner="frank_wolfe", steps=4),
+        lambda: learnt(ZCDP(0.02), constraint=1.0, mechanism="frank_wolfe", steps=4),
         "frank_wolfe (one of its steps)",
         0.2,  # of ρ = 0.02/4 each, that is ε²/8
     ),
     "directions": (
-        lambda: learnt(PAIR, constraint=L2Ball(1), learner="frank_wolfe"),
+        lambda: learnt(PAIR, constraint=L2Ball(1), mechanism="frank_wolfe"),
         "frank_wolfe",
         None,
     ),
     "whitened": (
-        lambda: learnt(PAIR, constraint=1.0, learner="whitened"),
+        lambda: learnt(PAIR, constraint=1.0, mechanism="whitened"),
         "whitened_descent",
         None,
     ),
     "whitened-huber": (
-        lambda: learnt(PAIR, constraint=1.0, learner="whitened", loss="huber"),
+        lambda: learnt(PAIR, constraint=1.0, mechanism="whitened", loss="huber"),
         "huber_descent",
         None,
     ),

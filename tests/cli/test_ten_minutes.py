@@ -67,5 +67,7 @@ def test_ten_minutes(tmp_path: Path) -> None:
     assert not (tmp_path / "again.json").exists()
     ledger = dpl.open_ledger(tmp_path / "budget.db")
     assert ledger.verify() == 4  # its name, the budget, one spend, one release
-    kept = dpl.load(tmp_path / "visits.moments.json").regress("charges", ["age", "bmi", "smoker"])
+    kept = dpl.load(tmp_path / "visits.moments.json", kind="moments").regress(
+        "charges", ["age", "bmi", "smoker"]
+    )
     assert str(kept.summary()) in fit

@@ -136,7 +136,7 @@ def test_every_boolean_is_held_to_it(name: str, tmp_path: Path) -> None:
     given = {"config": str(file), name: None}
     file.write_text(f'{name} = "no"\n', encoding="utf-8")
     with pytest.raises(Exception, match=f"'{name}'.* must be true or false"):
-        settings.settled(given)
+        settings.merge_settings(given)
     for value in (True, False):
         file.write_text(f"{name} = {str(value).lower()}\n", encoding="utf-8")
-        assert settings.settled(given) == {name: value}
+        assert settings.merge_settings(given) == {name: value}

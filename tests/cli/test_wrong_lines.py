@@ -133,7 +133,7 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("bounds-reversed", [*RELEASE, "--column", "bmi 60 10"], 2, "low below high"),
     ("wrong-neighbours", [*RELEASE, "--neighbours", "replaced"], 2, "did you mean replace?"),
     ("wrong-mechanism", [*RELEASE, "--mechanism", "analyse_gauss"], 2, "mean analyze_gauss?"),
-    ("wrong-calibration", [*RELEASE, "--calibration", "exakt"], 2, "did you mean exact?"),
+    ("calibration", [*RELEASE, "--calibration", "paper"], 2, "--calibration"),
     (
         "never-pure",
         ["release", "moments", "visits.parquet", *COLUMNS, "--epsilon", "1", *OUT],

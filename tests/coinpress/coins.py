@@ -13,11 +13,11 @@ from dplinear.adaptive.noisy_sums import (
     VARIANCE,
     Answer,
     Budget,
-    Chain,
+    NoisySums,
     Query,
-    Summed,
+    SummableTable,
     _Noise,
-    _scaled,
+    _scale,
 )
 from dplinear.coinpress import methods
 from dplinear.curator.passes import exact_sums
@@ -48,10 +48,10 @@ def windowed(rows: Array, bound: float) -> Windowed:
 
 def chain_of(
     table: Windowed, guarantee: Any = None, relation: Neighbours = REPLACE, seed: int = 0
-) -> Chain:
+) -> NoisySums:
     asked = ZCDP(0.5) if guarantee is None else guarantee
     budget = Budget.of(asked, 10**7, relation, "a test")
-    return Chain(table.through(table.low, table.high), budget, simulation.entropy(seed))
+    return NoisySums(table.through(table.low, table.high), budget, simulation.entropy(seed))
 
 
 def rotated(seed: int, rows: int, condition: float, columns: int) -> tuple[Array, Array]:
@@ -118,8 +118,8 @@ def recorded(
     """Run a method; with a script, answer what it asks from that instead of from the rows."""
     kept = Transcript()
 
-    class Recording(Chain):
-        def ask(self, asked: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
+    class Recording(NoisySums):
+        def ask(self, asked: Sequence[Query], rows: SummableTable | None = None) -> list[Answer]:
             view: Any = self._rows if rows is None else rows
             kept.asked.append((list(asked), view.schema))
             told = super().ask(asked, rows)
@@ -128,7 +128,7 @@ def recorded(
             return kept.told[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(methods, "Chain", Recording)
+        patch.setattr(methods, "NoisySums", Recording)
         ready = method.prepare(rows.shape[1])
         kept.outcome = ready.run(windowed(rows, bound), simulation.entropy(seed))
     return kept
@@ -162,7 +162,7 @@ def apart(
             if limit and scale and moved:
                 farthest = max(farthest, Fraction(moved, limit))
                 changed = first != second  # of a histogram's bins, very few
-                gap = _scaled(first[changed], scale) - _scaled(second[changed], scale)
+                gap = _scale(first[changed], scale) - _scale(second[changed], scale)
                 total += square(gap) / VARIANCE
         spent = max(spent, total / budget.square)
     return farthest, spent

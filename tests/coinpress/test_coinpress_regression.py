@@ -10,11 +10,13 @@ from scipy import stats
 
 from descent.descents import Rows, integer_rows, replayed, spelled
 from descent.descents import design as plain
-from dplinear.adaptive.noisy_sums import Answer, Chain, Query
-from dplinear.coinpress import published, regression, rounds, surroundings
+from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
+from dplinear.coinpress import regression, rounds, surroundings
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.noise import simulation
+from dplinear.papers.ediger import published
 from dplinear.papers.ediger.populations import BOUND, Population, design
+from dplinear.papers.ediger.published import PublishedCoinPress
 from dplinear.papers.ediger.rivals import OURS, PAPER, WHOLE, excess, least_squares
 from dplinear.planner.simulated import SimulatedRows
 from dplinear.privacy import ApproxDP, Neighbours, PureDP
@@ -31,15 +33,10 @@ def asked(
 ) -> tuple[Any, Any]:
     """A design of three features, and a solver that is ready for it."""
     of = plain(3, intercept=structure in {"mean", "general"})
-    solver = CoinPressRegression(
-        guarantee=ZCDP(0.5),
-        neighbours=relation,
-        calibration=calibration,
-        structure=structure,
-        unit=0.1 if calibration == "paper" else 1.0,
-        **options,
-    )
-    return of, solver.prepare(of)
+    options |= {"guarantee": ZCDP(0.5), "neighbours": relation, "structure": structure}
+    if calibration == "paper":
+        return of, PublishedCoinPress(unit=0.1, **options).prepare(of)
+    return of, CoinPressRegression(**options).prepare(of)
 
 
 def table(of: Any, seed: int, count: int = 600) -> Any:
@@ -57,7 +54,7 @@ class Recorded:
         self.answers: list[list[Answer]] = []
         record = self
 
-        class Recording(Chain):
+        class Recording(NoisySums):
             def ask(self, queries: Sequence[Query], rows: Any = None) -> list[Answer]:
                 record.queries.append(list(queries))
                 told = super().ask(queries, rows)
@@ -65,11 +62,11 @@ class Recorded:
                 record.chain = self
                 return record.answers[-1]
 
-        self.chain: Chain
+        self.chain: NoisySums
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(regression, "Chain", Recording)
-            patch.setattr(published, "Chain", Recording)
-            self.solution = ready.solve(Rows(rows), simulation.entropy(7))
+            patch.setattr(regression, "NoisySums", Recording)
+            patch.setattr(published, "NoisySums", Recording)
+            self.solution = ready.run(Rows(rows), simulation.entropy(7))
 
     @property
     def asked(self) -> list[Query]:
@@ -147,8 +144,8 @@ def test_without_noise_it_is_least_squares() -> None:
     solver = CoinPressRegression(
         guarantee=ZCDP(1e9), neighbours=REPLACE, steps=12, radius="subexponential"
     )
-    found = solver.prepare(of).solve(Rows(rows), simulation.entropy(1))
-    cells = rows / of.shape.cells
+    found = solver.prepare(of).run(Rows(rows), simulation.entropy(1))
+    cells = rows / of.shape.steps_per_unit
     wanted, *_ = np.linalg.lstsq(cells[:-1].T, cells[-1], rcond=None)
     errors = np.sqrt(np.diag(np.linalg.inv(cells[:-1] @ cells[:-1].T))) / 20
     assert found.spread is not None
@@ -166,8 +163,8 @@ def test_standard_errors_cover() -> None:
     ready = CoinPressRegression(guarantee=ZCDP(0.5), neighbours=REPLACE).prepare(of)
     squares: list[float] = []
     for seed in range(40):
-        drawn = Population(5, "block", 2.0).drawn(4000, seed)
-        found = ready.solve(drawn.rows(), simulation.entropy(seed))
+        drawn = Population(5, "block", 2.0).draw(4000, seed)
+        found = ready.run(drawn.rows(), simulation.entropy(seed))
         assert found.spread is not None
         off = found.coefficients - np.append(0.0, drawn.coefficients)
         squares += (off**2 / np.diag(found.spread)).tolist()
@@ -180,7 +177,7 @@ def losses(population: Population, rows: int, rho: float, count: int) -> Any:
     """Excess losses of the paper's algorithm, the same with all of ρ, ours, least squares."""
     found = []
     for seed in range(count):
-        drawn = population.drawn(rows, seed)
+        drawn = population.draw(rows, seed)
         cells = drawn.rows()
         ways = [excess(rival, drawn, cells, rho, seed) for rival in (PAPER, WHOLE, OURS)]
         found.append([*ways, least_squares(drawn)])
@@ -228,10 +225,10 @@ def test_means_covariances_and_noise_variance_may_all_be_unknown(relation: Neigh
     ready = CoinPressRegression(guarantee=ZCDP(0.5), neighbours=relation).prepare(design(5))
     ratios = []
     for seed in range(9):
-        drawn = Population(5, "block", 10.0).drawn(4000, seed)
+        drawn = Population(5, "block", 10.0).draw(4000, seed)
         exact = drawn.features @ drawn.coefficients
         changed = replace(drawn, target=exact + 0.1 * (drawn.target - exact) + 3.0)
-        found = ready.solve(changed.rows(), simulation.entropy(seed)).coefficients
+        found = ready.run(changed.rows(), simulation.entropy(seed)).coefficients
         own = changed.excess(found[1:], float(found[0]) * BOUND - 3.0)
         centred = replace(changed, target=changed.target - 3.0)
         ratios.append(own / least_squares(centred))
@@ -240,12 +237,12 @@ def test_means_covariances_and_noise_variance_may_all_be_unknown(relation: Neigh
 
 @pytest.mark.parametrize("wide", [1.0, 50.0, 2000.0])
 def test_bounds_may_be_far_too_wide(wide: float) -> None:
-    drawn = Population(3).drawn(3000, 1)
+    drawn = Population(3).draw(3000, 1)
     cells = np.column_stack((drawn.features, drawn.target)) / (25 * wide)
     whole = np.column_stack((np.ones(3000), cells))
     of = design(3)
     ready = CoinPressRegression(guarantee=ZCDP(0.5)).prepare(of)
-    found = ready.solve(SimulatedRows(of.shape, iter([whole])), simulation.entropy(1))
+    found = ready.run(SimulatedRows(of.shape, iter([whole])), simulation.entropy(1))
     loss = drawn.excess(found.coefficients[1:], float(found.coefficients[0]) * 25 * wide)
     assert loss < 0.02
 
@@ -253,13 +250,13 @@ def test_bounds_may_be_far_too_wide(wide: float) -> None:
 @pytest.mark.parametrize("structure", ["identity", "mean"])
 def test_a_structure_that_is_wrong_does_not_carry_it_away(structure: str) -> None:
     """Features that are nearly the same one, said to be uncorrelated: still better than no line."""
-    drawn = Population(5).drawn(3000, 1)
+    drawn = Population(5).draw(3000, 1)
     common = drawn.features[:, :1] + 0.1 * drawn.features
     target = common.sum(axis=1) + drawn.target - drawn.features @ drawn.coefficients
     changed = replace(drawn, features=common, target=target)
     of = design(5, intercept=structure == "mean")
     solver = CoinPressRegression(guarantee=ZCDP(0.5), structure=structure)
-    found = solver.prepare(of).solve(changed.rows(), simulation.entropy(1)).coefficients
+    found = solver.prepare(of).run(changed.rows(), simulation.entropy(1)).coefficients
     left = target - common @ found[-5:]
     assert np.mean(left**2) < 0.5 * np.mean(target**2)
 
@@ -296,12 +293,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         ValueError,
         "'structure' parameter of CoinPressRegression",
     ),
-    "unit": ({"unit": 0.0}, ValueError, "'unit' parameter of CoinPressRegression"),
-    "calibration": (
-        {"calibration": "loose"},
-        ValueError,
-        "'calibration' parameter of CoinPressRegression",
-    ),
+    "unit": ({"unit": 1.0}, TypeError, "unexpected keyword argument 'unit'"),
+    "calibration": ({"calibration": "paper"}, TypeError, "unexpected keyword argument"),
     "pure": (
         {"guarantee": PureDP(1.0)},
         ValueError,
@@ -315,6 +308,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "neighbours": {"neighbours": ADD_REMOVE},
     "structure": {"structure": "general"},
     "radius": {"radius": "planned"},
+    "unit": {"unit": 0.0},
 }
 
 
@@ -329,14 +323,12 @@ def test_wrong_arguments_are_refused(case: str) -> None:
 def test_the_paper_has_no_algorithm_for_some(case: str) -> None:
     whole: dict[str, Any] = {"guarantee": ZCDP(0.5), "neighbours": REPLACE}
     whole["structure"] = "identity"
-    with pytest.raises((TypeError, ValueError), match=f"'{case}' parameter of CoinPressRegression"):
-        CoinPressRegression(**(whole | {"calibration": "paper"} | PUBLISHED[case]))
+    with pytest.raises((TypeError, ValueError), match=f"'{case}' parameter of PublishedCoinPress"):
+        PublishedCoinPress(**(whole | PUBLISHED[case]))
 
 
 @pytest.mark.parametrize("structure", list(published.SPENT))
 def test_the_paper_has_an_intercept_in_one_algorithm_alone(structure: str) -> None:
-    solver = CoinPressRegression(
-        guarantee=ZCDP(0.5), neighbours=REPLACE, calibration="paper", structure=structure
-    )
-    with pytest.raises(ValueError, match="'intercept' parameter of CoinPressRegression"):
+    solver = PublishedCoinPress(guarantee=ZCDP(0.5), neighbours=REPLACE, structure=structure)
+    with pytest.raises(ValueError, match="'intercept' parameter of PublishedCoinPress"):
         solver.prepare(plain(2, intercept=structure != "mean"))

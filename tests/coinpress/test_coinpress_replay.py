@@ -108,14 +108,14 @@ def test_outliers_change_nothing_beyond_their_share(generator: Callable[[int], A
 @pytest.mark.parametrize("bins", [2, 3, 32, 1024])
 def test_histograms_count_each_cell_once(bins: int, generator: Callable[[int], Any]) -> None:
     shape = shape_of(4)
-    rows = np.rint(generator(9).uniform(-1, 1, (4, 300)) * shape.cells)
-    rows[:, :4] = np.array([-1, 1, 0, 0.5]) * shape.cells
+    rows = np.rint(generator(9).uniform(-1, 1, (4, 300)) * shape.steps_per_unit)
+    rows[:, :4] = np.array([-1, 1, 0, 0.5]) * shape.steps_per_unit
     rows = np.rint(rows)
     statistic = Histograms(shape, (1, 3), bins)
     counts = np.zeros((2, bins), int)
     for place, column in enumerate((1, 3)):
         for cell in rows[column]:
-            part = Fraction(int(cell) + shape.cells, 2 * shape.cells + 1)
+            part = Fraction(int(cell) + shape.steps_per_unit, 2 * shape.steps_per_unit + 1)
             counts[place, int(part * bins)] += 1
     np.testing.assert_array_equal(statistic.sum(rows), counts.ravel())
     assert statistic.sensitivity_squared(ADD_REMOVE) == 2

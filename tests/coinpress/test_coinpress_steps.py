@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.adaptive.noisy_sums import Answer, Chain
+from dplinear.adaptive.noisy_sums import Answer, NoisySums
 from dplinear.coinpress import covariance as steps
 from dplinear.coinpress import methods, radii
 from dplinear.coinpress.covariance import Whitener, covariance
@@ -167,7 +167,7 @@ def test_the_square_of_a_noisy_mean_is_taken_off_without_its_noise() -> None:
     chain = chain_of(table)
     told = [Answer(np.array([[200.0, 30.0], [30.0, 150.0]]), 1.0), Answer(np.array([50.0, 9]), 7.0)]
 
-    class Told(Chain):
+    class Told(NoisySums):
         def ask(self, *_: Any) -> list[Answer]:
             return told
 

@@ -20,7 +20,7 @@ SHAPE = shape_of(4)
 def rows_of(seed: int, count: int) -> Any:
     random = simulation.generator(seed)
     cells = np.clip(random.standard_normal((4, count)) / 3, -1, 1)
-    return np.rint(cells * SHAPE.cells)
+    return np.rint(cells * SHAPE.steps_per_unit)
 
 
 def products(norm: float = 0.2, centre: Any = (0.0, 0.0)) -> Products:
@@ -30,7 +30,7 @@ def products(norm: float = 0.2, centre: Any = (0.0, 0.0)) -> Products:
 
 def exact_products(statistic: Products, row: Any) -> list[Fraction]:
     """The clipped vector of one row, in rational arithmetic but for the root."""
-    whole = [Fraction(int(cell), SHAPE.cells) for cell in row]
+    whole = [Fraction(int(cell), SHAPE.steps_per_unit) for cell in row]
     first, second = statistic.scales
     maps = [
         sum(
@@ -101,12 +101,17 @@ def test_products_refuse_what_is_no_public_map(changed: dict[str, Any], message:
 def test_octaves_count_signs_and_magnitudes() -> None:
     columns = [1, 3]
     rows = rows_of(3, 200)
-    rows[1, :5] = [0, 1, -1, SHAPE.cells, -SHAPE.cells]
-    rows[3, :4] = [SHAPE.cells >> 1, (SHAPE.cells >> 1) + 1, SHAPE.cells >> OCTAVES, 17]
+    rows[1, :5] = [0, 1, -1, SHAPE.steps_per_unit, -SHAPE.steps_per_unit]
+    rows[3, :4] = [
+        SHAPE.steps_per_unit >> 1,
+        (SHAPE.steps_per_unit >> 1) + 1,
+        SHAPE.steps_per_unit >> OCTAVES,
+        17,
+    ]
     wanted = np.zeros((2, BINS), int)
     for line, column in zip(wanted, columns, strict=True):
         for cell in rows[column].astype(int).tolist():
-            octave = sum(abs(cell) > SHAPE.cells >> k for k in range(1, OCTAVES + 1))
+            octave = sum(abs(cell) > SHAPE.steps_per_unit >> k for k in range(1, OCTAVES + 1))
             line[OCTAVES + octave if cell > 0 else OCTAVES - octave] += 1
     statistic = Octaves(SHAPE, columns)
     assert statistic.sum(rows).tolist() == wanted.ravel().tolist()
@@ -123,7 +128,7 @@ def test_boxes_hold_normal_columns(scale: float, away: float) -> None:
     random = simulation.generator(4)
     cells = np.clip(random.standard_normal(5000) * scale + away * scale, -1, 1)
     rows = np.zeros((4, 5000))
-    rows[2] = np.rint(cells * SHAPE.cells)
+    rows[2] = np.rint(cells * SHAPE.steps_per_unit)
     counts = Octaves(SHAPE, [2]).sum(rows) + 20.0 * random.standard_normal(BINS)
     found = boxes(counts, 20.0, 5000.0, centred=away == 0)
     width = max(scale, abs(away) * scale / 8)

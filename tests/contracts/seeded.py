@@ -20,7 +20,7 @@ from dplinear.noise import simulation
 from dplinear.privacy import ZCDP
 
 NUMBERS = Path(__file__).with_name("seeded.json")
-PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
+PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ROWS = 600
 SHOWN = 24  # numbers kept of each release
 
@@ -72,7 +72,9 @@ def constrained(learner: str, **options: Any) -> Callable[[], Any]:
     def release() -> Any:
         X, y, _ = wide()
         given = {"row_norm": 1.5, "constraint": 1.0, "target_bounds": (-1, 1), "projection": None}
-        found = dpl.std_erm(X, y, learner=learner, seed=5, **(PRIVACY | given | options))
+        found = dpl.release_model(
+            X, target=y, mechanism=learner, seed=5, **(PRIVACY | given | options)
+        )
         return found.source.dense
 
     return release
@@ -83,7 +85,9 @@ def classified(loss: str, learner: str, **options: Any) -> Callable[[], Any]:
         X, _, labels = wide()
         given = {"row_norm": 1.5, "constraint": 1.0, "classes": (0, 1), "projection": None}
         asked = PRIVACY | given | options
-        return dpl.std_erm(X, labels, loss=loss, learner=learner, seed=5, **asked).source.dense
+        return dpl.release_model(
+            X, target=labels, loss=loss, mechanism=learner, seed=5, **asked
+        ).source.dense
 
     return release
 
@@ -93,7 +97,9 @@ def projected() -> Any:
     X = np.round(X * 2**20) / 2**20  # so that products are exact, whoever multiplies
     matrix = np.sign(simulation.generator(22).normal(0, 1, (16, 30))) / 4
     given = {"row_norm": 1.5, "constraint": 1.0, "target_bounds": (-1, 1)}
-    return dpl.proj_erm(X @ matrix.T, y, matrix, **(PRIVACY | given)).source.dense
+    return dpl.release_model(
+        X @ matrix.T, target=y, projected=True, projection=matrix, **(PRIVACY | given)
+    ).source.dense
 
 
 def mean() -> Any:
@@ -128,8 +134,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mi_projection": sketch(mechanism="mi_projection", bits=0.5),
     "whitened_descent": model("cost"),
     "whitened_descent of replaced rows": model("cost", neighbours="replace"),
-    "adassp": model("cost", method="adassp"),
-    "coinpress": model("cost", method="coinpress"),
+    "adassp": model("cost", mechanism="adassp"),
+    "coinpress": model("cost", mechanism="coinpress"),
     "huber_descent": model("cost", loss="huber"),
     "logistic_descent": model("smoker", loss="logistic"),
     "additive_noise": rows(bits=0.5),

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import MECHANISMS, Mechanism
 from dplinear.noise import simulation
+from dplinear.papers.sheffet import published
+from dplinear.papers.sheffet.published import PreparedPosterior
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from mechanisms.tables import axis, random_statistic, shape_of, statistic
 
@@ -28,15 +30,19 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("inverse_wishart", {"least_eigenvalue_share": 0.2}),
     ("inverse_wishart", {"least_eigenvalue_share": 0.2, "adjust": "rows"}),
 ]
-PAPER = [(name, {**options, "calibration": "paper"}) for name, options in VARIANTS]
-PAPER = [pair for pair in PAPER if "scale" not in pair[1] and pair[1].get("rows") != 2]
+KINDS = MECHANISMS | {f"published {name}": kind for name, kind in published.MECHANISMS.items()}
+PAPER = [
+    (f"published {name}", options)
+    for name, options in VARIANTS
+    if "scale" not in options and options.get("rows") != 2
+]
 
 every_variant = pytest.mark.parametrize(("name", "options"), VARIANTS + PAPER)
 every_relation = pytest.mark.parametrize("relation", ["add_remove", "replace"])
 
 
 def build(name: str, options: dict[str, Any], relation: str = "add_remove", **more: Any) -> Any:
-    return MECHANISMS[name](**{"guarantee": ASKED, "neighbours": relation, **options, **more})
+    return KINDS[name](**{"guarantee": ASKED, "neighbours": relation, **options, **more})
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +65,14 @@ def test_the_map_names_every_mechanism() -> None:
         assert issubclass(kind, Mechanism)
         assert kind.name == name
         assert kind.numerics == ("exact" if name == "analyze_gauss" else "idealised")
+        assert kind.calibration == "exact"
+
+
+def test_every_mechanism_has_its_published_variant() -> None:
+    assert list(published.MECHANISMS) == list(MECHANISMS)
+    for name, kind in published.MECHANISMS.items():
+        assert issubclass(kind, MECHANISMS[name])
+        assert kind.calibration == "paper"
 
 
 @every_relation
@@ -70,7 +84,7 @@ def test_any_table_is_measured(
     prepared = {shape: mechanism.prepare(shape) for shape in {table.shape for table in tables}}
     for table in tables:
         d = table.shape.dimension
-        measured = prepared[table.shape].measure(table, simulation.entropy(1))
+        measured = prepared[table.shape].run(table, simulation.entropy(1))
         values = measured.values
         assert np.isfinite(values).all()
         assert values.dtype == np.float64
@@ -79,7 +93,7 @@ def test_any_table_is_measured(
         else:
             assert values.shape == (d, d)
             assert np.array_equal(values, values.T)
-        assert Law.from_dict(json.loads(json.dumps(measured.law.to_dict()))) == measured.law
+        assert NoiseModel.from_dict(json.loads(json.dumps(measured.law.to_dict()))) == measured.law
         assert json.loads(json.dumps(dict(measured.parameters))) == dict(measured.parameters)
 
 
@@ -88,18 +102,19 @@ def test_any_table_is_measured(
 def test_accounts_hold_what_they_say(name: str, options: dict[str, Any], relation: str) -> None:
     table = random_statistic(shape_of(4), 50, seed=2)
     prepared = build(name, options, relation).prepare(table.shape)
-    account = prepared.measure(table, simulation.entropy(2)).account
+    account = prepared.run(table, simulation.entropy(2)).account
     assert account.asked == prepared.account.asked == ASKED
-    if not prepared.needs_rows:
+    waits = isinstance(prepared, PreparedPosterior)
+    if not waits:
         assert prepared.account == account
     assert all(isinstance(note, str) for note in account.notes)
-    if prepared.needs_rows and relation == "add_remove":
+    if waits and relation == "add_remove":
         assert account.holds is None
         return
     assert account.profile is not None
     assert account.profile.neighbours == relation
     assert account.profile.delta(account.holds.epsilon) <= account.holds.delta == ASKED.delta
-    if "calibration" not in options:
+    if name in MECHANISMS:
         assert account.holds == ASKED
         least = 0.8 if "scale" in options else 0.999  # degrees are whole numbers
         assert least * ASKED.delta < account.profile.delta(ASKED.epsilon)
@@ -112,8 +127,8 @@ def test_accounts_hold_what_they_say(name: str, options: dict[str, Any], relatio
 def test_the_same_entropy_gives_the_same_release(name: str, options: dict[str, Any]) -> None:
     table = random_statistic(shape_of(3), 20, seed=3)
     prepared = build(name, options).prepare(table.shape)
-    one, again = (prepared.measure(table, simulation.entropy(4)) for _ in range(2))
-    other = prepared.measure(table, simulation.entropy(5))
+    one, again = (prepared.run(table, simulation.entropy(4)) for _ in range(2))
+    other = prepared.run(table, simulation.entropy(5))
     assert np.array_equal(one.values, again.values)
     assert one.parameters == again.parameters
     assert not np.array_equal(one.values, other.values)
@@ -126,7 +141,7 @@ def test_small_and_large_budgets(name: str, relation: str, epsilon: float) -> No
     table = random_statistic(shape_of(3, 20), 1000, seed=4)
     asked = ApproxDP(epsilon, 1e-6)
     prepared = build(name, {}, relation, guarantee=asked).prepare(table.shape)
-    measured = prepared.measure(table, simulation.entropy(6))
+    measured = prepared.run(table, simulation.entropy(6))
     assert np.isfinite(measured.values).all()
     assert measured.account.holds == asked
     assert measured.account.profile is not None
@@ -138,7 +153,7 @@ def test_two_hundred_columns(name: str) -> None:
     shape = Shape(200, 2**20, 24)
     table = random_statistic(Shape(200, 2**10, 14), 30, seed=5)
     wide = Statistic(shape, table.integers * 4**10)
-    measured = build(name, {}).prepare(shape).measure(wide, simulation.entropy(7))
+    measured = build(name, {}).prepare(shape).run(wide, simulation.entropy(7))
     assert measured.values.shape == (200, 200)
     assert np.isfinite(measured.values).all()
 
@@ -151,11 +166,9 @@ def test_two_hundred_columns(name: str) -> None:
 def test_what_cannot_be_promised_is_refused_with_a_hint(name: str, guarantee: Any) -> None:
     if name == "analyze_gauss" and isinstance(guarantee, ZCDP):
         assert build(name, {}, guarantee=guarantee).guarantee == guarantee
-        name, paper = "analyze_gauss", {"calibration": "paper"}
-    else:
-        paper = {}
+        name = "published analyze_gauss"
     with pytest.raises((TypeError, ValueError)) as caught:
-        build(name, paper, guarantee=guarantee)
+        build(name, {}, guarantee=guarantee)
     sentence, hint = str(caught.value).split("\n\n")
     assert sentence.startswith("The 'guarantee' parameter of ")
     assert "must be an ApproxDP guarantee" in sentence
@@ -166,28 +179,28 @@ def test_what_cannot_be_promised_is_refused_with_a_hint(name: str, guarantee: An
 def test_wrong_options_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="'neighbours' parameter"):
         build(name, {}, "element")
-    with pytest.raises(ValueError, match="'calibration' parameter"):
-        build(name, {"calibration": "rough"})
+    with pytest.raises(TypeError, match="calibration"):
+        build(name, {"calibration": "paper"})
     if name != "analyze_gauss":
         with pytest.raises(ValueError, match="δ below 1/e"):
-            build(name, {"calibration": "paper"}, guarantee=ApproxDP(0.5, 0.4)).prepare(shape_of(3))
+            build(f"published {name}", {}, guarantee=ApproxDP(0.5, 0.4)).prepare(shape_of(3))
     prepared = build(name, {}).prepare(shape_of(3))
     with pytest.raises(ValueError, match="'statistic' parameter"):
-        prepared.measure(statistic(shape_of(4), []), simulation.entropy(1))
+        prepared.run(statistic(shape_of(4), []), simulation.entropy(1))
 
 
 @pytest.mark.parametrize(
     ("name", "options", "parameter"),
     [
         ("additive_wishart", {"scale": 0.0}, "scale"),
-        ("additive_wishart", {"scale": 1.0, "calibration": "paper"}, "scale"),
+        ("published additive_wishart", {"scale": 1.0}, "scale"),
         ("additive_wishart", {"scale": 1e-30}, "scale"),
         ("additive_wishart", {"scale": 1e-300}, "scale"),
         ("additive_wishart", {"scale": 1e155}, "scale"),
         ("additive_wishart", {"most_degrees": 2}, "most_degrees"),
         ("additive_wishart", {"most_degrees": 4}, "most_degrees"),
         ("sketch", {"rows": 0}, "rows"),
-        ("sketch", {"rows": 3, "calibration": "paper"}, "rows"),
+        ("published sketch", {"rows": 3}, "rows"),
         ("sketch", {"release": "rows"}, "release"),
         ("sketch", {"adjust": "rows"}, "adjust"),
         ("sketch", {"adjust": "both"}, "adjust"),
@@ -213,4 +226,4 @@ def test_mechanisms_are_frozen_values(name: str, options: dict[str, Any]) -> Non
     assert mechanism == build(name, options)
     assert hash(mechanism) == hash(build(name, options))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        mechanism.calibration = "paper"
+        mechanism.calibration = "other"

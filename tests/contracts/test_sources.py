@@ -30,13 +30,13 @@ from dplinear.curator import (
     open_table,
     second_moments,
 )
-from dplinear.curator.passes import shape_of
 from dplinear.curator.sources import open_reader
-from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
+from dplinear.exact.grid import shape_of
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
-from dplinear.exact.peaks import MomentsAndPeaks
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.sums import SumAccumulator
+from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks
 from services import library
 
 Seeded = Callable[[int], Any]
@@ -289,11 +289,11 @@ def row_sums(schema: Schema) -> list[RowSum]:
         Count(),
         SquaredNorms(shape, [1, 2], limit=0.5),
         ClippedGram(shape, [0, 2, 3], norm=1.1),
-        Energy(shape, weights, residual=0.6),
+        SumOfSquares(shape, weights, residual=0.6),
         Gradient(shape, whitening, weights, leverage=1.0, residual=0.6),
         Gradient(shape, whitening, weights, leverage=1.0, residual=0.6, taper=1.2),
         Residuals(shape, weights, residual=0.6),
-        Bands(shape, weights, residual=0.3, edges=(0.4, 0.6)),
+        ResidualHistogram(shape, weights, residual=0.3, edges=(0.4, 0.6)),
         MappedSum(shape, whitening, norm=1.0),
         MappedNorms(shape, whitening, limit=1.0),
         MappedGram(shape, whitening, norm=1.0),
@@ -341,7 +341,9 @@ def test_the_largest_squares_are_the_same(hold: Any, tmp_path: Path, generator: 
     data, options = hold(table, tmp_path)
     found = open_reader(data, SCHEMA, **options).run(MomentsAndPeaks(SCHEMA))
     assert found.moments == reference(table, SCHEMA)
-    cells = SCHEMA.encode(table.combine_chunks().to_batches()[0], scale=found.moments.grid.cells)
+    cells = SCHEMA.encode(
+        table.combine_chunks().to_batches()[0], scale=found.moments.grid.steps_per_unit
+    )
     assert found.squares.tolist() == (np.rint(cells) ** 2).max(1).tolist()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dplinear.adaptive.noisy_sums import Chain
+from dplinear.adaptive.noisy_sums import NoisySums
 from dplinear.convex import examples
 from dplinear.convex.example_blocks import CELLS
 from dplinear.convex.examples import Frame
@@ -37,16 +37,16 @@ LEARNERS: dict[str, Any] = {**STEPPED, "whitened": Whitened}
 
 
 @pytest.fixture
-def chains(monkeypatch: pytest.MonkeyPatch) -> list[Chain]:
+def chains(monkeypatch: pytest.MonkeyPatch) -> list[NoisySums]:
     """Every chain that is opened."""
-    opened: list[Chain] = []
-    real = Chain.__init__
+    opened: list[NoisySums] = []
+    real = NoisySums.__init__
 
-    def kept(self: Chain, *arguments: Any) -> None:
+    def kept(self: NoisySums, *arguments: Any) -> None:
         opened.append(self)
         real(self, *arguments)
 
-    monkeypatch.setattr(Chain, "__init__", kept)
+    monkeypatch.setattr(NoisySums, "__init__", kept)
     return opened
 
 
@@ -57,7 +57,7 @@ def chains(monkeypatch: pytest.MonkeyPatch) -> list[Chain]:
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_sums_that_are_asked_move_within_their_bounds(
-    name: str, loss: str, relation: Neighbours, chains: list[Chain]
+    name: str, loss: str, relation: Neighbours, chains: list[NoisySums]
 ) -> None:
     if name == "whitened" and loss == "hinge":
         return
@@ -65,7 +65,7 @@ def test_sums_that_are_asked_move_within_their_bounds(
     examples, _, _ = made(task, 60)
     recorded = Recorded(examples)
     learner = LEARNERS[name](guarantee=GUARANTEE, neighbours=relation)
-    learned = learner.prepare(task).learn(recorded, simulation.entropy(1))
+    learned = learner.prepare(task).run(recorded, simulation.entropy(1))
     rows = rows_of(examples)
     far = np.zeros((len(rows), 4))
     far[0, :2], far[1, 2:] = task.frame.norm, -task.frame.norm
@@ -95,7 +95,7 @@ def test_rows_that_were_not_shortened_are_seen(name: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(examples, "held_block", lambda block, _: block)
     task = task_of("l1", "squared", 4)
     recorded = Recorded(made(task, 60)[0])
-    STEPPED[name](guarantee=GUARANTEE).prepare(task).learn(recorded, simulation.entropy(1))
+    STEPPED[name](guarantee=GUARANTEE).prepare(task).run(recorded, simulation.entropy(1))
     rows = rows_of(recorded.examples)
     long = np.array([2.0 * task.frame.norm, 0, 0, 0, CELLS])
     tables = [np.column_stack((rows, long)), np.column_stack((rows, long * [1, 1, 1, 1, -1]))]
@@ -111,12 +111,12 @@ def test_rows_that_were_not_shortened_are_seen(name: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("guarantee", [GUARANTEE, ZCDP(0.1)])
 @pytest.mark.parametrize("name", STEPPED)
 def test_the_whole_budget_is_spent(
-    name: str, guarantee: Any, relation: Neighbours, chains: list[Chain]
+    name: str, guarantee: Any, relation: Neighbours, chains: list[NoisySums]
 ) -> None:
     task = task_of("l1")
     learner = STEPPED[name](guarantee=guarantee, neighbours=relation, steps=9)
     prepared = learner.prepare(task)
-    learned = prepared.learn(made(task, 50)[0], simulation.entropy(2))
+    learned = prepared.run(made(task, 50)[0], simulation.entropy(2))
     (chain,) = chains
     assert chain.spent <= chain.budget.square
     if isinstance(guarantee, ZCDP):
@@ -140,7 +140,7 @@ def test_noisy_gradient_finds_the_least_risk_without_noise(
     task = task_of(kind, loss, 5, target)
     examples, features, labels = made(task, 300)
     learner = NoisyGradient(guarantee=CERTAIN, steps=80, constrained=True)
-    learned = learner.prepare(task).learn(examples, simulation.entropy(3))
+    learned = learner.prepare(task).run(examples, simulation.entropy(3))
     assert learned.source is not None
     assert shortfall(task, features, labels, learned.source) < 2e-3
     assert np.abs(task.image.base.project(learned.source) - learned.source).max() < 1e-8
@@ -163,7 +163,7 @@ def test_the_limit_is_scipys_minimiser(name: str) -> None:
     learned = (
         STEPPED[name](guarantee=CERTAIN, steps=steps)
         .prepare(task)
-        .learn(examples, simulation.entropy(3))
+        .run(examples, simulation.entropy(3))
     )
     assert risk(task, features, labels, learned.place) <= float(best.fun) + 1e-4
     assert np.allclose(learned.place, best.x[:4] - best.x[4:], atol=0.03)
@@ -173,7 +173,7 @@ def test_the_limit_is_scipys_minimiser(name: str) -> None:
 def test_noisy_paths_end_in_the_image(constrained: bool | None) -> None:
     task = task_of("l1", "logistic", 12, 5)
     learner = NoisyGradient(guarantee=GUARANTEE, constrained=constrained, rate=30.0)
-    learned = learner.prepare(task).learn(made(task, 60)[0], simulation.entropy(8))
+    learned = learner.prepare(task).run(made(task, 60)[0], simulation.entropy(8))
     assert learned.source is not None
     assert np.abs(learned.source).sum() <= 1.5 * (1 + 1e-9)
     assert np.allclose(task.image.forward(learned.source), learned.place, atol=1e-12)
@@ -186,7 +186,7 @@ def test_a_place_that_many_models_map_to_is_left_to_the_lift() -> None:
     learned = (
         NoisyGradient(guarantee=CERTAIN, steps=60)
         .prepare(task)
-        .learn(examples, simulation.entropy(8))
+        .run(examples, simulation.entropy(8))
     )
     assert learned.source is None
     nearest = task.image.project(learned.place)
@@ -213,7 +213,7 @@ def test_steps_are_shortened_where_gradients_show_more_curvature() -> None:
     rows = np.vstack((np.trunc(features.T * CELLS), labels * CELLS))
     examples = with_rows(task.frame, rows)
     learner = NoisyGradient(guarantee=CERTAIN, rate=50.0)
-    learned = learner.prepare(task).learn(examples, simulation.entropy(1))
+    learned = learner.prepare(task).run(examples, simulation.entropy(1))
     assert learned.place[0] == pytest.approx(0.5, abs=1e-3)
 
 
@@ -222,7 +222,7 @@ def test_mirror_descent_finds_the_least_risk_without_noise(kind: str) -> None:
     task = task_of(kind, "squared", 5, 4)
     examples, features, labels = made(task, 300)
     learner = MirrorDescent(guarantee=CERTAIN, steps=200)
-    learned = learner.prepare(task).learn(examples, simulation.entropy(3))
+    learned = learner.prepare(task).run(examples, simulation.entropy(3))
     assert learned.source is not None
     assert shortfall(task, features, labels, learned.source) < 0.02
 
@@ -251,9 +251,9 @@ def test_whitened_descent_is_the_one_for_tables_brought_back_to_the_set(
 ) -> None:
     task = task_of("l1", loss, 7, 3)
     examples, _, _ = made(task, 500)
-    learned = Whitened(guarantee=GUARANTEE).prepare(task).learn(examples, simulation.entropy(5))
+    learned = Whitened(guarantee=GUARANTEE).prepare(task).run(examples, simulation.entropy(5))
     prepared = kind(guarantee=GUARANTEE).prepare(design_of(task.frame))
-    alone = prepared.solve(examples, simulation.entropy(5))
+    alone = prepared.run(examples, simulation.entropy(5))
     nearest = task.image.project(alone.coefficients)
     assert np.array_equal(learned.place, nearest.place)
     assert learned.account == prepared.account
@@ -271,7 +271,7 @@ def test_designs_regress_the_label_on_all_features() -> None:
 def test_whitened_descent_finds_least_squares_without_noise() -> None:
     task = task_of("l2", "squared", 3)
     examples, features, labels = made(task, 3000)
-    learned = Whitened(guarantee=CERTAIN).prepare(task).learn(examples, simulation.entropy(5))
+    learned = Whitened(guarantee=CERTAIN).prepare(task).run(examples, simulation.entropy(5))
     exact = np.linalg.lstsq(features, labels, rcond=None)[0]
     assert np.allclose(learned.place, exact, atol=0.01)
 

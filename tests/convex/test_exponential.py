@@ -64,7 +64,7 @@ def probabilities(learner: Exponential, public: Task, rows: Floats, patch: Any) 
 
     patch.setattr(selection, "draw", record)
     with pytest.raises(Asked):
-        learner.prepare(public).learn(examples(rows), simulation.entropy(1))
+        learner.prepare(public).run(examples(rows), simulation.entropy(1))
     patch.undo()
     ((qualities, unit),) = handed
     exponents = np.array([float(int(quality) * unit) for quality in qualities])
@@ -157,7 +157,7 @@ def test_corners_are_drawn_with_their_chances() -> None:
     losses = public.loss.values(points @ rows[:, :2].T, rows[:, 2]).sum(axis=1)
     weights = np.exp(-4.0 / (high - low) * losses)
     entropy, table = simulation.entropy(52), examples(rows)
-    drawn = [prepared.learn(table, entropy) for _ in range(1000)]
+    drawn = [prepared.run(table, entropy) for _ in range(1000)]
     index = [int(np.abs(points - one.place).sum(axis=1).argmin()) for one in drawn]
     counts = np.bincount(index, minlength=len(points))
     assert stats.chisquare(counts, 1000 * weights / weights.sum()).pvalue > FALSE_ALARM
@@ -181,7 +181,7 @@ def test_corners_of_an_image_carry_their_source() -> None:
     image = Image(L1Ball(3, 0.7), Flat())
     prepared = Exponential(guarantee=PureDP(1.0)).prepare(Task(FRAME, LOSSES["hinge"](), image))
     assert isinstance(prepared, PreparedSelection)
-    found = prepared.learn(examples(adversaries(0.9)), simulation.entropy(53))
+    found = prepared.run(examples(adversaries(0.9)), simulation.entropy(53))
     assert found.source is not None
     assert np.abs(found.source).sum() == pytest.approx(0.7)
     assert found.place == pytest.approx(image.forward(found.source))
@@ -209,7 +209,7 @@ def test_points_of_a_ball_are_drawn_with_their_density(projected: bool) -> None:
     axis = np.linspace(-1.3, 1.3, 801)
     law = density(prepared, image, rows, axis)
     table, entropy = examples(rows), simulation.entropy(54)
-    drawn = np.array([prepared.learn(table, entropy).place for _ in range(300)])
+    drawn = np.array([prepared.run(table, entropy).place for _ in range(300)])
     for coordinate in (0, 1):
         mass = np.cumsum(law.sum(axis=1 - coordinate))
         found = stats.kstest(drawn[:, coordinate], partial(np.interp, xp=axis, fp=mass))
@@ -242,7 +242,7 @@ def test_sparse_examples_of_a_ball_give_the_same_draw() -> None:
     rows = np.trunc(adversaries(0.9).T * CELLS)
     thin = Examples(FRAME, [Block(sparse.csc_array(rows[:2]), rows[2])])
     places = [
-        prepared.learn(table, simulation.entropy(55)).place
+        prepared.run(table, simulation.entropy(55)).place
         for table in (examples(adversaries(0.9)), thin)
     ]
     assert places[0] == pytest.approx(places[1])

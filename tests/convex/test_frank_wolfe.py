@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dplinear.adaptive.noisy_sums import Chain
+from dplinear.adaptive.noisy_sums import NoisySums
 from dplinear.convex import atom_scores
 from dplinear.convex.cell_sums import CellSlopeSum
 from dplinear.convex.compression.images import Image
@@ -52,7 +52,7 @@ def odds(prepared: PreparedSelections, rows: Any, choices: int, patch: Any) -> d
             return int(chosen)
 
         patch.setattr(selection, "draw", draw)
-        prepared.learn(examples, None)  # type: ignore[arg-type]  # nothing else draws
+        prepared.run(examples, None)  # type: ignore[arg-type]  # nothing else draws
         found[path] = total
     patch.setattr(selection, "draw", real)
     return found
@@ -179,7 +179,7 @@ def test_sums_that_are_asked_move_within_their_bounds(
     examples, _, _ = made(task, 40)
     recorded = Recorded(examples)
     learner = FrankWolfe(guarantee=PureDP(3), neighbours=relation, steps=6)
-    learner.prepare(task).learn(recorded, simulation.entropy(1))
+    learner.prepare(task).run(recorded, simulation.entropy(1))
     assert len(recorded.asked) == 6
     rows = rows_of(examples)
     far = np.zeros((len(rows), 4))
@@ -210,7 +210,7 @@ def test_without_noise_the_least_risk_is_approached(
     listed = task.image.atoms is not None
     guarantee = PureDP(1e9) if listed else ZCDP(1e9)
     learner = FrankWolfe(guarantee=guarantee, steps=200, stride=None)
-    learned = learner.prepare(task).learn(examples, simulation.entropy(3))
+    learned = learner.prepare(task).run(examples, simulation.entropy(3))
     assert learned.source is not None
     assert shortfall(task, features, labels, learned.source) < 0.02
     nearest = task.image.base.project(learned.source)
@@ -223,10 +223,10 @@ def test_strides_are_the_public_ones() -> None:
     task = task_of("l1")
     examples, _, _ = made(task, 30)
     one = FrankWolfe(guarantee=PureDP(1), steps=1, stride=0.25).prepare(task)
-    learned = one.learn(examples, simulation.entropy(1))
+    learned = one.run(examples, simulation.entropy(1))
     assert learned.source is not None
     assert np.abs(learned.source).sum() == pytest.approx(0.25 * 1.5)
-    again = one.learn(examples, simulation.entropy(1))
+    again = one.run(examples, simulation.entropy(1))
     assert np.array_equal(again.place, learned.place)
 
 
@@ -243,18 +243,18 @@ def test_default_steps_grow_with_rows_and_epsilon() -> None:
 
 
 def test_noisy_directions_spend_the_whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    chains: list[Chain] = []
-    real = Chain.__init__
+    chains: list[NoisySums] = []
+    real = NoisySums.__init__
 
-    def kept(self: Chain, *arguments: Any) -> None:
+    def kept(self: NoisySums, *arguments: Any) -> None:
         chains.append(self)
         real(self, *arguments)
 
-    monkeypatch.setattr(Chain, "__init__", kept)
+    monkeypatch.setattr(NoisySums, "__init__", kept)
     task = task_of("l2")
     learner = FrankWolfe(guarantee=ApproxDP(1, 1e-6), steps=9)
     prepared = learner.prepare(task)
-    prepared.learn(made(task, 30)[0], simulation.entropy(1))
+    prepared.run(made(task, 30)[0], simulation.entropy(1))
     (chain,) = chains
     assert chain.spent <= chain.budget.square
     assert chain.left < Fraction(1, 10**6)
@@ -275,8 +275,7 @@ def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(ValueError, match=r"'task\.frame' parameter"):
         FrankWolfe(guarantee=PureDP(1)).prepare(Task(Frame(4, 1.0), task.loss, task.image))
     wrong: Any
-    wrongs = ({"steps": 0}, {"stride": 0.0}, {"stride": 1.5}, {"cell": 0}, {"calibration": "paper"})
-    for wrong in wrongs:
+    for wrong in ({"steps": 0}, {"stride": 0.0}, {"stride": 1.5}, {"cell": 0}):
         with pytest.raises(ValueError, match="FrankWolfe must be"):
             FrankWolfe(guarantee=PureDP(1), **wrong)
     with monkeypatch.context() as patch:

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dplinear.convex.compression.images import Image
-from dplinear.convex.compression.lift import _mended, lift
+from dplinear.convex.compression.lift import _correct_residual, lift
 from dplinear.convex.compression.nearest import Nearest
 from dplinear.convex.sets import Box, GroupBall, L1Ball, L2Ball, Moved, Polytope, Simplex
 from dplinear.noise import simulation
@@ -178,7 +178,7 @@ def test_mending_never_leaves_the_set(made: L1Ball | GroupBall) -> None:
     for beyond, moved in ((1e-10, True), (1e-3, False)):
         place = PHI.forward(corner) * (1 + beyond)
         found = Nearest(place, corner * (1 - 1e-11), 0.0, (0,))
-        source, gauge = _mended(image, found, 1 - 1e-11)
+        source, gauge = _correct_residual(image, found, 1 - 1e-11)
         assert made.gauge(source) <= 1 + 1e-15
         assert gauge == pytest.approx(made.gauge(source), rel=1e-12)
         assert (source != found.source).any() == moved

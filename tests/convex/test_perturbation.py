@@ -129,13 +129,13 @@ def test_what_is_found_is_as_close_as_the_tolerance_says(
     monkeypatch.setattr(perturbation, "minimise", recorded)
     pure = OutputPerturbation(guarantee=PureDP(1.0), regularisation=3.0, tolerance=0.01, slope=0.7)
     prepared = pure.prepare(task())
-    prepared.learn(examples(rows_at_the_edge(3, 1)), simulation.entropy(1))
+    prepared.run(examples(rows_at_the_edge(3, 1)), simulation.entropy(1))
     assert asked[0] == pytest.approx((3.0, 0.7, 0.007))
     assert prepared.sensitivity == pytest.approx((0.7 + 2 * 0.007) / 3.0)
     asked.clear()
     other = ObjectivePerturbation(guarantee=ApproxDP(1.0, 1e-6), regularisation=30.0)
     ready = other.prepare(task())
-    ready.learn(examples(rows_at_the_edge(3, 1)), simulation.entropy(1))
+    ready.run(examples(rows_at_the_edge(3, 1)), simulation.entropy(1))
     ((weight, _, tolerance),) = asked
     profile = ready.account.profile
     assert isinstance(profile, Objective)
@@ -146,7 +146,7 @@ def released(learner: Any, rows: Floats, count: int, radius: float) -> Floats:
     """Return what is released from a set so large that nothing is projected."""
     prepared = learner.prepare(task("huber", radius))
     table, entropy = examples(rows), simulation.entropy(41)
-    return np.array([prepared.learn(table, entropy).place for _ in range(count)])
+    return np.array([prepared.run(table, entropy).place for _ in range(count)])
 
 
 def check_normal(numbers: Floats) -> None:
@@ -224,7 +224,7 @@ def test_with_a_huge_budget_it_is_scipys_minimum_in_the_image(name: str) -> None
         OutputPerturbation(guarantee=PureDP(1e6), **setting),
         ObjectivePerturbation(guarantee=ApproxDP(1e4, 1e-3), **setting),
     ):
-        found = learner.prepare(public).learn(examples(rows), simulation.entropy(46))
+        found = learner.prepare(public).run(examples(rows), simulation.entropy(46))
         # Half of the hinge's ramp is what its loss may be off.
         close = 0.06 if name == "hinge" else 0.02
         assert found.place == pytest.approx(exact, abs=close)
@@ -237,7 +237,7 @@ def test_points_are_projected_into_the_image() -> None:
         OutputPerturbation(guarantee=PureDP(0.1)),
         ObjectivePerturbation(guarantee=ApproxDP(0.1, 1e-6)),
     ):
-        found = learner.prepare(public).learn(examples(rows), simulation.entropy(48))
+        found = learner.prepare(public).run(examples(rows), simulation.entropy(48))
         assert np.abs(found.place).sum() <= 0.2 * (1 + 1e-9)
         assert found.source is not None
         assert found.source == pytest.approx(found.place)

@@ -78,7 +78,7 @@ def test_entries_have_their_law(kind: str) -> None:
         chances = np.array([thin / 2, 1 - thin, thin / 2])
     assert np.isin(entries, values).all()
     assert (chances * values).sum() == pytest.approx(0, abs=1e-12)
-    assert (chances * values**2).sum() * 100 * matrix.worth**2 == pytest.approx(1, rel=1e-9)
+    assert (chances * values**2).sum() * 100 * matrix.unit**2 == pytest.approx(1, rel=1e-9)
     counts = np.array([(entries == value).sum() for value in values], float)
     likely = chances * entries.size > 50
     seen = np.append(counts[likely], counts[~likely].sum())
@@ -105,7 +105,7 @@ def test_neighbouring_entries_know_nothing_of_each_other(kind: str) -> None:
 def test_maps_agree_with_their_integers(kind: str, generator: Seeded) -> None:
     random = generator(4)
     matrix = Projection(kind, 30, 200, 5)
-    whole = dense(matrix.integers) * matrix.worth
+    whole = dense(matrix.integers) * matrix.unit
     theta, g = random.normal(size=200), random.normal(size=30)
     assert matrix.forward(theta) == pytest.approx(whole @ theta, abs=1e-12)
     assert matrix.adjoint(g) == pytest.approx(whole.T @ g, abs=1e-12)
@@ -155,7 +155,7 @@ def test_projected_rows_are_bounded_and_each_by_itself(kind: str, generator: See
     squares = [square(column) for column in found.T]
     assert max(squares) <= norm**2
     assert squares[0] > 0.999 * norm**2
-    exact = dense(matrix.integers) @ rows * matrix.worth
+    exact = dense(matrix.integers) @ rows * matrix.unit
     short = np.linalg.norm(exact, axis=0) < norm - 10
     assert 0 < short.sum() < 60
     assert np.abs(found - exact)[:, short].max() <= 0.5
@@ -170,7 +170,7 @@ def test_facts_make_the_same_matrix(kind: str) -> None:
     matrix = Projection(kind, 6, 90, 4, density)
     again = Projection(**matrix.facts())
     assert (dense(again.integers) == dense(matrix.integers)).all()
-    assert again.worth == matrix.worth
+    assert again.unit == matrix.unit
     assert again.facts() == matrix.facts()
     other = Projection(kind, 6, 90, 5, density)
     assert (dense(other.integers) != dense(matrix.integers)).any()

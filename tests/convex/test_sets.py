@@ -148,7 +148,7 @@ def test_atoms_span_the_set(oracle: Oracle) -> None:
         assert g @ columns[:, lowest] == pytest.approx(-oracle.support(-g), abs=1e-12)
         assert atoms.scores(g) == pytest.approx((g @ columns)[: atoms.count], abs=1e-12)
     weights = np.linspace(0, 1, atoms.total)
-    mixed = atoms.mixed(range(atoms.total), weights)
+    mixed = atoms.mix(range(atoms.total), weights)
     assert mixed == pytest.approx(columns @ weights, abs=1e-12)
 
 
@@ -162,7 +162,7 @@ def test_a_long_list_of_moved_atoms_is_not_written_out() -> None:
 def test_no_image_is_longer_than_the_bound(oracle: Oracle) -> None:
     """Corners of the box are all tried; others are climbed to, from many starts."""
     matrix = simulation.generator(5).standard_normal((4, 6))
-    bound = oracle.made.stretched(matrix)
+    bound = oracle.made.image_norm_bound(matrix)
     longest = 0.0
     for g in directions(50):
         point = oracle.made.minimiser(g)

@@ -13,7 +13,7 @@ from dplinear.planner.auto import Asked, choose
 from dplinear.privacy import MIDP, ZCDP, ApproxDP, Neighbours
 
 SCHEMA = dpl.Schema({"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
-BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def table(rows: int = 60) -> np.ndarray:
@@ -21,8 +21,10 @@ def table(rows: int = 60) -> np.ndarray:
 
 
 def test_moments_are_the_least_noise_that_keeps_the_guarantee() -> None:
-    for asked in ({}, {"expected_rows": 10_000}):
-        release = dpl.release_moments(table(), SCHEMA, **BUDGET, mechanism="auto", **asked)
+    for expected in (None, 10_000):
+        release = dpl.release_moments(
+            table(), SCHEMA, **BUDGET, mechanism="auto", expected_rows=expected
+        )
         assert release.certificate.mechanism == "analyze_gauss"
         assert any("'auto'" in note for note in release.certificate.notes)
     plain = dpl.release_moments(table(), SCHEMA, **BUDGET)
@@ -32,7 +34,7 @@ def test_moments_are_the_least_noise_that_keeps_the_guarantee() -> None:
 @pytest.mark.parametrize("expected", [None, 100, 20_000, 10**7])
 def test_a_model_is_what_the_plan_recommends(expected: int | None) -> None:
     release = dpl.release_model(
-        table(), SCHEMA, "y", **BUDGET, method="auto", expected_rows=expected
+        table(), SCHEMA, "y", **BUDGET, mechanism="auto", expected_rows=expected
     )
     plan = dpl.plan(expected or 1, SCHEMA, **BUDGET)
     solvers = ("whitened_descent", "adassp", "coinpress")
@@ -52,15 +54,15 @@ def test_the_choice_follows_predictions_and_never_the_table() -> None:
     strict = Asked(ZCDP(0.1), Neighbours.ADD_REMOVE, 8, 10, 10.0)
     assert choose("moments", ("sketch", *MECHANISMS), strict, 1_000).name == "analyze_gauss"
     for rows in (3, 60, 600):
-        release = dpl.release_model(table(rows), SCHEMA, "y", **BUDGET, method="auto")
+        release = dpl.release_model(table(rows), SCHEMA, "y", **BUDGET, mechanism="auto")
         assert release.certificate.mechanism == "whitened_descent"
 
 
 def test_other_losses_have_one_method() -> None:
-    release = dpl.release_model(table(), SCHEMA, "y", **BUDGET, loss="huber", method="auto")
+    release = dpl.release_model(table(), SCHEMA, "y", **BUDGET, loss="huber", mechanism="auto")
     assert release.certificate.mechanism == "huber_descent"
     with pytest.raises(ValueError, match="'expected_rows' parameter of release_model"):
-        dpl.release_model(table(), SCHEMA, "y", **BUDGET, method="auto", expected_rows=0)
+        dpl.release_model(table(), SCHEMA, "y", **BUDGET, mechanism="auto", expected_rows=0)
 
 
 def test_a_sketch_counts_as_its_guarantee_does() -> None:

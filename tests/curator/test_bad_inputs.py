@@ -46,7 +46,7 @@ BAD_SCHEMAS: dict[str, tuple[Declared, type[Exception], str]] = {
     "interval float64 cannot resolve": (lambda: Schema(a=(1e15, 1e15 + 1)), ValueError, "2\\^-32"),
     "bound beyond 2^500": (lambda: Schema(a=(0, 1e200)), ValueError, "2\\^500"),
     "denormal width": (lambda: Schema(a=(0, 5e-324)), ValueError, "2\\^-32"),
-    "declaration is None": (lambda: Schema(a=None), TypeError, "declaration"),
+    "declaration is None": (lambda: Schema({"a": None}), TypeError, "declaration"),
     "declaration is text": (lambda: Schema(a="age"), TypeError, "declaration"),
     "unknown type": (lambda: Schema(a={"type": "float"}), ValueError, "one of"),
     "unknown option": (lambda: Schema(a={"low": 0, "high": 1, "lo": 2}), ValueError, "options"),

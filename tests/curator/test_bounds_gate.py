@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dplinear
-from dplinear.adaptive.noisy_sums import VARIANCE, Answer, Chain, Query, _Noise, _scaled
+from dplinear.adaptive.noisy_sums import VARIANCE, Answer, NoisySums, Query, _Noise, _scale
 from dplinear.coinpress import bounds
 from dplinear.curator import Schema, suggest_bounds
 from dplinear.curator.sources import open_reader
@@ -101,7 +101,7 @@ def test_the_schema_serves_a_release(tmp_path: Path) -> None:
     found.save(tmp_path / "schema.json")
     read = Schema.from_file(tmp_path / "schema.json")
     assert read == found.schema
-    again = dplinear.load(tmp_path / "schema.json")
+    again = dplinear.load(tmp_path / "schema.json", kind="bounds")
     assert (again.bounds, again.found) == (found.bounds, found.found)
     assert again.certificate == found.certificate
     model = dplinear.release_model(
@@ -130,16 +130,16 @@ class Recorded:
         self.asked: list[tuple[Query, Schema]] = []
         record = self
 
-        class Recording(Chain):
+        class Recording(NoisySums):
             def ask(self, queries: Any, rows: Any = None) -> list[Answer]:
                 view: Any = self._rows if rows is None else rows
                 record.asked += [(query, view.schema) for query in queries]
                 record.chain = self
                 return super().ask(queries, rows)
 
-        self.chain: Chain
+        self.chain: NoisySums
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bounds, "Chain", Recording)
+            patch.setattr(bounds, "NoisySums", Recording)
             self.found = suggested(data, **more)
 
     def sums(self, data: Any) -> list[Any]:
@@ -177,7 +177,7 @@ def test_no_row_moves_a_sum_by_more_than_it_pays_for(neighbours: str) -> None:
             moved = sum(int(a - b) ** 2 for a, b in zip(mine, theirs, strict=True))
             assert moved <= query.statistic.sensitivity_squared(budget.neighbours)
             if noise.scale is not None:
-                pair = (_scaled(mine, noise.scale), _scaled(theirs, noise.scale))
+                pair = (_scale(mine, noise.scale), _scale(theirs, noise.scale))
                 spent += sum(int(a - b) ** 2 for a, b in zip(*pair, strict=True)) / VARIANCE
         assert spent <= budget.square
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import dplinear as dpl
 from dplinear import tally
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.learners import LEARNERS
 from dplinear.convex.losses import HuberLoss
@@ -54,7 +54,9 @@ def test_spending_comes_after_every_check_and_before_reading(
 
     monkeypatch.setattr(compressed_gate, "read_examples", watched)
     X, y = table()
-    release = dpl.std_erm(X, y, **PUBLIC, **BUDGET, ledger=book, dataset="texts", request="a1")
+    release = dpl.release_model(
+        X, target=y, **PUBLIC, **BUDGET, ledger=book, dataset="texts", request="a1"
+    )
     assert seen == [1]
     (request,) = book.requests
     assert (request.request, request.dataset) == ("a1", "texts")
@@ -63,7 +65,7 @@ def test_spending_comes_after_every_check_and_before_reading(
     assert request.parameters["loss"] == "squared"
     refusing = Book(refuse=True)
     with tally() as spent, pytest.raises(PermissionError):
-        dpl.std_erm(X, y, **PUBLIC, **BUDGET, ledger=refusing)
+        dpl.release_model(X, target=y, **PUBLIC, **BUDGET, ledger=refusing)
     assert seen == [1]
     assert len(spent) == 0
 
@@ -88,12 +90,12 @@ WRONG: list[dict[str, Any]] = [
     {"dimension": 0},
     {"seed": -1},
     {"clip": 100.0, "projection": "sparse"},
-    {"learner": "magic"},
-    {"learner": "noisy_gradient", "delta": None},
+    {"mechanism": "magic"},
+    {"mechanism": "noisy_gradient", "delta": None},
     {"lift": "magic"},
     {"intercept": -1.0},
     {"intercept": Decimal("sNaN")},
-    {"rows": 0},
+    {"expected_rows": 0},
     {"ledger": 3},
     {"dataset": ""},
     {"stepps": 3},
@@ -106,7 +108,7 @@ def test_wrong_arguments_cost_nothing(wrong: dict[str, Any]) -> None:
     X, y = table()
     book = Book()
     with pytest.raises((TypeError, ValueError), match="parameter of"):
-        dpl.std_erm(X, y, **(PUBLIC | BUDGET | {"ledger": book} | wrong))
+        dpl.release_model(X, target=y, **(PUBLIC | BUDGET | {"ledger": book} | wrong))
     assert not book.requests
 
 
@@ -125,18 +127,22 @@ def test_wrong_arguments_cost_nothing(wrong: dict[str, Any]) -> None:
 )
 def test_wrong_tables_cost_nothing_and_no_number_is_quoted(X: Any, y: Any) -> None:
     book = Book()
-    with pytest.raises((TypeError, ValueError), match="parameter of std_erm") as caught:
-        dpl.std_erm(X, y, **PUBLIC, **BUDGET, ledger=book)
+    with pytest.raises((TypeError, ValueError), match="parameter of release_model") as caught:
+        dpl.release_model(X, target=y, **PUBLIC, **BUDGET, ledger=book)
     assert not book.requests
     assert "5" not in str(caught.value)
     with pytest.raises(ValueError, match="labels such as 'yes'"):
-        dpl.std_erm(np.ones((5, 2)), np.ones(5), **LABELS, **BUDGET, loss="hinge", ledger=book)
+        dpl.release_model(
+            np.ones((5, 2)), target=np.ones(5), **LABELS, **BUDGET, loss="hinge", ledger=book
+        )
     assert not book.requests
 
 
 def test_the_certificate_says_what_was_done() -> None:
     X, y = table()
-    release = dpl.std_erm(X, y, **PUBLIC, **BETWEEN, guarantee=ZCDP(0.5), seed=11, rows=1000)
+    release = dpl.release_model(
+        X, target=y, **PUBLIC, **BETWEEN, guarantee=ZCDP(0.5), seed=11, expected_rows=1000
+    )
     certificate = release.certificate
     assert certificate.asked == certificate.holds == ZCDP(0.5)
     assert not certificate.simulated
@@ -151,7 +157,7 @@ def test_the_certificate_says_what_was_done() -> None:
     assert residual == pytest.approx(release.lift["residual"], abs=1e-12)
     assert np.abs(release.theta).sum() <= 2.0 * (1 + 1e-8)
     assert release.plan == {}  # no theorem of the paper's speaks of ρ
-    approximate = dpl.std_erm(X, y, **PUBLIC, **BETWEEN, **BUDGET, rows=1000)
+    approximate = dpl.release_model(X, target=y, **PUBLIC, **BETWEEN, **BUDGET, expected_rows=1000)
     wanted = approximate.plan["theorem_dimension"]
     assert isinstance(wanted, int)
     assert wanted > FEATURES  # as at any size that fits a machine
@@ -165,8 +171,13 @@ def test_the_number_of_rows_chooses_nothing_unless_it_is_public(more: dict[str, 
     X, y = np.tile(X, (40, 1)), np.tile(y, 40)
     for neighbours, rows in (("add_remove", None), ("replace", None), ("add_remove", 100)):
         book = Book()
-        asked = PUBLIC | BUDGET | more | {"neighbours": neighbours, "rows": rows, "ledger": book}
-        plans = [dpl.std_erm(X[:n], y[:n], **asked).plan for n in (24_000, 40)]
+        asked = (
+            PUBLIC
+            | BUDGET
+            | more
+            | {"neighbours": neighbours, "expected_rows": rows, "ledger": book}
+        )
+        plans = [dpl.release_model(X[:n], target=y[:n], **asked).plan for n in (24_000, 40)]
         same = neighbours == "add_remove"
         told = [dict(request.parameters) for request in book.requests]
         assert (told[0] == told[1]) == same
@@ -175,11 +186,13 @@ def test_the_number_of_rows_chooses_nothing_unless_it_is_public(more: dict[str, 
 
 def test_pure_guarantees_are_kept_as_such() -> None:
     X, y = table()
-    release = dpl.std_erm(X, y, **PUBLIC, epsilon=1.0)
+    release = dpl.release_model(X, target=y, **PUBLIC, epsilon=1.0)
     assert release.certificate.holds == PureDP(1.0)
     assert release.certificate.curve == () or release.certificate.curve[-1][0] < 1.0
     labels = words(y)
-    release = dpl.std_erm(X, labels, **LABELS, epsilon=1.0, loss="logistic", neighbours="replace")
+    release = dpl.release_model(
+        X, target=labels, **LABELS, epsilon=1.0, loss="logistic", neighbours="replace"
+    )
     assert release.certificate.holds == PureDP(1.0)
     assert release.rows == ROWS
     assert set(release.predict(X).tolist()) <= {"no", "yes"}
@@ -202,13 +215,13 @@ def test_labels_may_be_any_two_in_any_holder() -> None:
     for classes, labels in kinds:
         with simulation.door(9):
             asked = LABELS | {"classes": classes}
-            found.append(dpl.std_erm(X, labels, **asked, epsilon=1e6, loss="logistic"))
+            found.append(dpl.release_model(X, target=labels, **asked, epsilon=1e6, loss="logistic"))
         assert found[-1].reading.classes == classes
         assert np.array_equal(found[-1].theta, found[0].theta)
     assert np.mean(found[0].predict(X) == yes) > 0.8
 
 
-def same(one: LinearRelease, other: LinearRelease) -> None:
+def same(one: ConstrainedRelease, other: ConstrainedRelease) -> None:
     assert np.array_equal(one.theta, other.theta)
     assert one.projection == other.projection
     if one.compressed is not None and other.compressed is not None:
@@ -219,16 +232,16 @@ HOLDERS = (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_arr
 
 
 @pytest.mark.parametrize(
-    "more", [{}, BETWEEN, {"projection": "sparse", "dimension": 5, "intercept": 1.0}], ids=str
+    "more", [{}, BETWEEN, {"projection": "sparse", "dimension": 5, "intercept": True}], ids=str
 )
 @pytest.mark.parametrize("learner", ["frank_wolfe", "mirror_descent"])
 def test_sparse_tables_give_the_same_bits_and_never_become_dense(
     more: dict[str, Any], learner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = table()
-    asked = PUBLIC | BUDGET | more | {"learner": learner}
+    asked = PUBLIC | BUDGET | more | {"mechanism": learner}
     with simulation.door(3):
-        dense = dpl.std_erm(X, y, **asked)
+        dense = dpl.release_model(X, target=y, **asked)
     assert dense.certificate.simulated
     for kind in HOLDERS:
         toarray = kind.toarray
@@ -240,7 +253,7 @@ def test_sparse_tables_give_the_same_bits_and_never_become_dense(
         monkeypatch.setattr(kind, "toarray", watched)
     for kind in HOLDERS:
         with simulation.door(3):
-            same(dense, dpl.std_erm(kind(X), y, **asked))
+            same(dense, dpl.release_model(kind(X), target=y, **asked))
 
 
 SETS: list[Any] = [
@@ -258,7 +271,9 @@ SETS: list[Any] = [
 def test_every_set_is_kept_to(constraint: Any, more: dict[str, Any]) -> None:
     X, y = table()
     with simulation.door(4):
-        release = dpl.std_erm(X, y, **(PUBLIC | BUDGET | more | {"constraint": constraint}))
+        release = dpl.release_model(
+            X, target=y, **(PUBLIC | BUDGET | more | {"constraint": constraint})
+        )
     base = constraint(FEATURES)
     assert np.linalg.norm(base.project(release.theta) - release.theta) <= 1e-8
     assert release.constraint["set"] == base.name
@@ -277,8 +292,13 @@ def test_every_learner_releases_or_refuses_before_the_spend(learner: str, loss: 
     asked = (LABELS if labelled else PUBLIC) | BUDGET | BETWEEN
     try:
         with simulation.door(5):
-            release = dpl.std_erm(
-                X, words(y) if labelled else y, **asked, loss=loss, learner=learner, ledger=book
+            release = dpl.release_model(
+                X,
+                target=words(y) if labelled else y,
+                **asked,
+                loss=loss,
+                mechanism=learner,
+                ledger=book,
             )
     except ValueError:
         assert not book.requests
@@ -296,14 +316,21 @@ def test_auto_never_stands_for_noise_in_floating_point() -> None:
     X, y = table()
     book = Book()
     asked = {k: v for k, v in PUBLIC.items() if k != "constraint"} | BETWEEN
-    with pytest.raises(ValueError, match=r"(?s)'learner' parameter of std_erm .*delta"):
-        dpl.std_erm(X, y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, ledger=book)
+    with pytest.raises(ValueError, match=r"(?s)'mechanism' parameter of release_model .*delta"):
+        dpl.release_model(
+            X, target=y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, ledger=book
+        )
     assert not book.requests
     with simulation.door(5):
-        release = dpl.std_erm(
-            X, y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, learner="output_perturbation"
+        release = dpl.release_model(
+            X,
+            target=y,
+            **asked,
+            constraint=L2Ball(12, 1.0),
+            epsilon=1.0,
+            mechanism="output_perturbation",
         )
-        listed = dpl.std_erm(X, y, **asked, constraint=L1Ball(12, 1.0), epsilon=1.0)
+        listed = dpl.release_model(X, target=y, **asked, constraint=L1Ball(12, 1.0), epsilon=1.0)
     assert release.certificate.of_ideal
     assert not listed.certificate.of_ideal
 
@@ -311,11 +338,11 @@ def test_auto_never_stands_for_noise_in_floating_point() -> None:
 def test_sparse_rows_for_a_learner_of_dense_ones_cost_nothing() -> None:
     X, y = table()
     book = Book()
-    asked = PUBLIC | BUDGET | {"learner": "whitened", "ledger": book}
-    with pytest.raises(TypeError, match="'X' parameter of std_erm"):
-        dpl.std_erm(sparse.csr_array(X), y, **asked, projection=None)
+    asked = PUBLIC | BUDGET | {"mechanism": "whitened", "ledger": book}
+    with pytest.raises(TypeError, match="'data' parameter of release_model"):
+        dpl.release_model(sparse.csr_array(X), target=y, **asked, projection=None)
     assert not book.requests
-    dpl.std_erm(sparse.csr_array(X), y, **asked, projection="sparse", dimension=4)
+    dpl.release_model(sparse.csr_array(X), target=y, **asked, projection="sparse", dimension=4)
     assert len(book.requests) == 1
 
 
@@ -323,7 +350,9 @@ def test_sparse_rows_for_a_learner_of_dense_ones_cost_nothing() -> None:
 def test_lifts_are_as_asked(lift: str) -> None:
     X, y = table()
     with simulation.door(6):
-        release = dpl.std_erm(X, y, **PUBLIC, **BUDGET, **BETWEEN, lift=lift, learner="frank_wolfe")
+        release = dpl.release_model(
+            X, target=y, **PUBLIC, **BUDGET, **BETWEEN, lift=lift, mechanism="frank_wolfe"
+        )
     assert (release.lift["method"] == "carried") == (lift == "carried")
     residual, gauge = release.lift["residual"], release.lift["gauge"]
     assert isinstance(residual, float)
@@ -338,11 +367,13 @@ def test_projected_rows_alone_give_the_same_model_as_rows() -> None:
     X = np.round(X * 8) / 8
     phi = Projection("rademacher", 4, FEATURES, 3)
     Z = X @ phi.integers.T / 2  # worth 1/√4, exactly
-    asked = PUBLIC | BUDGET | {"row_norm": 8.0, "learner": "frank_wolfe"}
+    asked = PUBLIC | BUDGET | {"row_norm": 8.0, "mechanism": "frank_wolfe"}
     with simulation.door(7):
-        std = dpl.std_erm(X, y, **asked, projection="rademacher", dimension=4, seed=3)
-        proj = dpl.proj_erm(Z, y, phi, **asked)
-        matrix = dpl.proj_erm(Z, y, phi.integers / 2, **asked)
+        std = dpl.release_model(X, target=y, **asked, projection="rademacher", dimension=4, seed=3)
+        proj = dpl.release_model(Z, target=y, projected=True, projection=phi, **asked)
+        matrix = dpl.release_model(
+            Z, target=y, projected=True, projection=phi.integers / 2, **asked
+        )
     same(std, proj)
     assert np.allclose(matrix.theta, proj.theta, atol=1e-9)
     assert matrix.projection is not None
@@ -356,7 +387,9 @@ def test_projected_rows_need_a_projection_of_their_size() -> None:
     book = Book()
     for given in (np.ones((3, FEATURES)), np.full((FEATURES, 2), np.nan), "wide", np.ones(4)):
         with pytest.raises((TypeError, ValueError), match="parameter of"):
-            dpl.proj_erm(X, y, given, **PUBLIC, **BUDGET, ledger=book)
+            dpl.release_model(
+                X, target=y, projected=True, projection=given, **PUBLIC, **BUDGET, ledger=book
+            )
     assert not book.requests
 
 
@@ -369,21 +402,24 @@ def test_unclipped_projected_rows_change_nothing_but_themselves() -> None:
     longer[3], long[3] = [2.0**40, 0, 0, 0], [3.0, 0, 0, 0]  # 1.5·row_norm
     with simulation.door(8):
         one, other = (
-            dpl.proj_erm(rows, y, phi, clip=1.5, **PUBLIC, **BUDGET) for rows in (longer, long)
+            dpl.release_model(
+                rows, target=y, projected=True, projection=phi, clip=1.5, **PUBLIC, **BUDGET
+            )
+            for rows in (longer, long)
         )
     np.testing.assert_allclose(one.theta, other.theta, atol=1e-5)
 
 
 def test_an_infinite_budget_finds_the_truth() -> None:
     X, y = table()
-    release = dpl.std_erm(
+    release = dpl.release_model(
         X,
-        y,
+        target=y,
         row_norm=4.0,
         constraint=20.0,
         target_bounds=(-5.0, 7.0),
         epsilon=1e7,
-        learner="frank_wolfe",
+        mechanism="frank_wolfe",
         steps=2000,
         stride=None,
         slope=50.0,
@@ -397,5 +433,5 @@ def test_a_projection_that_happens_to_be_nought_leaves_nought() -> None:
     assert not Projection("sparse", 1, 2, 1).adjoint(np.eye(1)).any()
     X, y = np.ones((50, 2)), np.ones(50)
     learner = "objective_perturbation"
-    release = dpl.std_erm(X, y, **PUBLIC, **BUDGET, **small, learner=learner)
+    release = dpl.release_model(X, target=y, **PUBLIC, **BUDGET, **small, mechanism=learner)
     assert np.isfinite(release.coefficients).all()

@@ -188,3 +188,32 @@ def test_other_plans_that_fail_say_nothing(
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("read", ["sums", "rows"])
+def test_a_plan_of_polars_that_panics_is_a_table_that_cannot_be_read(read: str) -> None:
+    """A panic is no Exception; what Polars itself prints of it, nobody can hold back."""
+    polars = library("polars")
+    schema = Schema({"x": {"type": "date", "low": "2020-01-01", "high": "2026-01-01"}})
+    days = polars.LazyFrame({"x": [18262, 2**31 - 1]}, schema={"x": polars.Int32})
+    plan = days.with_columns(polars.col("x").cast(polars.Date).dt.strftime("%Y-%m-%d"))
+    with pytest.raises(SourceError, match="Reading the stream failed") as caught:
+        second_moments(plan, schema) if read == "sums" else list_rows(plan, schema)
+    assert "out-of-range" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
+
+
+def list_rows(data: Any, schema: Schema) -> Any:
+    with open_rows(data, schema, "test", threads=1).through(np.copy) as blocks:
+        return list(blocks)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_while_a_table_is_read_does(error: type[BaseException]) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from ()
+        raise error
+
+    kinds = pa.schema({"a": pa.float64(), "b": pa.float64()})
+    with pytest.raises(error):
+        second_moments(pa.RecordBatchReader.from_batches(kinds, batches()), SCHEMA)

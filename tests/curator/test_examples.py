@@ -352,7 +352,7 @@ def test_record_replay(name: str, kind: str | None, generator: Seeded) -> None:
 def test_unclipped_projections_are_caught(
     name: str, generator: Seeded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projections, "shortened", lambda rows, _: np.rint(rows))
+    monkeypatch.setattr(projections, "shorten", lambda rows, _: np.rint(rows))
     image = Projection("gaussian", 8, 40, 6)
     assert max(replay(name, image, False, generator(7))) <= 1  # examples are verified once more
     monkeypatch.setattr(examples, "held_block", lambda block, _: block)
@@ -363,7 +363,7 @@ def test_unclipped_projections_are_caught(
 def test_unclipped_rows_are_caught(
     name: str, generator: Seeded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "shortened", lambda rows, *_: np.rint(rows))
+    monkeypatch.setattr(module, "shorten", lambda rows, *_: np.rint(rows))
     assert max(replay(name, None, False, generator(7))) <= 1
     monkeypatch.setattr(examples, "held_block", lambda block, _: block)
     assert max(replay(name, None, False, generator(7))) > 1

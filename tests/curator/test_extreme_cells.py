@@ -143,7 +143,7 @@ def test_no_label_warns() -> None:
         warnings.simplefilter("error")
         with simulation.door(0):
             asked: dict[str, Any] = {"row_norm": 3.0, "constraint": 2.0, "classes": (0, 1)}
-            dpl.std_erm(X, y, **asked, loss="logistic", epsilon=1.0)
+            dpl.release_model(X, target=y, **asked, loss="logistic", epsilon=1.0)
             PrivateLinearRegression(bounds=(-3, 3), target_bounds=(-3, 3)).fit(X, y)
 
 

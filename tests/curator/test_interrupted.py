@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dplinear as dpl
-from dplinear.cli.errors import complaint_of, interrupted, unexpected, with_budget
+from dplinear.cli.errors import complaint_of, describe_interrupt, describe_unexpected, with_budget
 from dplinear.curator import SourceError
 from dplinear.ledger import BudgetExceededError, LedgerError, Request
 from dplinear.ledger.spent import note_spent, spent_note
@@ -165,7 +165,7 @@ def check_moments(name: str, folder: Path, moments: list[float]) -> None:
         if code == 130:
             assert "spent" in told
         else:
-            assert dpl.load(folder / output)
+            assert dpl.load(folder / output).certificate.request
     assert 130 in ends
     assert not [file for file in folder.iterdir() if file.name.endswith(".tmp")]
 
@@ -232,16 +232,18 @@ def test_whatever_is_raised_after_the_spend_says_so(
     def raising(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("dplinear.curator.gates.moments.Passing.measured", raising)
+    monkeypatch.setattr("dplinear.curator.gates.moments.Counted.__call__", raising)
     with pytest.raises(type(error)) as caught:
         dpl.release_moments(
             table(5), SCHEMA, guarantee=ZCDP(0.1), ledger=Raising(error, spent=True), request="mine"
         )
     assert "'mine' is spent" in str(spent_note(caught.value))
     sentence = (
-        interrupted(error) if isinstance(error, KeyboardInterrupt) else unexpected(error)
+        describe_interrupt(error)
+        if isinstance(error, KeyboardInterrupt)
+        else describe_unexpected(error)
     ).sentence
-    assert "spent" in with_budget(interrupted(error), error).sentence + sentence
+    assert "spent" in with_budget(describe_interrupt(error), error).sentence + sentence
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_notes_of_others_are_not_shown() -> None:
     assert spent_note(error) is None
     note_spent(error, "mine")
     note_spent(error, "another")
-    assert "Alice" not in with_budget(unexpected(error), error).sentence
+    assert "Alice" not in with_budget(describe_unexpected(error), error).sentence
     assert "another" not in str(spent_note(error))
     outer = RuntimeError()
     outer.__cause__ = error

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplinear.curator import Schema, SecondMoments, SourceError, open_table, second_moments
-from dplinear.curator.passes import shape_of
-from dplinear.descent.residual_sums import Gradient
+from dplinear.exact.grid import shape_of
+from dplinear.exact.residual_sums import Gradient
 from dplinear.exact.row_sums import Count, RowSum
 from services import library
 

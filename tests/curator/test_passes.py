@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplinear.curator import Schema, SourceError, exact_sums, open_table, second_moments
-from dplinear.curator.passes import Table, shape_of
+from dplinear.curator.passes import Table
 from dplinear.curator.sources import pool
-from dplinear.descent.residual_sums import Energy, Gradient
+from dplinear.exact.grid import shape_of
+from dplinear.exact.residual_sums import Gradient, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.sums import SumAccumulator, Sums
 from dplinear.exact.totals import Total, integers_of
@@ -31,7 +32,7 @@ def sums_for(schema: Schema) -> list[RowSum]:
         Count(),
         SquaredNorms(shape, range(shape.dimension), limit=1.0),
         ClippedGram(shape, [0, 1, 3], norm=0.8),
-        Energy(shape, weights, residual=0.5),
+        SumOfSquares(shape, weights, residual=0.5),
         Gradient(shape, whitening, weights, leverage=3.0, residual=0.5),
     ]
 
@@ -190,9 +191,9 @@ def test_terms_of_many_bits_are_added_in_shorter_blocks() -> None:
     norms = SquaredNorms(shape, range(2_100), limit=1e9)
     assert norms.bound == 2**52
     accumulator = SumAccumulator(schema, [norms])
-    accumulator.add(np.broadcast_to(float(shape.cells), (2_100, 4_096)))
-    assert accumulator.result().integers()[0].tolist() == [4_096 * 2_100 * shape.cells**2]
-    assert 4_096 * 2_100 * shape.cells**2 > 2**63
+    accumulator.add(np.broadcast_to(float(shape.steps_per_unit), (2_100, 4_096)))
+    assert accumulator.result().integers()[0].tolist() == [4_096 * 2_100 * shape.steps_per_unit**2]
+    assert 4_096 * 2_100 * shape.steps_per_unit**2 > 2**63
 
 
 def test_workers_send_the_same_integers_as_bytes(generator: Seeded) -> None:

@@ -32,7 +32,7 @@ def table(count: int = 300) -> dict[str, Any]:
 def release(**options: Any) -> Any:
     import pyarrow as pa
 
-    given = {"mechanism": "projection", "k": 2, "epsilon": 1.0} | options
+    given: dict[str, Any] = {"mechanism": "projection", "k": 2, "epsilon": 1.0} | options
     return dplinear.release_rows(pa.table(table()), SCHEMA, **given)
 
 
@@ -52,10 +52,12 @@ def test_a_release_says_what_it_promises() -> None:
 def test_files_hold_rows_label_and_matrix(tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"rows{suffix}"
     released = release(label="town", public_projection=True, output=output)
-    again = dplinear.load(output)
+    again = dplinear.load(output, kind="rows")
     assert again.certificate == released.certificate
     assert again.certificate.holds == PureDP(1.0)
     assert again.law == released.law
+    assert isinstance(again.law, ProjectedRows)
+    assert again.law.projection_matrix is not None
     assert again.law.projection_matrix.shape == (2, 2)
     assert again.to_arrow().equals(released.to_arrow())
     assert set(again.to_arrow().column("town").to_pylist()) <= {"a", "b", "c", "other"}
@@ -177,6 +179,7 @@ def test_distances_are_right_on_average() -> None:
             )
         values = released.values
         gap = float(((values[0] - values[1]) ** 2).sum())
+        assert isinstance(released.law, ProjectedRows)
         found.append(gap - 2 * 3 * released.law.variance)
     assert abs(np.mean(found) - wanted) < 5.5 * np.std(found) / math.sqrt(60)
 

@@ -57,7 +57,9 @@ KEPT: dict[str, Callable[..., Any]] = {
     "model": lambda **more: dpl.release_model(ROWS, SCHEMA, "y", **PAIR, **more),
     "mean": lambda **more: dpl.release_mean(ROWS, SCHEMA, **PAIR, **more),
     "covariance": lambda **more: dpl.release_covariance(ROWS, SCHEMA, **PAIR, **more),
-    "std_erm": lambda **more: dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **ERM, **PAIR, **more),
+    "release_model, constrained": lambda **more: dpl.release_model(
+        ROWS[:, :1], target=ROWS[:, 1], **ERM, **PAIR, **more
+    ),
 }
 BITS = {"projection", "rows"}
 ALL = KEPT | {"rows": rows, "bounds": bounds}
@@ -91,14 +93,14 @@ def test_the_same_request_gets_the_release_that_was_kept(name: str, tmp_path: Pa
     first = KEPT[name](ledger=path, dataset="table", request="monday")
     again = KEPT[name](ledger=path, dataset="table", request="monday")
     assert type(again) is type(first)
-    assert files.packed(again) == files.packed(first) is not None
+    assert files.pack(again) == files.pack(first) is not None
 
 
 def test_suggested_bounds_are_kept_too(tmp_path: Path) -> None:
     path = ledger_for("bounds", tmp_path)
     first = bounds(ledger=path, dataset="table", request="monday")
     again = bounds(ledger=path, dataset="table", request="monday")
-    assert files.packed(again) == files.packed(first) is not None
+    assert files.pack(again) == files.pack(first) is not None
     assert again.bounds == first.bounds
 
 
@@ -295,15 +297,15 @@ def test_estimators_take_a_path_too(tmp_path: Path) -> None:
 
 
 def test_a_function_that_has_another_ones_address_gets_no_release_of_its(tmp_path: Path) -> None:
-    path = ledger_for("std_erm", tmp_path, room=2)
+    path = ledger_for("release_model, constrained", tmp_path, room=2)
     call: dict[str, Any] = ERM | PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
 
     def within(radius: float) -> Callable[[int], L1Ball]:
         return lambda dimension: L1Ball(dimension, radius)
 
-    dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(1.0)}))
+    dpl.release_model(ROWS[:, :1], target=ROWS[:, 1], **(call | {"constraint": within(1.0)}))
     with pytest.raises(LedgerError, match="with other arguments"):
-        dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **(call | {"constraint": within(2.0)}))
+        dpl.release_model(ROWS[:, :1], target=ROWS[:, 1], **(call | {"constraint": within(2.0)}))
 
 
 def test_columns_in_another_order_are_another_request(tmp_path: Path) -> None:
@@ -315,12 +317,12 @@ def test_columns_in_another_order_are_another_request(tmp_path: Path) -> None:
 
 
 def test_rows_of_more_columns_are_another_request(tmp_path: Path) -> None:
-    path = ledger_for("std_erm", tmp_path, room=2)
+    path = ledger_for("release_model, constrained", tmp_path, room=2)
     call: dict[str, Any] = ERM | PAIR | {"ledger": path, "dataset": "table", "request": "monday"}
     call["constraint"] = 1.0  # a radius, in any number of dimensions
-    dpl.std_erm(ROWS[:, :1], ROWS[:, 1], **call)
+    dpl.release_model(ROWS[:, :1], target=ROWS[:, 1], **call)
     with pytest.raises(LedgerError, match="with other arguments"):
-        dpl.std_erm(ROWS, ROWS[:, 1], **call)
+        dpl.release_model(ROWS, target=ROWS[:, 1], **call)
 
 
 def test_fingerprints_tell_arguments_apart() -> None:
@@ -359,8 +361,9 @@ def test_what_a_seed_made_for_a_former_version_is_not_taken_for_a_release(
     path = ledger_for(name, tmp_path, room=2)
     call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
     with simulation.door(7), monkeypatch.context() as patch:
-        former = SimpleNamespace(seed_for_release=lambda: None)
-        patch.setattr("dplinear.curator.recorded.simulation", former)
+        drawn = simulation.entropy_for_release
+        former = SimpleNamespace(seed_for_release=lambda: None, entropy_for_release=drawn)
+        patch.setattr("dplinear.curator.passage.simulation", former)
         ALL[name](**call)
     with pytest.raises(LedgerError, match="'monday' was made with a seed"):
         ALL[name](**call)

@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 
 from dplinear.curator import Schema, second_moments
-from dplinear.curator.gates.model import _opened
-from dplinear.curator.passes import shape_of
+from dplinear.curator.gates.model import _open_part
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.ordered import open_rows
+from dplinear.exact.grid import shape_of
 from dplinear.exact.mapped_sums import MappedSum
 from dplinear.exact.sums import Sums
 
@@ -81,8 +81,8 @@ def test_a_model_of_some_columns_reads_rows_alike(generator: Seeded) -> None:
     for own in (FIRST, *ODD):
         for kind in ("coo", "csc", "csr"):
             table = unsummed(stored(own, generator(5)), kind)
-            whole = _opened(table, SCHEMA, part)().run(sums).integers()[0]
-            last = _opened(by_rows(table)[ROWS:], SCHEMA, part)().run(sums).integers()[0]
+            whole = _open_part(table, SCHEMA, part)().run(sums).integers()[0]
+            last = _open_part(by_rows(table)[ROWS:], SCHEMA, part)().run(sums).integers()[0]
             found.append((whole - last).tolist())
     assert found == found[:1] * len(found)
 

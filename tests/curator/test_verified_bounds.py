@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from dplinear.curator import Schema, release_model
-from dplinear.curator.gates import model as model_gate
-from dplinear.curator.gates.model import OneModel
-from dplinear.curator.passes import open_table, shape_of
+from dplinear.curator.gates import one_model
+from dplinear.curator.gates.one_model import OneModel
+from dplinear.curator.passes import open_table
 from dplinear.exact.gram import Moments
-from dplinear.exact.grid import Grid
+from dplinear.exact.grid import Grid, shape_of
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
 from dplinear.mechanisms.cells.held_cells import HeldCells
@@ -98,7 +98,7 @@ def test_adassp_keeps_its_promise_where_a_bound_is_wrong(
             _Values, "product", lambda self, _, __: np.full(len(self._table["p"]), np.inf)
         )
     else:
-        monkeypatch.setattr(model_gate, "most_squared", lambda _, __: 1)
+        monkeypatch.setattr(one_model, "most_squared", lambda _, __: 1)
     of = model()
     asked = {"guarantee": ApproxDP(1.0, 1e-6), "neighbours": Neighbours(relation)}
     prepared = AdaSSP(**asked).prepare(of.design)  # type: ignore[arg-type]  # by name
@@ -121,10 +121,10 @@ def test_the_gate_reads_features_within_their_bound(monkeypatch: pytest.MonkeyPa
         return honest(self, statistic, entropy)
 
     monkeypatch.setattr(PreparedAdaSSP, "measure", measure)
-    monkeypatch.setattr(model_gate, "most_squared", lambda _, __: 1)
+    monkeypatch.setattr(one_model, "most_squared", lambda _, __: 1)
     schema = Schema({"a": (0, 1), "b": (0, 1), "c": (0, 1)})
     table = pa.table({name: [1.0] * 7 for name in "abc"})
-    release_model(table, schema, "c", method="adassp", epsilon=1.0, delta=1e-6)
+    release_model(table, schema, "c", mechanism="adassp", epsilon=1.0, delta=1e-6)
     ((design, integers),) = seen
     squares = sum(int(integers[place, place]) for place in design.features)
     assert 0 < squares <= 7 * design.feature_square
@@ -135,9 +135,9 @@ def test_second_moments_of_held_cells_have_one_level_a_row() -> None:
     grid = Grid.of(schema)
     held = HeldCells.of(schema, shape_of(schema), "test")
     accumulator = Moments(schema, held).accumulator()
-    rows = np.full((schema.dimension, 5), 3.0 * grid.cells)
+    rows = np.full((schema.dimension, 5), 3.0 * grid.steps_per_unit)
     accumulator.add(rows)
     found = accumulator.result().integers
     levels = [place for place, name in enumerate(schema.names) if name.startswith("level")]
-    assert sum(int(found[place, place]) for place in levels) <= 5 * grid.cells**2
-    assert int(found[1, 1]) == 5 * grid.cells**2
+    assert sum(int(found[place, place]) for place in levels) <= 5 * grid.steps_per_unit**2
+    assert int(found[1, 1]) == 5 * grid.steps_per_unit**2

@@ -13,11 +13,11 @@ from dplinear.adaptive.noisy_sums import (
     VARIANCE,
     Answer,
     Budget,
-    Chain,
+    NoisySums,
     Query,
-    Summed,
+    SummableTable,
     _Noise,
-    _scaled,
+    _scale,
 )
 from dplinear.arrays import Floats
 from dplinear.descent import common as descent
@@ -49,7 +49,7 @@ def design(features: int, *, intercept: bool = True) -> Design:
     """The constant first, if any, then the features, then the target."""
     size = features + intercept
     shape = shape_of(size + 1)
-    whole = shape.cells**2
+    whole = shape.steps_per_unit**2
     return Design(shape, tuple(range(size)), size, size * whole, whole, intercept, (False,) * size)
 
 
@@ -57,7 +57,7 @@ def integer_rows(of: Design, features: Floats, target: Floats) -> Floats:
     """Cells in [−1, 1] as the pass rounds them, a row in each column."""
     cells = [np.ones((1, len(target)))] if of.intercept else []
     cells += [np.atleast_2d(features), target[None]]
-    return np.asarray(np.rint(np.clip(np.concatenate(cells), -1, 1) * of.shape.cells))
+    return np.asarray(np.rint(np.clip(np.concatenate(cells), -1, 1) * of.shape.steps_per_unit))
 
 
 def normal_cells(random: Any, count: int, features: int, noise: float = 0.5) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ class Transcript:
     queries: list[list[Query]]
     answers: list[list[Answer]]
     solution: Solution
-    chain: Chain
+    chain: NoisySums
 
     @property
     def asked(self) -> list[Query]:
@@ -138,22 +138,22 @@ def recorded(
     """Run a descent; with a script, answer what it asks from that instead of from the rows."""
     queries: list[list[Query]] = []
     answers: list[list[Answer]] = []
-    made: list[Chain] = []
+    made: list[NoisySums] = []
 
-    class Recording(Chain):
-        def ask(self, asked: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
+    class Recording(NoisySums):
+        def ask(self, asked: Sequence[Query], rows: SummableTable | None = None) -> list[Answer]:
             queries.append(list(asked))
             told = super().ask(asked, rows)
             answers.append(told if script is None else script[len(answers)])
             return answers[-1]
 
-    def chain(*arguments: Any) -> Chain:
+    def chain(*arguments: Any) -> NoisySums:
         made.append(Recording(*arguments))
         return made[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(descent, "Chain", chain)
-        solution = ready.solve(Rows(rows), simulation.entropy(seed))
+        patch.setattr(descent, "NoisySums", chain)
+        solution = ready.run(Rows(rows), simulation.entropy(seed))
     return Transcript(queries, answers, solution, made[0])
 
 
@@ -201,7 +201,7 @@ def replayed(
         if id(table) not in known:
             exact = Rows(table).sums([query.statistic for query in asked])
             both = zip(exact, scales, strict=True)
-            scaled = [_scaled(total, scale) for total, scale in both if scale]
+            scaled = [_scale(total, scale) for total, scale in both if scale]
             known[id(table)] = _Asked(exact, scaled)
         return known[id(table)]
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.adaptive.noisy_sums import LEAST_SHARE, Budget, Chain, _Noise
+from dplinear.adaptive.noisy_sums import LEAST_SHARE, Budget, NoisySums, _Noise
 from dplinear.arrays import Floats, Integers
-from dplinear.descent import residual_sums, survey
+from dplinear.descent import survey
 from dplinear.descent import whitened as whitened_descent
 from dplinear.descent.common import PreparedDescent
-from dplinear.descent.residual_sums import Gradient
 from dplinear.descent.whitening import whitening
+from dplinear.exact import residual_sums
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram
+from dplinear.exact.residual_sums import Gradient
 from dplinear.exact.row_sums import Count, RowSum
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
@@ -59,7 +60,7 @@ def adversarial(random: Any, of: Design, count: int) -> Floats:
     cells = np.concatenate(
         (corners, -corners, 0.3 * corners, 0.02 * corners, axes, -axes, 0 * axes[:, :1]), axis=1
     )
-    return np.asarray(np.rint(cells * of.shape.cells))
+    return np.asarray(np.rint(cells * of.shape.steps_per_unit))
 
 
 def neighbours(
@@ -198,7 +199,7 @@ def test_no_descent_spends_more_than_its_budget() -> None:
 
 EPSILON = 1.0
 ASKED = ApproxDP(EPSILON, 0.1)  # a large δ, so that few descents measure it
-OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.cells)
+OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.steps_per_unit)
 COMMON = normal_rows(11, LINE, 20)
 STEEP = 0.81  # a slope that is rare with the outlier, which pulls it down
 LONGER = np.column_stack((COMMON, OUTLIER))
@@ -248,7 +249,7 @@ def told_apart(factor: int, count: int) -> float:
     slopes = [
         np.array(
             [
-                ready.solve(Rows(table), simulation.entropy(start + run)).coefficients[1]
+                ready.run(Rows(table), simulation.entropy(start + run)).coefficients[1]
                 for run in range(count)
             ]
         )
@@ -296,7 +297,7 @@ def true_census(design: Any, chain: Any, settings: Any, *, target: bool) -> Any:
     return replace(census, released=float(chain._rows.rows.shape[1])), frame
 
 
-HONEST_START = survey._centred
+HONEST_START = survey._release_centre
 HONEST_SHARES = whitened_descent.steps_shares
 
 
@@ -306,7 +307,7 @@ def twice(steps: int, total: Fraction) -> list[Fraction]:
     return [first, *others, last + first]
 
 
-def unbooked(self: Chain, queries: Any, rows: Any = None) -> Any:
+def unbooked(self: NoisySums, queries: Any, rows: Any = None) -> Any:
     """A chain that forgets what it spent."""
     kept = self.spent
     answers = HONEST_ASK(self, queries, rows)
@@ -314,7 +315,7 @@ def unbooked(self: Chain, queries: Any, rows: Any = None) -> Any:
     return answers
 
 
-HONEST_ASK = Chain.ask
+HONEST_ASK = NoisySums.ask
 
 
 COMMON_TABLE = normal_rows(14, SMALL, 300)
@@ -349,7 +350,7 @@ def test_a_root_of_two_that_is_lost_is_caught(monkeypatch: pytest.MonkeyPatch) -
     assert found.spent > 1
 
 
-@pytest.mark.parametrize("kind", [MappedGram, Gradient, residual_sums.Bands])
+@pytest.mark.parametrize("kind", [MappedGram, Gradient, residual_sums.ResidualHistogram])
 def test_a_factor_of_replacement_that_is_lost_is_caught(
     kind: type[RowSum], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,12 +372,12 @@ def test_a_share_that_is_counted_twice_is_caught(monkeypatch: pytest.MonkeyPatch
 
 def test_a_chain_that_books_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps then have what the survey has had already."""
-    monkeypatch.setattr(Chain, "ask", unbooked)
+    monkeypatch.setattr(NoisySums, "ask", unbooked)
     assert found_on(ADD_REMOVE, ONE_LINE).spent > 1.1
 
 
 @pytest.mark.parametrize(
-    ("name", "bug"), [("_whitened", true_whitening), ("_centred", true_census)]
+    ("name", "bug"), [("_release_whitening", true_whitening), ("_release_centre", true_census)]
 )
 def test_private_facts_that_steer_a_descent_are_caught(
     name: str, bug: Any, monkeypatch: pytest.MonkeyPatch
@@ -385,7 +386,7 @@ def test_private_facts_that_steer_a_descent_are_caught(
     of, count, guarantee = CASES["with a Gram matrix"]
     ready = prepared(of, guarantee)
     told = recorded(ready, normal_rows(7, of, count), seed=8)
-    longer = np.column_stack((normal_rows(7, of, count), np.full(6, of.shape.cells)))
+    longer = np.column_stack((normal_rows(7, of, count), np.full(6, of.shape.steps_per_unit)))
     assert "queries" in leaks(ready, told, longer)
 
 

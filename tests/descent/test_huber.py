@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from dplinear.descent.common import PreparedDescent
 from dplinear.descent.huber import CLIP, HuberDescent
-from dplinear.descent.residual_sums import Gradient, Residuals
+from dplinear.exact.residual_sums import Gradient, Residuals
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP
 
@@ -39,7 +39,7 @@ def test_residuals_are_clipped_at_one_width_and_never_levelled(count: int, relat
 
 def line_of(rows: Any, scale: float) -> Any:
     """Minimise Huber's loss with this scale, by a general optimiser."""
-    cells = rows / SMALL.shape.cells
+    cells = rows / SMALL.shape.steps_per_unit
     features, target = cells[list(SMALL.features)].T, cells[SMALL.target]
 
     def loss(line: Any) -> float:
@@ -59,7 +59,7 @@ def test_without_noise_it_is_hubers_line_though_errors_are_skewed() -> None:
     cells = random.normal(size=(3, 20_000)) / 4
     target = cells.sum(axis=0) / 3 + 0.1 * (random.exponential(size=20_000) - 1)
     rows = integer_rows(SMALL, cells, target)
-    found = prepared(ZCDP(1e6)).solve(Rows(rows), simulation.entropy(4))
+    found = prepared(ZCDP(1e6)).run(Rows(rows), simulation.entropy(4))
     line = line_of(rows, found.parameters["residual_scale"])
     assert found.coefficients[0] == pytest.approx(line[0], abs=0.01)
     np.testing.assert_allclose(found.coefficients[1:], line[1:], atol=0.004)

@@ -48,7 +48,7 @@ def prepared(
 def fitted(
     of: Design, rows: Floats, seed: int, guarantee: Any = None, relation: Neighbours = ADD_REMOVE
 ) -> Solution:
-    return prepared(of, guarantee, relation).solve(Rows(rows), simulation.entropy(seed))
+    return prepared(of, guarantee, relation).run(Rows(rows), simulation.entropy(seed))
 
 
 def slopes(of: Design, variance: float) -> Any:
@@ -77,7 +77,7 @@ def table(
 
 def likeliest(of: Design, rows: Floats) -> tuple[Any, Any]:
     """The maximum of the likelihood by scikit-learn, and its curvature."""
-    cells = (rows / of.shape.cells)[list(of.features)].T
+    cells = (rows / of.shape.steps_per_unit)[list(of.features)].T
     labels = rows[of.target] > 0
     # A penalty of 1e-8 of a unit stands for none, in every version of scikit-learn.
     model = LogisticRegression(C=1e8, fit_intercept=False, tol=1e-10, max_iter=10_000)
@@ -213,7 +213,7 @@ def neighbours(of: Design, rows: Floats, relation: Neighbours) -> list[tuple[Flo
     cells = np.concatenate((corners, 0.3 * corners, np.eye(of.shape.dimension)), axis=1)
     other = cells.copy()
     other[of.target] *= -1
-    cells = np.rint(np.concatenate((cells, other, -cells), axis=1) * of.shape.cells)
+    cells = np.rint(np.concatenate((cells, other, -cells), axis=1) * of.shape.steps_per_unit)
     longer = [np.column_stack((rows, row)) for row in cells.T]
     if relation is ADD_REMOVE:
         return [(rows, more) for more in longer]
@@ -300,11 +300,11 @@ def test_errors_are_known_unless_few_rows_say_anything() -> None:
 def test_rare_values_of_a_column_leave_errors_unknown(share: float) -> None:
     rows = table(SMALL, 15, 20_000)
     held = simulation.generator(16).uniform(size=20_000) < share
-    rows[1] = np.where(held, 1, -1) * SMALL.shape.cells
+    rows[1] = np.where(held, 1, -1) * SMALL.shape.steps_per_unit
     assert (fitted(SMALL, rows, 17).spread is None) == (share < 0.1)
     indicators = (False, True, False, False, False)
     of = Design(**{**vars(SMALL), "indicators": indicators})
-    rows[1] = held * SMALL.shape.cells
+    rows[1] = held * SMALL.shape.steps_per_unit
     assert (fitted(of, rows, 17).spread is None) == (share < 0.1)
 
 
@@ -334,7 +334,6 @@ def test_intervals_cover(epsilon: float) -> None:
         ({"guarantee": GDP(1.0)}, "not μ-GDP"),
         ({"guarantee": MIDP(1.0)}, "bits"),
         ({"guarantee": PureDP(1.0)}, "never pure"),
-        ({"calibration": "paper"}, "calibration"),
         ({"neighbours": "element"}, "neighbours"),
         ({"settings": 7}, "settings"),
         ({"guarantee": ZCDP(1e-30)}, "within reach"),

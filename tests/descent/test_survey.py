@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
-from dplinear.descent.residual_sums import Gradient
 from dplinear.descent.settings import Settings
 from dplinear.descent.survey import again
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram
+from dplinear.exact.residual_sums import Gradient
 from dplinear.exact.row_sums import Count, RowSum
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Guarantee
@@ -112,10 +112,10 @@ def test_two_parts_are_as_good_as_the_whole(guarantee: Guarantee) -> None:
     """The noise that is stated is that of one release, and it is the noise there is."""
     budget = prepared(OF, guarantee).budget
     rows, whole = Rows(normal_rows(6, OF, 50)), Fraction(1, 2**10)
-    (once,) = Chain(rows, budget, simulation.entropy(0)).ask([Query(Count(), whole)])
+    (once,) = NoisySums(rows, budget, simulation.entropy(0)).ask([Query(Count(), whole)])
     errors = []
     for seed in range(300):
-        chain = Chain(rows, budget, simulation.entropy(seed))
+        chain = NoisySums(rows, budget, simulation.entropy(seed))
         (first,) = chain.ask([Query(Count(), whole / 4)])
         both = again(chain, Count(), first, whole / 4, whole)
         assert both.sigma == pytest.approx(once.sigma, rel=1e-6)
@@ -129,7 +129,7 @@ def test_two_parts_are_as_good_as_the_whole(guarantee: Guarantee) -> None:
 def test_no_row_moves_either_part_by_more_than_is_paid_for(table: Any, relation: Any) -> None:
     rows = table(7, OF, 400)
     found = run(rows, 0.5, relation)
-    corner = OF.shape.cells * np.array([1.0, 1, -1, 1, -1, 1])
+    corner = OF.shape.steps_per_unit * np.array([1.0, 1, -1, 1, -1, 1])
     pairs = [(np.column_stack((rows, corner)), np.column_stack((rows, -corner)))]
     if relation is ADD_REMOVE:
         pairs = [(rows, np.column_stack((rows, corner)))]

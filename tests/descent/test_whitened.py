@@ -43,12 +43,12 @@ HALF_WIDTH = 4 * math.sqrt(1 + NOISE**2)  # of the target, in units of the line'
 def fitted(
     of: Design, rows: Floats, seed: int, guarantee: Any = None, relation: Neighbours = ADD_REMOVE
 ) -> Solution:
-    return prepared(of, guarantee, relation).solve(Rows(rows), simulation.entropy(seed))
+    return prepared(of, guarantee, relation).run(Rows(rows), simulation.entropy(seed))
 
 
 def least_squares(of: Design, rows: Floats) -> tuple[Any, Any, float]:
     """The least-squares line of the cells, their Gram matrix, the variance of the residuals."""
-    cells = rows / of.shape.cells
+    cells = rows / of.shape.steps_per_unit
     features, target = cells[list(of.features)].T, cells[of.target]
     line, *_ = np.linalg.lstsq(features, target, rcond=None)
     residuals = target - features @ line
@@ -154,21 +154,21 @@ def test_order_and_chunks_change_no_bit(guarantee: Any) -> None:
     of = design(3)
     rows = table(of, 6, 5000)
     ready = prepared(of, guarantee)
-    whole = ready.solve(Rows(rows), simulation.entropy(7))
+    whole = ready.run(Rows(rows), simulation.entropy(7))
     for seed, block in ((8, 4096), (9, 37), (10, 1000)):
         mixed = rows[:, simulation.generator(seed).permutation(5000)]
-        again = ready.solve(Rows(mixed, block), simulation.entropy(7))
+        again = ready.run(Rows(mixed, block), simulation.entropy(7))
         assert again.coefficients.tobytes() == whole.coefficients.tobytes()
         assert np.array_equal(np.asarray(again.spread), np.asarray(whole.spread))
         assert dict(again.parameters) == dict(whole.parameters)
-    other = ready.solve(Rows(rows), simulation.entropy(8))
+    other = ready.run(Rows(rows), simulation.entropy(8))
     assert (other.coefficients != whole.coefficients).all()
 
 
 # Odd tables
 
 ODD = design(3)
-CELLS = float(ODD.shape.cells)
+CELLS = float(ODD.shape.steps_per_unit)
 
 
 def odd(name: str) -> Floats:
@@ -251,7 +251,7 @@ def risk(coefficients: Any, features: int) -> tuple[float, float]:
 
 def explained(of: Design, rows: Floats, coefficients: Any) -> float:
     """R² of a line on the rows it was found from."""
-    cells = rows / of.shape.cells
+    cells = rows / of.shape.steps_per_unit
     target = cells[of.target]
     wrong = target - coefficients @ cells[list(of.features)]
     return float(1 - wrong @ wrong / ((target - target.mean()) @ (target - target.mean())))
@@ -329,7 +329,7 @@ def test_where_there_is_nothing_to_see_the_line_is_flat() -> None:
     of = design(5)
     ready = prepared(of, ApproxDP(0.1, 1e-6))
     empty = Rows(np.zeros((7, 0)))
-    lines = [ready.solve(empty, simulation.entropy(seed)) for seed in range(100)]
+    lines = [ready.run(empty, simulation.entropy(seed)) for seed in range(100)]
     sloped = sum(bool(line.coefficients[1:].any()) for line in lines)
     beyond = stats.norm.sf(14 / math.sqrt(1 / 0.02))
     assert sloped <= stats.binom.isf(FALSE_ALARM, 100, beyond)
@@ -352,7 +352,7 @@ def test_a_hopeless_budget_costs_little_beyond_the_mean(count: int) -> None:
     ratios = []
     for seed in range(count):
         rows = Rows(normal_rows(seed, of, 300, NOISE))
-        found, mean = risk(ready.solve(rows, simulation.entropy(seed)).coefficients, 20)
+        found, mean = risk(ready.run(rows, simulation.entropy(seed)).coefficients, 20)
         ratios.append(found / mean)
     assert sum(ratio > 1.05 for ratio in ratios) <= stats.binom.isf(FALSE_ALARM, count, 0.03)
     assert max(ratios) < 1.3
@@ -369,7 +369,7 @@ def covered(tables: int, first: int) -> float:
     true = np.append(0.0, np.full(5, 4 / math.sqrt(5) / HALF_WIDTH))
     hits = []
     for seed in range(first, first + tables):
-        found = ready.solve(Rows(normal_rows(seed, of, 20_000, NOISE)), simulation.entropy(seed))
+        found = ready.run(Rows(normal_rows(seed, of, 20_000, NOISE)), simulation.entropy(seed))
         assert found.unknown is None
         errors = (found.coefficients - true) / np.sqrt(np.diag(np.asarray(found.spread)))
         hits.append(np.abs(errors) < stats.norm.isf(0.025))
@@ -407,7 +407,7 @@ def test_the_stated_noise_is_that_of_runs_on_one_table() -> None:
     """80 runs: the sum of squares within a quarter of χ²'s limits, as clips adapt to answers."""
     of = design(3)
     rows, ready = Rows(table(of, 14, 5000)), prepared(of)
-    runs = [ready.solve(rows, simulation.entropy(seed)) for seed in range(80)]
+    runs = [ready.run(rows, simulation.entropy(seed)) for seed in range(80)]
     lines = np.array([run.coefficients for run in runs])
     stated = np.mean([np.diag(np.asarray(run.noise)) for run in runs], axis=0)
     squares = ((lines - lines.mean(axis=0)) ** 2).sum(axis=0) / stated
@@ -444,7 +444,7 @@ def test_replacing_needs_more_noise() -> None:
 def test_what_is_claimed_is_what_was_asked_for() -> None:
     for guarantee in (ApproxDP(1.0, 1e-6), ZCDP(0.1)):
         ready = prepared(design(2), guarantee)
-        found = ready.solve(Rows(odd("empty")[[0, 1, 2, 3]]), simulation.entropy(1))
+        found = ready.run(Rows(odd("empty")[[0, 1, 2, 3]]), simulation.entropy(1))
         assert found.account == ready.account
         assert (ready.account.asked, ready.account.holds) == (guarantee, guarantee)
 
@@ -458,7 +458,6 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no δ": ({"guarantee": ApproxDP(1.0, 0.0)}, ValueError, "never pure: ask for ApproxDP"),
     "no ε": ({"guarantee": ApproxDP(0.0, 1e-6)}, ValueError, "with ε = 0 all is left to δ"),
     "number": ({"guarantee": 1.0}, TypeError, "or a ZCDP one"),
-    "paper": ({"calibration": "paper"}, ValueError, "'calibration' parameter of WhitenedDescent"),
     "cells": ({"neighbours": Neighbours.ELEMENT}, ValueError, "WhitenedDescent"),
 }
 
@@ -526,5 +525,5 @@ def test_half_of_what_sampling_errors_add_is_taken_off(errors: float, kept: floa
     path = whitened_descent._Path(
         place, nothing, nothing, sampling, sampling, nothing, nothing, scale=1.0, clip=clip
     )
-    found = whitened_descent._calmed(path, np.array([2.0, 1.0]))
+    found = whitened_descent._shrinkage_factor(path, np.array([2.0, 1.0]))
     assert found == pytest.approx(kept, rel=1e-12)

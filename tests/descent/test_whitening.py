@@ -161,7 +161,7 @@ def test_what_noise_does_to_eigenvalues_is_undone(
     generator: Seeded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cleaned = surprise(generator(20), 5.0)
-    monkeypatch.setattr(whitening, "cleaned", lambda values, _: (values, 1.0))
+    monkeypatch.setattr(whitening, "clean_eigenvalues", lambda values, _: (values, 1.0))
     assert cleaned < 0.9 * surprise(generator(20), 5.0)
 
 
@@ -178,7 +178,7 @@ def test_lowered_values_add_up_to_the_total(size: int, generator: Seeded) -> Non
     for _ in range(50):
         values = np.sort(random.normal(0, 10, size))
         total = float(random.choice([1e-6, 1.0, 30.0, 1e4]))
-        found = whitening._lowered(values, total)
+        found = whitening._lower(values, total)
         assert found.sum() == pytest.approx(total, rel=1e-8)
         assert (found >= 0).all()
         assert (np.diff(found) >= 0).all()
@@ -212,7 +212,7 @@ def test_maps_agree_with_the_algebra(*, intercept: bool, generator: Seeded) -> N
         cells[4] = 1.0
         centred = cells[[0, 6, 2]] - frame.middle[:, None]
         rows = np.vstack((np.full(30, frame.constant), centred))
-        goal = target - frame.goal
+        goal = target - frame.target_mean
     else:
         centred = rows = features
         goal = target
@@ -242,5 +242,5 @@ def test_the_spread_is_that_of_models_read_out(*, intercept: bool, generator: Se
 
 def test_a_flat_model_predicts_the_goal(generator: Seeded) -> None:
     frame = frame_of(generator(19), intercept=True)
-    assert frame.readout(np.zeros(4)).tolist() == [frame.goal, 0, 0, 0]
+    assert frame.readout(np.zeros(4)).tolist() == [frame.target_mean, 0, 0, 0]
     assert not frame_of(generator(19), intercept=False).readout(np.zeros(3)).any()

@@ -23,6 +23,8 @@ def face(kind: Any, **arguments: Any) -> Any:
     public: dict[str, Any] = {"bounds": (-10, 10)}
     if kind in REGRESSORS:
         public["target_bounds"] = (-10, 10)
+    if kind is PrivateLogisticRegression:
+        public["classes"] = (0, 1)
     return kind(**(public | arguments))
 
 

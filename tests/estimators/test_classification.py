@@ -13,7 +13,7 @@ from dplinear.privacy import ZCDP
 from services import library
 
 ROWS = 20_000
-PUBLIC: dict[str, Any] = {"bounds": [(-1, 1), (-2, 1.5), (-1, 3)]}
+PUBLIC: dict[str, Any] = {"bounds": [(-1, 1), (-2, 1.5), (-1, 3)], "classes": (0, 1)}
 
 
 def table(rows: int = ROWS, seed: int = 0) -> tuple[Any, Any]:
@@ -72,7 +72,7 @@ def test_labels_may_be_any_two(classes: Any, holder: Any) -> None:
     labels = holder(np.asarray(classes)[y])
     with simulation.door(1):
         plain = PrivateLogisticRegression(**PUBLIC).fit(X, y)
-        model = PrivateLogisticRegression(**PUBLIC, classes=classes).fit(X, labels)
+        model = PrivateLogisticRegression(**PUBLIC | {"classes": classes}).fit(X, labels)
     np.testing.assert_array_equal(model.coef_, plain.coef_)
     assert list(model.classes_) == list(classes)
     assert set(model.predict(X).tolist()) == set(np.asarray(classes).tolist())
@@ -110,7 +110,7 @@ def test_labels_that_no_cell_can_hold_are_refused_by_their_type() -> None:
         said.add(str(refused.value))
     assert len(said) == 1
     with pytest.raises(ValueError, match="labels such as 'yes'"):
-        PrivateLogisticRegression(**PUBLIC, classes=("no", "yes")).fit(X, y)
+        PrivateLogisticRegression(**PUBLIC | {"classes": ("no", "yes")}).fit(X, y)
     with pytest.raises(ValueError, match="of one column of labels"):
         PrivateLogisticRegression(**PUBLIC).fit(X, np.column_stack([y, y]))
     with pytest.warns(DataConversionWarning):

@@ -12,13 +12,25 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dplinear.estimators import PrivateLinearRegression, PrivatePCA, PrivateRidge
+from dplinear.estimators import (
+    PrivateConstrainedClassifier,
+    PrivateConstrainedRegressor,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateMean,
+    PrivatePCA,
+    PrivateProjection,
+    PrivateRidge,
+    PrivateSVM,
+)
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from services import library
 
 from .faces import ALL, PREDICTORS, face, table
+from .test_privacy import Untouchable
 
+CLASSIFIERS = (PrivateLogisticRegression, PrivateConstrainedClassifier, PrivateSVM)
 DOCUMENT = Path(__file__).parents[2] / "docs" / "estimators.md"
 
 
@@ -164,3 +176,74 @@ def test_the_code_of_the_document_runs() -> None:
     names: dict[str, Any] = {}
     for block in blocks:
         exec(block, names)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_bounds_go_by_the_names_of_a_frame(kind: Any, name: str) -> None:
+    X, y = table()
+    held = library(name).DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    named = {"c": (-3, 3), "a": (-1, 1), "b": (-2, 2)}
+    with simulation.door(3):
+        by_name = face(kind, bounds=named).fit(held, y)
+    with simulation.door(3):
+        listed = face(kind, bounds=[(-1, 1), (-2, 2), (-3, 3)]).fit(held, y)
+    assert by_name.schema_ == listed.schema_
+    assert by_name.schema_.declared["c"].high == 3
+    assert clone(by_name).bounds == named
+
+
+@pytest.mark.engine
+def test_names_that_a_schema_cannot_have_may_name_bounds() -> None:
+    X = frame([" ", "b"])
+    model = PrivatePCA(bounds={"b": (-2, 2), " ": (-1, 1)}).fit(X)
+    declared: Any = model.schema_.declared
+    assert [float(column.high) for column in declared.values()] == [1, 2]
+
+
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
+    "one is missing": ({"a": (-1, 1)}, "every column of X. Got 'none for b'"),
+    "one is unknown": ({"a": (0, 1), "b": (0, 1), "z": (0, 1)}, "columns of X. Got 'z'"),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("how", NAMED)
+@pytest.mark.parametrize("kind", [*ALL, PrivateMean, PrivateProjection])
+def test_bounds_of_other_names_are_refused(kind: Any, how: str) -> None:
+    bounds, words = NAMED[how]
+    with tally() as spent, pytest.raises(ValueError, match=re.escape(words)):
+        face(kind, bounds=bounds).fit(frame(["a", "b"]), table()[1])
+    assert not len(spent)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_columns_of_arrays_have_no_names_to_bound(kind: Any) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match="where X is no data frame") as refused:
+        face(kind, bounds={"x0": (-1, 1), "x1": (-1, 1), "x2": (-1, 1)}).fit(X, y)
+    assert "no names" in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_there_are_no_default_classes(kind: Any) -> None:
+    public = {"bounds": (-1, 1)} if kind is PrivateLogisticRegression else {"row_norm": 1.0}
+    with pytest.raises(TypeError) as refused:
+        kind(**public).fit(Untouchable(), Untouchable())
+    sentence = f"The 'classes' parameter of {kind.__name__} must be"
+    assert str(refused.value).startswith(sentence)
+    assert "write classes=(no, yes)" in str(refused.value)
+
+
+def test_one_argument_names_the_way_of_learning() -> None:
+    for kind in (*ALL, *CLASSIFIERS, PrivateConstrainedRegressor):
+        names = set(kind().get_params())
+        assert "mechanism" in names
+        assert not names & {"solver", "learner", "method", "rows"}
+    X, y = table()
+    for mechanism in ("adassp", "whitened_descent", "analyze_gauss", "additive_wishart"):
+        model = face(PrivateLinearRegression, mechanism=mechanism).fit(X, y)
+        assert model.certificate_.mechanism == mechanism
+    with pytest.raises(ValueError, match=r"'y' parameter .* one target for adassp"):
+        face(PrivateLinearRegression, mechanism="adassp").fit(X, np.column_stack([y, y]))

@@ -19,7 +19,7 @@ from .faces import table
 ROWS = 20_000
 WIDE: dict[str, Any] = {"bounds": [(-1, 1), (-2, 1.5), (-1, 3)], "target_bounds": (-12, 10)}
 PAIRS = [
-    (PrivateLinearRegression, LinearRegression, {"solver": "moments"}),
+    (PrivateLinearRegression, LinearRegression, {"mechanism": "analyze_gauss"}),
     (PrivateRidge, Ridge, {"alpha": 5000.0}),
     (PrivateLasso, Lasso, {"alpha": 0.2}),
 ]
@@ -27,7 +27,7 @@ PAIRS = [
 
 def own(penalty: dict[str, Any]) -> dict[str, Any]:
     """What scikit-learn's estimator takes of these arguments."""
-    return {name: value for name, value in penalty.items() if name != "solver"}
+    return {name: value for name, value in penalty.items() if name != "mechanism"}
 
 
 def tight(found: Any, wanted: Any) -> None:
@@ -50,7 +50,7 @@ def test_linear_models(
     private: Any, public: Any, penalty: Any, fit_intercept: bool, budget: dict[str, Any]
 ) -> None:
     X, y = table(ROWS)
-    mine = private(**penalty, **WIDE, **budget, fit_intercept=fit_intercept).fit(X, y)
+    mine = private(**(penalty | WIDE | budget), fit_intercept=fit_intercept).fit(X, y)
     theirs = public(**own(penalty), fit_intercept=fit_intercept).fit(X, y)
     tight(mine.coef_, theirs.coef_)
     tight(mine.intercept_, theirs.intercept_)
@@ -60,17 +60,18 @@ def test_linear_models(
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("solver", ["auto", "whitened_descent", "coinpress", "adassp"])
-def test_solvers_of_one_line(solver: str, neighbours: str, fit_intercept: bool) -> None:
+@pytest.mark.parametrize("mechanism", ["auto", "whitened_descent", "coinpress", "adassp"])
+def test_mechanisms_of_one_line(mechanism: str, neighbours: str, fit_intercept: bool) -> None:
     """A descent clips residuals at seven scales here, which touches none around an intercept."""
     X, y = table(ROWS)
     theirs = LinearRegression(fit_intercept=fit_intercept).fit(X, y)
     arguments: dict[str, Any] = {"fit_intercept": fit_intercept, "neighbours": neighbours}
-    mine = PrivateLinearRegression(**WIDE, epsilon=1e8, solver=solver, **arguments).fit(X, y)
-    tolerance = 1e-4 if fit_intercept or solver == "adassp" else 2e-3
+    mine = PrivateLinearRegression(**WIDE, epsilon=1e8, mechanism=mechanism, **arguments).fit(X, y)
+    tolerance = 1e-4 if fit_intercept or mechanism == "adassp" else 2e-3
     np.testing.assert_allclose(mine.coef_, theirs.coef_, atol=tolerance)
     assert mine.intercept_ == pytest.approx(theirs.intercept_, abs=tolerance)
-    assert mine.certificate_.mechanism == ("whitened_descent" if solver == "auto" else solver)
+    expected = "whitened_descent" if mechanism == "auto" else mechanism
+    assert mine.certificate_.mechanism == expected
 
 
 @pytest.mark.parametrize(("private", "public", "penalty"), PAIRS)
@@ -113,7 +114,9 @@ def test_values_are_clamped_and_missing_ones_are_the_middle_in_fit() -> None:
     by_hand, aims = X.copy(), y.copy()
     by_hand[:50, 0], by_hand[50:100, 1], by_hand[100:200, 2] = 1, -2, 1
     aims[200:250] = -1
-    mine = PrivateLinearRegression(**WIDE, epsilon=1e8, solver="moments").fit(spoilt, target)
+    mine = PrivateLinearRegression(**WIDE, epsilon=1e8, mechanism="analyze_gauss").fit(
+        spoilt, target
+    )
     theirs = LinearRegression().fit(by_hand, aims)
     tight(mine.coef_, theirs.coef_)
     tight(mine.intercept_, theirs.intercept_)

@@ -70,6 +70,12 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
     for kind in ALL
     for bounds in (None, 3, "wide", (), (1, 1), (2, 1), (0, np.nan), (0, 1, 2), [(0, 1), 3])
 ]
+WRONG += [
+    (kind, {"bounds": bounds})
+    for kind in ALL
+    for bounds in ({}, {"a": 3}, {3: (0, 1)}, {"a": (1, 0)})
+]
+WRONG += [(kind, {"target_bounds": {"y": (0, 1)}}) for kind in REGRESSORS]
 WRONG += [(kind, {"target_bounds": None}) for kind in REGRESSORS]
 WRONG += [(kind, {"target_bounds": (5, -5)}) for kind in REGRESSORS]
 WRONG += [(kind, {"fit_intercept": "yes"}) for kind in PREDICTORS]
@@ -82,8 +88,8 @@ WRONG += [
     (PrivateLogisticRegression, {"classes": value})
     for value in (None, 2, "no", (0,), (1, 1), (0, "yes"), (0, 1, 2), (0, np.nan), [[0], [1]])
 ]
-WRONG += [(PrivateLinearRegression, {"solver": value}) for value in ("magic", None, 3)]
-WRONG += [(PrivateLinearRegression, {"solver": "adassp", "mechanism": "analyze_gauss"})]
+WRONG += [(PrivateLinearRegression, {"mechanism": value}) for value in ("magic", None, 3)]
+WRONG += [(PrivateLogisticRegression, {"mechanism": value}) for value in ("frank_wolfe", None)]
 
 
 @pytest.mark.parametrize(("kind", "arguments"), WRONG)
@@ -293,7 +299,7 @@ def test_empty_and_constant_tables_are_fitted(kind: Any) -> None:
 def rows_shown(model: Any) -> float:
     """Return how many rows a release shows."""
     if hasattr(model, "moments_"):
-        return float(model.moments_.unbiased[0, 0])
+        return float(model.moments_.unbiased_estimate[0, 0])
     return float(model.fit_result_.count)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dplinear.arrays import Floats
-from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
-from dplinear.exact.integers import shrunk
+from dplinear.exact.integers import shrink
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.shape import Shape
 
@@ -27,7 +27,7 @@ SHAPES = {
 
 def integer_rows(random: Any, shape: Shape, count: int) -> Floats:
     """Rows as the grid makes them: many at the bound, some zero, some of one cell."""
-    cells = float(min(shape.cells, 1 << shape.exponent))
+    cells = float(min(shape.steps_per_unit, 1 << shape.exponent))
     rows = np.rint(random.uniform(-cells, cells, (shape.dimension, count)))
     rows *= random.choice([0.0, 1e-6, 0.1, 1.0, 1.0, 1.0], count)
     rows = np.rint(rows)
@@ -36,7 +36,7 @@ def integer_rows(random: Any, shape: Shape, count: int) -> Floats:
     rows[random.integers(shape.dimension, size=int(alone.sum())), alone] = cells
     squares = np.array([float(sum(int(z) ** 2 for z in row)) for row in rows.T])
     over = squares > shape.sensitivity
-    rows[:, over] = shrunk(rows[:, over], squares[over], shape.sensitivity)
+    rows[:, over] = shrink(rows[:, over], squares[over], shape.sensitivity)
     return np.asarray(rows)
 
 
@@ -58,13 +58,13 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
         "all norms": SquaredNorms(shape, range(d), limit=2 * bound**2),
         "gram": ClippedGram(shape, some[:40], norm=0.4 * bound),
         "gram of neighbouring columns": ClippedGram(shape, range(min(d, 5)), norm=0.2),
-        "energy": Energy(shape, weights, residual=0.3),
+        "energy": SumOfSquares(shape, weights, residual=0.3),
         "gradient": Gradient(shape, whitening, weights, leverage, residual=0.3),
         "mapped sum": MappedSum(shape, whitening, norm=leverage),
         "mapped norms": MappedNorms(shape, whitening, limit=leverage**2),
         "mapped gram": MappedGram(shape, few, norm=norm),
         "tapered": Gradient(shape, whitening, weights, leverage, residual=0.3, taper=2 * leverage),
-        "bands": Bands(shape, weights, residual=0.3, edges=(0.4, 0.6, 0.9)),
+        "bands": ResidualHistogram(shape, weights, residual=0.3, edges=(0.4, 0.6, 0.9)),
         "residuals": Residuals(shape, weights, residual=0.3),
     }
 
@@ -103,7 +103,7 @@ def _clipped(row: Sequence[int], norm: int) -> list[int]:
         factor *= 1 - 2.0**-20
 
 
-def _energy(statistic: Energy, row: list[int]) -> list[int]:
+def _energy(statistic: SumOfSquares, row: list[int]) -> list[int]:
     exact = sum(int(a) * z for a, z in zip(statistic.integers[0], row, strict=True))
     clip = math.isqrt(statistic.bound)
     return [min(abs(round(Fraction(exact) * Fraction(statistic._step))), clip) ** 2]
@@ -115,9 +115,9 @@ def _residuals(statistic: Residuals, row: list[int]) -> list[int]:
     return [max(-statistic.bound, min(statistic.bound, steps))]
 
 
-def _bands(statistic: Bands, row: list[int]) -> list[int]:
+def _bands(statistic: ResidualHistogram, row: list[int]) -> list[int]:
     (exact,) = _products(statistic, row)
-    worth = Fraction(2) ** -statistic.scale / statistic.shape.cells
+    worth = Fraction(2) ** -statistic.scale / statistic.shape.steps_per_unit
 
     def beyond(clip: float) -> bool:
         # A clip below one unit counts as one; it is compared as a float64.
@@ -190,10 +190,10 @@ _TERMS: dict[type[RowSum], Callable[[Any, list[int]], list[int]]] = {
     Count: _count,
     SquaredNorms: _norms,
     ClippedGram: _gram,
-    Energy: _energy,
+    SumOfSquares: _energy,
     Gradient: _gradient,
     Residuals: _residuals,
-    Bands: _bands,
+    ResidualHistogram: _bands,
     MappedSum: _mapped_sum,
     MappedNorms: _mapped_norms,
     MappedGram: _mapped_gram,

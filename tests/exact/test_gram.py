@@ -28,7 +28,7 @@ def exact(schema: Schema, block: npt.NDArray[Any]) -> SecondMoments:
 
 def integer_rows(schema: Schema, block: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
     grid = Grid.of(schema)
-    encoder = Encoder(schema, float(grid.cells))
+    encoder = Encoder(schema, float(grid.steps_per_unit))
     rounded = round_to_grid(grid, encoder.array(block), encoder.missing)
     return np.array([[int(cell) for cell in row] for row in rounded], object).reshape(rounded.shape)
 
@@ -45,7 +45,7 @@ def test_carries_into_the_second_word() -> None:
     schema = Schema({"x": (-1, 1)})
     block = np.broadcast_to(np.ones(1), (5_000_000, 1))
     moments = exact(schema, block)
-    cells = Grid.of(schema).cells
+    cells = Grid.of(schema).steps_per_unit
     assert moments.count == 5_000_000
     assert (moments.integers == 5_000_000 * cells**2).all()
     assert (exact(schema, -block).integers[0, 1]) == -5_000_000 * cells**2
@@ -100,7 +100,7 @@ def test_a_clipped_row_keeps_its_direction(generator: Seeded) -> None:
     integers = integer_rows(CLIPPED, block).astype(float).T
     norms = np.linalg.norm(block, axis=1)
     want = block * np.minimum(1, 1.3 / norms)[:, None]
-    assert np.abs(integers / Grid.of(CLIPPED).cells - want).max() < 2e-6
+    assert np.abs(integers / Grid.of(CLIPPED).steps_per_unit - want).max() < 2e-6
     assert norms.max() > 1.3
 
 
@@ -154,7 +154,7 @@ def test_frozen_private_and_of_one_schema() -> None:
 def test_cells_that_are_none_become_zero() -> None:
     accumulator = Accumulator(PLAIN)
     accumulator.update_cells(np.array([[np.nan, 5e9, -np.inf]] * 7))
-    assert (accumulator.result().integers == 2 * Grid.of(PLAIN).cells ** 2).all()
+    assert (accumulator.result().integers == 2 * Grid.of(PLAIN).steps_per_unit ** 2).all()
 
 
 def test_the_matrix_of_no_rows_is_what_sums_begin_with() -> None:
@@ -168,7 +168,7 @@ def test_the_matrix_of_no_rows_is_what_sums_begin_with() -> None:
 def test_moments_of_cells_are_rounded_once() -> None:
     schema = Schema({"x": (0, 3), "y": (-1, 1)}, row_norm=1.5)
     moments = exact(schema, np.array([[1.0, 0.3], [2.5, -0.7], [0.2, 0.0]]))
-    cells = Grid.of(schema).cells
+    cells = Grid.of(schema).steps_per_unit
     for (i, j), entry in np.ndenumerate(moments.cells()):
         assert entry == int(moments.integers[i, j]) / cells**2
     assert moments.cells()[0, 0] > 1

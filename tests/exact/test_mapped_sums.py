@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.exact import integers, mapped_sums, public_maps
-from dplinear.exact.integers import quantised
+from dplinear.exact.integers import quantise
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.shape import Shape
 from dplinear.privacy.neighbours import Neighbours
@@ -26,12 +26,12 @@ REPLACED = {
     Count: 0,
     SquaredNorms: 1,
     ClippedGram: 2,
-    Energy: 1,
+    SumOfSquares: 1,
     Gradient: 4,
     MappedSum: 4,
     MappedNorms: 1,
     MappedGram: 2,
-    Bands: 2,
+    ResidualHistogram: 2,
     Residuals: 4,
 }
 
@@ -45,7 +45,7 @@ def mapped(shape: Shape, matrix: Any, clip: float, limit: float | None = None) -
     ]
     if np.any(matrix[0]):
         made += [
-            Bands(shape, matrix[0], clip, (2 * clip, 3 * clip)),
+            ResidualHistogram(shape, matrix[0], clip, (2 * clip, 3 * clip)),
             Residuals(shape, matrix[0], clip),
         ]
     return made
@@ -56,7 +56,7 @@ def exact_value(statistic: Any, matrix: Any, rows: Any) -> list[float]:
     lines = [[Fraction(entry) for entry in line] for line in np.atleast_2d(matrix).tolist()]
     total = [Fraction(0)] * statistic.size
     for row in rows.T:
-        cells = [Fraction(int(z), statistic.shape.cells) for z in row]
+        cells = [Fraction(int(z), statistic.shape.steps_per_unit) for z in row]
         vector = [sum(a * z for a, z in zip(line, cells, strict=True)) for line in lines]
         term = _value(statistic, vector)
         total = [a + b for a, b in zip(total, term, strict=True)]
@@ -64,9 +64,9 @@ def exact_value(statistic: Any, matrix: Any, rows: Any) -> list[float]:
 
 
 def _value(statistic: Any, vector: list[Any]) -> list[Fraction]:
-    if isinstance(statistic, Bands | Residuals):
+    if isinstance(statistic, ResidualHistogram | Residuals):
         (residual,), clip = vector, Fraction(statistic.residual)
-        if isinstance(statistic, Bands):
+        if isinstance(statistic, ResidualHistogram):
             first, second = (Fraction(edge) for edge in statistic.edges)
             places = (
                 abs(residual) <= clip,
@@ -102,7 +102,9 @@ def test_values_are_those_of_exact_arithmetic(name: str, generator: Seeded) -> N
         spread = float(np.linalg.norm(matrix, 2)) * float(shape.bound)
         for clip in (0.1 * spread, 0.4 * spread, 2 * spread):
             for statistic in mapped(shape, matrix, clip, clip**2):
-                lines = matrix[0] if isinstance(statistic, Bands | Residuals) else matrix
+                lines = (
+                    matrix[0] if isinstance(statistic, ResidualHistogram | Residuals) else matrix
+                )
                 got = statistic.sum(rows).astype(float) * float(statistic.unit)
                 want = exact_value(statistic, lines, rows)
                 most = float(statistic.bound * statistic.unit)
@@ -140,7 +142,7 @@ def test_no_map_and_no_row_breaks_a_promise(
     rows = np.array(cells, np.float64).T
     squares = np.array([float(square(row)) for row in rows.T])
     over = squares > PLAIN.sensitivity
-    rows[:, over] = integers.shrunk(rows[:, over], squares[over], PLAIN.sensitivity)
+    rows[:, over] = integers.shrink(rows[:, over], squares[over], PLAIN.sensitivity)
     matrix = np.array(public)
     if not matrix.any():
         return
@@ -163,7 +165,7 @@ def test_rows_that_rounding_lengthens_are_shortened_again(
     # As many clips as parts of a unit that an entry may be left with.
     made = [MappedSum(shape, matrix, clip) for clip in np.linspace(1.0, 1.000001, 40)]
     assert all(broken_promises(statistic, rows[:, :3]) == [] for statistic in made)
-    monkeypatch.setattr(integers, "bounded", lambda rows, _: rows)
+    monkeypatch.setattr(integers, "bound_norms", lambda rows, _: rows)
     assert any("bound" in broken_promises(statistic, rows[:, :3]) for statistic in made)
 
 
@@ -193,9 +195,9 @@ def test_lengths_that_an_order_could_sway_are_taken_by_halving(
 
     monkeypatch.setattr(integers, "squared_lengths", watched)
     rows = generator(28).normal(0, 1.0, (5, 8))
-    integers.shortened(rows * 2.0**21, 2**20)
+    integers.shorten(rows * 2.0**21, 2**20)
     assert not asked  # exact in any order
-    integers.shortened(rows * np.array([1.0] * 7 + [2.0**30]), 2**20)
+    integers.shorten(rows * np.array([1.0] * 7 + [2.0**30]), 2**20)
     assert asked == [(5, 8)]
 
 
@@ -204,13 +206,13 @@ def test_a_residual_at_an_edge_is_on_the_near_side() -> None:
     rows = np.array([[2**19, -(2**19), 2**19, 2**19, -(2**19)], [0, 0, 1, -1, -1]], float)
     weights = [1.0, 2.0**-20]
     beyond = [0, 0, 1, 0, -1]
-    near = Bands(shape, weights, residual=0.5, edges=(0.9,))
+    near = ResidualHistogram(shape, weights, residual=0.5, edges=(0.9,))
     got = [near.sum(rows[:, [i]]).tolist() for i in range(5)]
     assert got == [[1 - abs(b), 0, 0] for b in beyond]
-    far = Bands(shape, weights, residual=0.4, edges=(0.5,))
+    far = ResidualHistogram(shape, weights, residual=0.4, edges=(0.5,))
     got = [far.sum(rows[:, [i]]).tolist() for i in range(5)]
     assert got == [[0, int(b > 0), int(b < 0)] for b in beyond]
-    both = Bands(shape, weights, residual=0.4, edges=(0.45, 0.5))
+    both = ResidualHistogram(shape, weights, residual=0.4, edges=(0.45, 0.5))
     got = [both.sum(rows[:, [i]]).tolist().index(1) for i in range(5)]
     assert got == [1, 3, 2, 1, 4]
 
@@ -226,7 +228,7 @@ def test_no_row_is_in_two_bands(generator: Seeded) -> None:
         (1e-300, 1e-299, 1e300),
         (0.1, 0.2, 0.4, 0.8),
     ):
-        bands = Bands(PLAIN, np.linspace(-1, 1, 6), near, tuple(edges))
+        bands = ResidualHistogram(PLAIN, np.linspace(-1, 1, 6), near, tuple(edges))
         assert max(int(bands.sum(rows[:, [i]]).sum()) for i in range(60)) <= 1
         assert broken_promises(bands, rows) == []
 
@@ -254,19 +256,19 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
     plus, minus = [1e6, 0, 0, 0, 0, 0], [-1e6, 0, 0, 0, 0, 0]
     up, down = [1e6, 1e6, 0, 0, 0, 0], [1e6, -1e6, 0, 0, 0, 0]
     other, zero = [0, 1e6, 0, 0, 0, 0], [0.0] * 6
-    at = 1e6 / PLAIN.cells  # as long as these rows are
+    at = 1e6 / PLAIN.steps_per_unit  # as long as these rows are
     return {
         "count": (Count(), plus, zero),
         "norms": (SquaredNorms(PLAIN, [0, 1], 0.5), plus, zero),
         "gram": (ClippedGram(PLAIN, [0, 1], 0.5), plus, other),
-        "energy": (Energy(PLAIN, first, 0.5), plus, zero),
+        "energy": (SumOfSquares(PLAIN, first, 0.5), plus, zero),
         "gradient": (Gradient(PLAIN, eye[1:], first, 0.5, 0.5), up, down),
         "mapped sum": (MappedSum(PLAIN, eye, 0.5), plus, minus),
         "mapped norms": (MappedNorms(PLAIN, eye, 0.5), plus, zero),
         "mapped gram": (MappedGram(PLAIN, eye, 0.5), plus, other),
         "tapered": (Gradient(PLAIN, eye[1:], first, 0.5, 0.5, taper=1.0), up, down),
         "tapered at once": (Gradient(PLAIN, eye[1:], first, 2.0, 0.5, taper=at), up, down),
-        "bands": (Bands(PLAIN, first, 0.2, (0.5, 2.0)), plus, minus),
+        "bands": (ResidualHistogram(PLAIN, first, 0.2, (0.5, 2.0)), plus, minus),
         "residuals": (Residuals(PLAIN, first, 0.5), plus, minus),
     }
 
@@ -307,7 +309,11 @@ def test_replaced_rows_stay_within_the_factor(generator: Seeded) -> None:
 ONE: Any = np.ones(6)
 BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "no shape": (lambda: MappedSum(None, ONE, 1.0), TypeError, "MappedSum must be a Shape"),  # type: ignore[arg-type]
-    "no shape to weigh": (lambda: Energy(None, ONE, 1.0), TypeError, "Energy must be a Shape"),  # type: ignore[arg-type]
+    "no shape to weigh": (
+        lambda: SumOfSquares(None, ONE, 1.0),  # type: ignore[arg-type]
+        TypeError,
+        "SumOfSquares must be a Shape",
+    ),
     "flat": (lambda: MappedGram(PLAIN, ONE, 1.0), ValueError, r"shape \(6,\)"),
     "narrow": (lambda: MappedGram(PLAIN, np.ones((2, 5)), 1.0), ValueError, r"shape \(2, 5\)"),
     "empty": (lambda: MappedSum(PLAIN, np.ones((0, 6)), 1.0), ValueError, "not all zero"),
@@ -318,13 +324,33 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "norm": (lambda: MappedGram(PLAIN, ONE[None], -1.0), ValueError, "'norm'.*above 0"),
     "no number": (lambda: MappedSum(PLAIN, ONE[None], np.nan), ValueError, "'norm'.*finite"),
     "weights": (lambda: Residuals(PLAIN, ONE[:5], 1.0), ValueError, "'weights' .* of Residuals"),
-    "no weights": (lambda: Bands(PLAIN, np.zeros(6), 1.0, (2.0,)), ValueError, "not all zero"),
-    "residual": (lambda: Bands(PLAIN, ONE, 0.0, (1.0,)), ValueError, "'residual' .* of Bands"),
-    "edge": (lambda: Bands(PLAIN, ONE, 1.0, (0.0,)), ValueError, "'edges' .* of Bands.*above 0"),
-    "nearer": (lambda: Bands(PLAIN, ONE, 0.5, (0.4,)), ValueError, "'edges'.*none below"),
-    "descending": (lambda: Bands(PLAIN, ONE, 0.5, (0.9, 0.7)), ValueError, "'edges'.*ascending"),
-    "an edge": (lambda: Bands(PLAIN, ONE, 0.5, 0.9), TypeError, "'edges'.*a tuple"),  # type: ignore[arg-type]
-    "no edges": (lambda: Bands(PLAIN, ONE, 0.5, ()), ValueError, "'edges'.*ascending"),
+    "no weights": (
+        lambda: ResidualHistogram(PLAIN, np.zeros(6), 1.0, (2.0,)),
+        ValueError,
+        "not all zero",
+    ),
+    "residual": (
+        lambda: ResidualHistogram(PLAIN, ONE, 0.0, (1.0,)),
+        ValueError,
+        "'residual' .* of ResidualHistogram",
+    ),
+    "edge": (
+        lambda: ResidualHistogram(PLAIN, ONE, 1.0, (0.0,)),
+        ValueError,
+        "'edges' .* of ResidualHistogram.*above 0",
+    ),
+    "nearer": (
+        lambda: ResidualHistogram(PLAIN, ONE, 0.5, (0.4,)),
+        ValueError,
+        "'edges'.*none below",
+    ),
+    "descending": (
+        lambda: ResidualHistogram(PLAIN, ONE, 0.5, (0.9, 0.7)),
+        ValueError,
+        "'edges'.*ascending",
+    ),
+    "an edge": (lambda: ResidualHistogram(PLAIN, ONE, 0.5, 0.9), TypeError, "'edges'.*a tuple"),  # type: ignore[arg-type]
+    "no edges": (lambda: ResidualHistogram(PLAIN, ONE, 0.5, ()), ValueError, "'edges'.*ascending"),
     "taper": (
         lambda: Gradient(PLAIN, ONE[None], ONE, 1.0, 1.0, taper=0.0),
         ValueError,
@@ -341,7 +367,7 @@ def test_wrong_arguments_raise_one_sentence(case: str) -> None:
 
 
 def finer(matrix: Any, exponent: int) -> Any:
-    return quantised(matrix, exponent - 12)
+    return quantise(matrix, exponent - 12)
 
 
 def never_shortened(rows: Any, _: int) -> Any:
@@ -359,10 +385,10 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
 
     assert broken() == [[]] * 5
     with monkeypatch.context() as patch:
-        patch.setattr(mapped_sums, "shortened", never_shortened)
+        patch.setattr(mapped_sums, "shorten", never_shortened)
         assert all({"bound", "neighbours", "exact"} <= set(kind) for kind in broken()[:2])
     with monkeypatch.context() as patch:
-        patch.setattr(public_maps, "quantised", finer)
+        patch.setattr(public_maps, "quantise", finer)
         assert any("exact" in kind for kind in broken())
     residuals = mapped(shape, matrix, 0.01)[4]
     object.__setattr__(residuals, "_clip", 2.0**60)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplinear.descent import residual_sums
-from dplinear.descent.residual_sums import Energy, Gradient
-from dplinear.exact import integers, public_maps, row_sums
-from dplinear.exact.integers import quantised
+from dplinear.exact import integers, public_maps, residual_sums, row_sums
+from dplinear.exact.integers import quantise
+from dplinear.exact.residual_sums import Gradient, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.shape import Shape
 
@@ -55,13 +54,13 @@ def test_sums_of_the_longest_rows_are_exact(generator: Seeded) -> None:
     shape = SHAPES["longest"]
     rows = integer_rows(random, shape, 4)
     full = np.full((shape.dimension, 1), 1_399_999.0)
-    rows[:, [0]] = integers.shrunk(full, np.array([square(full[:, 0])], float), shape.sensitivity)
+    rows[:, [0]] = integers.shrink(full, np.array([square(full[:, 0])], float), shape.sensitivity)
     whitening = random.normal(0, 1, (3, shape.dimension))
     weights = random.normal(0, 1, shape.dimension)
     for statistic in (
         SquaredNorms(shape, range(shape.dimension), limit=1e9),
         ClippedGram(shape, range(20), norm=5.0),
-        Energy(shape, weights, residual=10.0),
+        SumOfSquares(shape, weights, residual=10.0),
         Gradient(shape, whitening, weights, leverage=30.0, residual=10.0),
     ):
         assert statistic.sum(rows).tolist() == oracle(statistic, rows)
@@ -123,7 +122,7 @@ def test_nothing_public_or_private_breaks_a_promise(
     rows = np.array(cells, np.float64).T
     squares = np.array([float(square(row)) for row in rows.T])
     over = squares > PLAIN.sensitivity
-    rows[:, over] = integers.shrunk(rows[:, over], squares[over], PLAIN.sensitivity)
+    rows[:, over] = integers.shrink(rows[:, over], squares[over], PLAIN.sensitivity)
     made: list[RowSum] = [
         SquaredNorms(PLAIN, [5, 0, 2], first),
         ClippedGram(PLAIN, [1, 2, 3], first),
@@ -131,7 +130,7 @@ def test_nothing_public_or_private_breaks_a_promise(
     matrix = np.array(public)
     if matrix[0].any() and matrix[1:].any():
         made += [
-            Energy(PLAIN, matrix[0], first),
+            SumOfSquares(PLAIN, matrix[0], first),
             Gradient(PLAIN, matrix[1:], matrix[0], first, second),
         ]
     for statistic in made:
@@ -144,7 +143,7 @@ def test_nothing_public_or_private_breaks_a_promise(
 def test_values_are_integers_times_the_unit(generator: Seeded) -> None:
     random = generator(5)
     rows = integer_rows(random, PLAIN, 50)
-    cells = rows / PLAIN.cells
+    cells = rows / PLAIN.steps_per_unit
     weights = np.array([0.1, -0.2, 0.3, 0, 1, 0.5])
     whitening = random.normal(0, 1, (5, 6))
 
@@ -164,7 +163,7 @@ def test_values_are_integers_times_the_unit(generator: Seeded) -> None:
         (Count(), [50]),
         (SquaredNorms(PLAIN, [1, 2, 3], 0.9), [squares]),
         (ClippedGram(PLAIN, [0, 3], 0.7), (clipped @ clipped.T).ravel()),
-        (Energy(PLAIN, weights, 0.5), [np.square(residuals).sum()]),
+        (SumOfSquares(PLAIN, weights, 0.5), [np.square(residuals).sum()]),
         (Gradient(PLAIN, whitening, weights, 1.5, 0.5), gradients.sum(axis=1)),
     ]
     for statistic, expected in want:
@@ -185,7 +184,7 @@ def test_public_matrices_have_as_many_bits_as_are_exact(
     matrix = np.array(public)
     if not matrix.any():
         return
-    rounded, scale = quantised(matrix, exponent)
+    rounded, scale = quantise(matrix, exponent)
     squares = [square(line) for line in rounded.tolist()]
     assert max(squares) <= 4 ** (53 - exponent)
     # Half as many again would do, but not twice as many: within rounding of the largest row.
@@ -212,7 +211,7 @@ def test_lengths_are_verified_even_if_they_were_reckoned_wrongly(generator: Seed
     rows = np.rint(generator(11).uniform(-1e6, 1e6, (6, 100)))
     squares = np.array([float(square(row)) for row in rows.T])
     for wrong in (1.0, 0.999, 0.5):
-        shorter = integers.shrunk(rows, squares * wrong, 10**10)
+        shorter = integers.shrink(rows, squares * wrong, 10**10)
         assert max(square(row) for row in shorter.T) <= 10**10
 
 
@@ -232,7 +231,7 @@ def test_sums_are_frozen_and_can_be_sent(generator: Seeded) -> None:
 
 
 BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
-    "no shape": (lambda: Energy(None, [1.0], 1.0), TypeError, "a Shape"),  # type: ignore[arg-type]
+    "no shape": (lambda: SumOfSquares(None, [1.0], 1.0), TypeError, "a Shape"),  # type: ignore[arg-type]
     "grid too fine": (
         lambda: SquaredNorms(Shape(2, 2**22, 23), [0], 1.0),
         ValueError,
@@ -245,11 +244,11 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "text": (lambda: ClippedGram(PLAIN, "01", 1.0), TypeError, "indices"),  # type: ignore[arg-type]
     "limit": (lambda: SquaredNorms(PLAIN, [0], 0.0), ValueError, "above 0"),
     "norm": (lambda: ClippedGram(PLAIN, [0], float("nan")), ValueError, "finite"),
-    "residual": (lambda: Energy(PLAIN, np.ones(6), -1.0), ValueError, "above 0"),
-    "weights": (lambda: Energy(PLAIN, np.ones(5), 1.0), ValueError, "one for each cell"),
-    "zero": (lambda: Energy(PLAIN, np.zeros(6), 1.0), ValueError, "not all zero"),
-    "words": (lambda: Energy(PLAIN, ["a"] * 6, 1.0), TypeError, "finite real"),
-    "infinite": (lambda: Energy(PLAIN, [np.inf] * 6, 1.0), ValueError, "finite"),
+    "residual": (lambda: SumOfSquares(PLAIN, np.ones(6), -1.0), ValueError, "above 0"),
+    "weights": (lambda: SumOfSquares(PLAIN, np.ones(5), 1.0), ValueError, "one for each cell"),
+    "zero": (lambda: SumOfSquares(PLAIN, np.zeros(6), 1.0), ValueError, "not all zero"),
+    "words": (lambda: SumOfSquares(PLAIN, ["a"] * 6, 1.0), TypeError, "finite real"),
+    "infinite": (lambda: SumOfSquares(PLAIN, [np.inf] * 6, 1.0), ValueError, "finite"),
     "flat": (
         lambda: Gradient(PLAIN, np.ones(6), np.ones(6), 1.0, 1.0),
         ValueError,
@@ -285,7 +284,7 @@ def away_from_zero(rows: Any, squares: Any, most: int) -> Any:
 
 
 def finer(matrix: Any, exponent: int) -> Any:
-    return quantised(matrix, exponent - 12)
+    return quantise(matrix, exponent - 12)
 
 
 def limitless(statistic: RowSum, name: str) -> RowSum:
@@ -295,12 +294,12 @@ def limitless(statistic: RowSum, name: str) -> RowSum:
 
 def cancelling(generator: Seeded, shape: Shape) -> list[str]:
     """Rows of equal cells, weights that cancel: small residuals show how products are rounded."""
-    even = Shape(44, shape.cells, shape.exponent)
+    even = Shape(44, shape.steps_per_unit, shape.exponent)
     rows = np.tile(integer_rows(generator(9), SHAPES["one"], 50), (44, 1))
     weights = generator(10).normal(0, 1, 44)
     weights[-1] = -weights[:-1].sum()
     gradient = Gradient(even, np.eye(44), weights, leverage=1e-3, residual=1e-9)
-    broken = broken_promises(Energy(even, weights, residual=1e-9), rows)
+    broken = broken_promises(SumOfSquares(even, weights, residual=1e-9), rows)
     broken += broken_promises(gradient, rows)
     return [promise for promise in broken if promise == "exact"]
 
@@ -318,19 +317,19 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
 
     assert not broken("gram") + broken("gradient") + broken("energy")
     with monkeypatch.context() as patch:
-        patch.setattr(row_sums, "shrunk", lambda rows, *_: rows)
+        patch.setattr(row_sums, "shrink", lambda rows, *_: rows)
         assert {"bound", "neighbours", "exact"} <= set(broken("gram"))
     with monkeypatch.context() as patch:
-        patch.setattr(residual_sums, "bounded", unclipped)
+        patch.setattr(residual_sums, "bound_norms", unclipped)
         assert "bound" in broken("gradient")
     with monkeypatch.context() as patch:
-        patch.setattr(integers, "shrunk", away_from_zero)
-        patch.setattr(row_sums, "shrunk", away_from_zero)
+        patch.setattr(integers, "shrink", away_from_zero)
+        patch.setattr(row_sums, "shrink", away_from_zero)
         assert "bound" in broken("gram")
         assert "bound" in broken("gradient")
     with monkeypatch.context() as patch:
         assert not cancelling(generator, shape)
-        patch.setattr(public_maps, "quantised", finer)
+        patch.setattr(public_maps, "quantise", finer)
         assert cancelling(generator, shape) == ["exact", "exact"]
     energy = limitless(statistics(generator(8), shape)["energy"], "_clip")
     assert "bound" in broken_promises(energy, rows)

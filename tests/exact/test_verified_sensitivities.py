@@ -21,11 +21,11 @@ from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, ExampleSum, Frame, SlopeSum
 from dplinear.convex.loss_sums import LossSum
 from dplinear.convex.losses import SquaredLoss
-from dplinear.descent.logistic_sums import Curvatures, LogisticGradient
-from dplinear.descent.residual_sums import Bands, Energy, Gradient, Residuals
 from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
+from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
@@ -47,9 +47,9 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "vector": (lambda: MappedSum(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped gram": (lambda: MappedGram(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped norms": (lambda: MappedNorms(SHAPE, MATRIX, 0.4), ("integers", "_step")),
-    "energy": (lambda: Energy(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
+    "energy": (lambda: SumOfSquares(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
     "residuals": (lambda: Residuals(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
-    "bands": (lambda: Bands(SHAPE, WEIGHTS, 0.3, (0.5, 0.9)), ("integers", "_step")),
+    "bands": (lambda: ResidualHistogram(SHAPE, WEIGHTS, 0.3, (0.5, 0.9)), ("integers", "_step")),
     "gradient": (
         lambda: Gradient(SHAPE, MATRIX, WEIGHTS, 0.4, 0.3),
         ("integers", "_step", "_clips"),
@@ -109,7 +109,7 @@ def long_rows(seed: int, count: int) -> Any:
     random = simulation.generator(seed)
     cells = random.standard_normal((4, count)) * random.choice([0.1, 1.0, 8.0], count)
     cells[:, : count // 4] = np.sign(cells[:, : count // 4]) * 8
-    return np.rint(cells * SHAPE.cells)
+    return np.rint(cells * SHAPE.steps_per_unit)
 
 
 def long_examples(seed: int, count: int, *, thin: bool) -> Block:

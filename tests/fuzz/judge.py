@@ -25,13 +25,15 @@ from typing import Any, NoReturn
 
 import dplinear
 from dplinear.analyst.releases.files import ReleaseError
+from dplinear.arguments import ArgumentError
 from dplinear.curator.sources.source import SourceError
 from dplinear.ledger import LedgerError, tally
 
 OURS = Path(dplinear.__file__).parent
 PATIENCE = 60  # seconds, for one call
-_SENTENCE = re.compile(r"The '[^\n]+' parameter of ([^\n]+?) must be .+\. Got .*\.", re.DOTALL)
-_BREAKS_OFF = re.compile(r"Reading .+ failed \(\w+\), so nothing was computed or released\.")
+_BREAKS_OFF = re.compile(
+    r"Reading .+ failed \((?!HangError)\w+\), so nothing was computed or released\."
+)
 _OWN_WARNINGS = ("the noise is larger than the table", "A column-vector y was passed")
 # Said of what was released, and so as public as that is.
 _OF_THE_RELEASE = "the noise is larger than the table"
@@ -135,12 +137,15 @@ def _problem(error: BaseException, names: tuple[str, ...]) -> str | None:  # noq
         return (
             None if _BREAKS_OFF.match(message) else f"SourceError in other words: {message[:200]}"
         )
-    found = _SENTENCE.match(message)
-    if type(error) not in {ValueError, TypeError} or found is None:
+    if not isinstance(error, ArgumentError) or not (_one_line(error.parameter) and error.rule):
         return f"{kind} that is no sentence of ours: {message[:200]}"
-    if found[1] not in names:
-        return f"names {found[1]}: {message[:200]}"
+    if error.where not in names:
+        return f"names {error.where}: {message[:200]}"
     return None
+
+
+def _one_line(text: str) -> bool:
+    return len(text) > 0 and "\n" not in text
 
 
 def _place(file: str) -> str:

@@ -91,9 +91,9 @@ _LEARNING: dict[str, Maker] = {
     "target_bounds": lambda dice: dice.pick(_BOUNDS) if dice.chance(0.6) else odd(dice),
     "classes": lambda dice: dice.pick(_CLASSES) if dice.chance(0.6) else odd(dice),
     "clip": real,
-    "learner": lambda dice: word(dice, *LEARNERS),
+    "mechanism": lambda dice: word(dice, *LEARNERS),
     "lift": lambda dice: word(dice, "auto", "carried", "gauge"),
-    "rows": real,
+    "expected_rows": real,
     "progress": odd,
     "steps": lambda dice: dice.pick((1, 2, 5)) if dice.chance(0.5) else odd(dice),
     "rate": real,
@@ -111,7 +111,8 @@ _DRAWN: dict[str, Maker] = {
     "projection": lambda dice: word(dice, "auto", *_KINDS),
     "dimension": lambda dice: dice.pick((1, 2, 3, 10, 0, 2**40)) if dice.chance(0.6) else odd(dice),
     "seed": whole,
-    "intercept": real,
+    "intercept": odd,
+    "intercept_scaling": real,
 }
 
 
@@ -125,11 +126,11 @@ def _asked(dice: Dice) -> dict[str, Any]:
     """Return a learner and a promise that it can keep, cheap ones more often."""
     learner = dice.pick(("output_perturbation", "noisy_gradient") * 6 + LEARNERS)
     if learner == "exponential":
-        return {"learner": learner, "guarantee": PureDP(1.0)}
+        return {"mechanism": learner, "guarantee": PureDP(1.0)}
     if learner in {"output_perturbation", "objective_perturbation"}:
-        return {"learner": learner, "epsilon": 1.0, "delta": 1e-6}
+        return {"mechanism": learner, "epsilon": 1.0, "delta": 1e-6}
     steps = {"steps": dice.pick((1, 2, 3))} if learner != "whitened" else {}
-    return {"learner": learner, "guarantee": ZCDP(0.5), **steps}
+    return {"mechanism": learner, "guarantee": ZCDP(0.5), **steps}
 
 
 class Labelled:
@@ -169,14 +170,20 @@ def _erm_case(
     where = (gate.__name__, "open_ledger", *GUARANTEES, *_ALL)
     if dice.chance(0.2):
         seed = dice.below(2**40)
-        return Case(where, lambda folder: gate(*_strange_pair(Dice(seed), folder), **arguments))
+        return Case(
+            where, lambda folder: _asked_of(gate, _strange_pair(Dice(seed), folder), arguments)
+        )
     said = arguments.get("neighbours")
     table = Labelled(dice, columns, replace=isinstance(said, str) and said != "add_remove")
     return Case(
         where,
-        lambda folder: gate(*table.given(0, folder), **arguments),
-        lambda folder: gate(*table.given(1, folder), **arguments),
+        lambda folder: _asked_of(gate, table.given(0, folder), arguments),
+        lambda folder: _asked_of(gate, table.given(1, folder), arguments),
     )
+
+
+def _asked_of(gate: Callable[..., Any], pair: tuple[Any, Any], arguments: dict[str, Any]) -> Any:
+    return gate(pair[0], target=pair[1], **arguments)
 
 
 def _strange_pair(dice: Dice, folder: Path) -> tuple[Any, Any]:
@@ -185,7 +192,7 @@ def _strange_pair(dice: Dice, folder: Path) -> tuple[Any, Any]:
     return X, y
 
 
-def std_erm(dice: Dice) -> Case:
+def constrained(dice: Dice) -> Case:
     base = {
         "row_norm": 1.0,
         "constraint": 1.0,
@@ -196,13 +203,14 @@ def std_erm(dice: Dice) -> Case:
     if dice.chance(0.2):
         base |= {"projection": dice.pick(_KINDS), "dimension": 2}
     arguments = mutated(dice, base, COMMON | _LEARNING | _DRAWN)
-    return _erm_case(dice, dplinear.std_erm, dice.pick((1, 2, 3)), arguments)
+    return _erm_case(dice, dplinear.release_model, dice.pick((1, 2, 3)), arguments)
 
 
-def proj_erm(dice: Dice) -> Case:
+def projected(dice: Dice) -> Case:
     columns = dice.pick((1, 2, 3))
     source = dice.pick((columns, 6))
     base = {"row_norm": 1.0, "constraint": 1.0, **_labelled(dice), **_asked(dice)}
+    base["projected"] = True
     base["projection"] = dice.make(
         (
             lambda: Projection("gaussian", columns, source, 3),
@@ -211,7 +219,7 @@ def proj_erm(dice: Dice) -> Case:
     )
     own: dict[str, Maker] = {"projection": _map}
     arguments = mutated(dice, base, COMMON | _LEARNING | own)
-    return _erm_case(dice, dplinear.proj_erm, columns, arguments)
+    return _erm_case(dice, dplinear.release_model, columns, arguments)
 
 
 def _map(dice: Dice) -> Any:
@@ -234,7 +242,7 @@ def _map(dice: Dice) -> Any:
 
 # Estimators
 
-_MANY = (
+_MANY: tuple[Any, ...] = (
     (-1, 1),
     [(-1, 1), (0, 10)],
     np.array([[-1, 1]] * 3),
@@ -244,23 +252,28 @@ _MANY = (
     [(0, 1), None],
     (-1e300, 1e300),
     (-1e9, 1e9),
+    {"x0": (-1, 1)},
+    {"x0": (-1, 1), "x1": (0, 10)},
+    {"x0": None},
+    {},
 )
+_MOMENTS = ("analyze_gauss", "sketch", "additive_wishart")
 _FACES: dict[str, Maker] = {
     "bounds": lambda dice: dice.pick(_MANY) if dice.chance(0.6) else odd(dice),
     "target_bounds": lambda dice: dice.pick(_MANY) if dice.chance(0.6) else odd(dice),
     "row_norm": real,
     "fit_intercept": odd,
-    "solver": lambda dice: word(dice, "auto", "moments", "adassp", "whitened_descent", "coinpress"),
-    "mechanism": lambda dice: word(dice, "analyze_gauss", "sketch", "additive_wishart"),
+    "mechanism": lambda dice: word(
+        dice, "auto", *_MOMENTS, "adassp", "whitened_descent", "coinpress", *LEARNERS
+    ),
     "alpha": real,
     "pure": odd,
     "classes": _LEARNING["classes"],
     "constraint": _constraint,
-    "learner": _LEARNING["learner"],
     "loss": _LEARNING["loss"],
     "projection": _DRAWN["projection"],
     "dimension": _DRAWN["dimension"],
-    "rows": real,
+    "expected_rows": real,
     "rho": real,
     "steps": whole,
     "scale": real,
@@ -280,25 +293,24 @@ _PUBLIC: dict[str, Any] = {
     "delta": None,
     "guarantee": ZCDP(0.5),
 }
+_IN_A_SET: dict[str, Any] = {
+    "row_norm": 1.0,
+    "projection": None,
+    "mechanism": "noisy_gradient",
+}
 # How each is called: cheap settings, and how often it comes.
 _ESTIMATORS: dict[str, tuple[int, dict[str, Any]]] = {
-    "PrivateLinearRegression": (3, {"solver": "adassp"}),
+    "PrivateLinearRegression": (3, {"mechanism": "adassp"}),
     "PrivateRidge": (3, {}),
     "PrivateLasso": (2, {}),
-    "PrivateLogisticRegression": (1, {}),
+    "PrivateLogisticRegression": (1, {"classes": (0, 1)}),
     "PrivatePCA": (3, {}),
     "PrivateMean": (1, {}),
     "PrivateCovariance": (1, {}),
     "PrivateProjection": (3, {"guarantee": PureDP(1.0)}),
-    "PrivateCompressedRegressor": (
-        1,
-        {"row_norm": 1.0, "projection": None, "learner": "noisy_gradient"},
-    ),
-    "PrivateCompressedClassifier": (
-        1,
-        {"row_norm": 1.0, "projection": None, "learner": "noisy_gradient"},
-    ),
-    "PrivateSVM": (1, {"row_norm": 1.0, "projection": None, "learner": "noisy_gradient"}),
+    "PrivateConstrainedRegressor": (1, _IN_A_SET),
+    "PrivateConstrainedClassifier": (1, _IN_A_SET | {"classes": (0, 1)}),
+    "PrivateSVM": (1, _IN_A_SET | {"classes": (0, 1)}),
 }
 # The gates that estimators go through: their errors name them, as the gates' own callers see it.
 _GATES = (
@@ -307,7 +319,6 @@ _GATES = (
     "release_mean",
     "release_covariance",
     "release_rows",
-    "std_erm",
 )
 _NAMES = tuple(name for name, (times, _) in _ESTIMATORS.items() for _ in range(times))
 

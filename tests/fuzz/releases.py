@@ -62,7 +62,6 @@ READING: dict[str, Maker] = {
     "engine": word,
     "progress": lambda dice: dice.pick((True, False)) if dice.chance(0.3) else odd(dice),
 }
-_CALIBRATION: dict[str, Maker] = {"calibration": lambda dice: word(dice, "exact", "paper")}
 _RIDGE: dict[str, Maker] = {
     "rows": whole,
     "least_eigenvalue_share": real,
@@ -136,7 +135,7 @@ def moments(dice: Dice) -> Case:
     budget = _budget(dice) if mechanism == "analyze_gauss" else {"epsilon": 1.0, "delta": 1e-6}
     base = {"schema": schema, "mechanism": mechanism, "threads": 1, **budget}
     own = {"mechanism": lambda dice: word(dice, *MECHANISMS), "schema": _schema}
-    arguments = mutated(dice, base, COMMON | READING | _CALIBRATION | _RIDGE | own)
+    arguments = mutated(dice, base, COMMON | READING | _RIDGE | own)
     return _table_case(dice, dplinear.release_moments, schema, arguments, MECHANISM_NAMES)
 
 
@@ -161,7 +160,7 @@ def sketch(dice: Dice) -> Case:
             word(dice, "linear", "logarithmic", "full") if dice.chance(0.5) else whole(dice)
         ),
     }
-    arguments = mutated(dice, base, COMMON | READING | _CALIBRATION | _RIDGE | own)
+    arguments = mutated(dice, base, COMMON | READING | _RIDGE | own)
     replace = base.get("mechanism") == "mi_projection"
     return _table_case(
         dice, dplinear.release_sketch, schema, arguments, MECHANISM_NAMES, replace=replace
@@ -208,7 +207,7 @@ def rows(dice: Dice) -> Case:
         "schema": _schema,
         "output": odd,
     }
-    arguments = mutated(dice, base, COMMON | READING | _CALIBRATION | own)
+    arguments = mutated(dice, base, COMMON | READING | own)
     gate: Callable[..., Any] = dplinear.release_rows
     name = dice.pick(_OUTPUTS) if "output" not in arguments and dice.chance(0.3) else None
     case = _table_case(dice, gate, schema, arguments, MECHANISM_NAMES, replace=True)
@@ -270,7 +269,7 @@ def model(dice: Dice) -> Case:
         "unit": real,
         "schema": _schema,
     }
-    arguments = mutated(dice, base, COMMON | READING | _CALIBRATION | own)
+    arguments = mutated(dice, base, COMMON | READING | own)
     return _table_case(dice, dplinear.release_model, schema, arguments, MECHANISM_NAMES)
 
 

@@ -68,7 +68,7 @@ def sound_files() -> dict[str, bytes]:
     """Return the bytes of one release of each kind that is one file of JSON."""
     with simulation.door(1):
         made = list(_releases())
-    found = {release.__class__.__name__: files.packed(release) for release in made}
+    found = {release.__class__.__name__: files.pack(release) for release in made}
     return {name: content for name, content in found.items() if content is not None}
 
 
@@ -78,19 +78,19 @@ def _releases() -> Any:
     asked: dict[str, Any] = {"guarantee": ZCDP(10.0), "request": "r", "threads": 1}
     yield dplinear.release_moments(rows, schema, **asked)
     yield dplinear.release_sketch(rows, schema, epsilon=1.0, delta=1e-6, request="r", threads=1)
-    yield dplinear.release_model(rows, schema, "b", method="adassp", **asked)
+    yield dplinear.release_model(rows, schema, "b", mechanism="adassp", **asked)
     yield dplinear.release_mean(rows, schema, **asked)
     yield dplinear.release_covariance(rows, schema, **asked)
     del asked["threads"]
-    learning = {
+    learning: dict[str, Any] = {
         "row_norm": 2.0,
         "constraint": 1.0,
         "target_bounds": (0, 1),
-        "learner": "noisy_gradient",
+        "mechanism": "noisy_gradient",
         "steps": 2,
     }
-    yield dplinear.std_erm(
-        rows, rows[:, 1], projection="gaussian", dimension=2, seed=3, **learning, **asked
+    yield dplinear.release_model(
+        rows, target=rows[:, 1], projection="gaussian", dimension=2, seed=3, **learning, **asked
     )
 
 
@@ -103,7 +103,8 @@ def sound_rows() -> dict[str, dict[str, bytes]]:
     for suffix in row_files.SUFFIXES:
         with TemporaryDirectory() as place, simulation.door(1):
             folder = Path(place)
-            for number, more in enumerate(({"bits": 0.5}, {"epsilon": 1.0, "k": 2})):
+            asked: tuple[dict[str, Any], ...] = ({"bits": 0.5}, {"epsilon": 1.0, "k": 2})
+            for number, more in enumerate(asked):
                 dplinear.release_rows(
                     rows,
                     schema,
@@ -227,7 +228,7 @@ def _used(release: Any) -> Any:
     """Use a release that was loaded: whatever a file says, it must hold together."""
     assert str(release)
     assert repr(release)
-    assert files.packed(release) is not None or release.names
+    assert files.pack(release) is not None or release.names
     return release
 
 
@@ -250,7 +251,7 @@ def rows_file(dice: Dice) -> Case:
     def call(folder: Path) -> Any:
         for each, content in written.items():
             (folder / each).write_bytes(content)
-        release = dplinear.load(folder / name)
+        release: Any = dplinear.load(folder / name)
         if reads:
             assert release.values.shape == (release.rows, len(release.names))
         return release

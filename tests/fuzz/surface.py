@@ -40,7 +40,7 @@ def surface(value: Any) -> Any:
     if isinstance(value, SuggestedBounds):
         facts = value.certificate.to_dict()
         return {"columns": value.schema.columns, "certificate": outline(facts)}
-    content = files.packed(value)
+    content = files.pack(value)
     if content is None:
         return type(value).__name__
     parts = container.read(content, "a release")
@@ -75,14 +75,14 @@ def outline(facts: Any, *, integers: bool = True) -> Any:
 
 def sound(value: Any) -> str | None:
     """Return what is wrong with a release, if anything is."""
-    content = None if isinstance(value, RowsRelease) else files.packed(value)
+    content = None if isinstance(value, RowsRelease) else files.pack(value)
     if content is not None:
-        again = files.unpacked(content)
-        if files.packed(again) != content:
+        again = files.unpack(content)
+        if files.pack(again) != content:
             return "a release that is not the same when it is loaded"
     certificate = getattr(value, "certificate", getattr(value, "certificate_", None))
     if certificate is None:
         return f"returns a {type(value).__name__} without a certificate"
-    if certificate.calibration == "exact" and certificate.holds != certificate.asked:
+    if certificate.calibration != "exact" or certificate.holds != certificate.asked:
         return f"keeps {certificate.holds} where {certificate.asked} was asked for"
     return None

@@ -30,7 +30,7 @@ LEARNING: dict[str, Any] = {
     "row_norm": 2,
     "constraint": 1.0,
     "target_bounds": (0, 1),
-    "learner": "noisy_gradient",
+    "mechanism": "noisy_gradient",
     "steps": 2,
     "projection": None,
     **ASKED,
@@ -48,15 +48,20 @@ def _structured() -> Any:
     return np.zeros(3, [("a", "f8", (2,)), ("b", "f8")])
 
 
+def _any(value: object) -> Any:
+    """Return what a type checker would refuse."""
+    return value
+
+
 # What is called, and what its error says.
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an array for delta": (
-        lambda: dplinear.release_moments(ROWS, SCHEMA, epsilon=1.0, delta=np.zeros(2)),
+        lambda: dplinear.release_moments(ROWS, SCHEMA, epsilon=1.0, delta=_any(np.zeros(2))),
         "'delta' parameter of ApproxDP",
     ),
     "a method that cannot be hashed": (
-        lambda: dplinear.release_model(ROWS, SCHEMA, "b", method={}, **ASKED),
-        "'method' parameter of release_model",
+        lambda: dplinear.release_model(ROWS, SCHEMA, "b", mechanism=_any({}), **ASKED),
+        "'mechanism' parameter of release_model",
     ),
     "a projection to nothing": (
         lambda: dplinear.release_rows(ROWS, SCHEMA, mechanism="projection", epsilon=1.0),
@@ -79,24 +84,26 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "an amount from 1e-100 to 1e\\+20",
     ),
     "a set too large": (
-        lambda: dplinear.std_erm(ROWS, ROWS[:, 1], **LEARNING | {"constraint": 1e300}),
-        "'constraint' parameter of std_erm must be a set of a diameter",
+        lambda: dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING | {"constraint": 1e300}),
+        "'constraint' parameter of release_model must be a set of a diameter",
     ),
     "a class that makes no set": (
-        lambda: dplinear.std_erm(ROWS, ROWS[:, 1], **LEARNING | {"constraint": len}),
-        "'constraint' parameter of std_erm must be a set in 2",
+        lambda: dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING | {"constraint": len}),
+        "'constraint' parameter of release_model must be a set in 2",
     ),
     "a flag that is none": (
-        lambda: dplinear.std_erm(ROWS, ROWS[:, 1], **LEARNING, momentum=np.zeros((2, 2))),
+        lambda: dplinear.release_model(
+            ROWS, target=ROWS[:, 1], **LEARNING, momentum=_any(np.zeros((2, 2)))
+        ),
         "'momentum' parameter of NoisyGradient",
     ),
     "a clip of the inner rules": (
-        lambda: dplinear.std_erm(ROWS, ROWS[:, 1], **LEARNING, clip=100.0),
-        "'clip' parameter of std_erm",
+        lambda: dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING, clip=100.0),
+        "'clip' parameter of release_model",
     ),
     "a matrix of numbers too large": (lambda: MatrixMap([[1e308]]), "of numbers up to 1e\\+100"),
     "names that are lists": (
-        lambda: dplinear.suggest_bounds(ROWS, [["a"], "b"], rho=1.0),
+        lambda: dplinear.suggest_bounds(ROWS, [_any(["a"]), "b"], rho=1.0),
         "'columns' parameter of suggest_bounds",
     ),
     "a matrix of integers too long": (lambda: MatrixMap([[10**400]]), "'matrix' parameter"),
@@ -108,7 +115,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Schema(a=(0, 1), derived=["a^" + "9" * 5000]),
         "'derived' parameter of Schema",
     ),
-    "a declaration that raises": (lambda: Schema(a=Rude()), "'a' parameter of Schema"),
+    "a declaration that raises": (lambda: Schema(a=_any(Rude())), "'a' parameter of Schema"),
     "a bound that raises": (lambda: Schema(a=(0, RaisingReal())), "'a' parameter of Schema"),
     "a number that raises": (lambda: ZCDP(RaisingReal()), "'rho' parameter of ZCDP"),  # type: ignore[arg-type]
     "a span of time": (
@@ -196,7 +203,12 @@ def test_cells_that_raise_whatever_is_asked_are_read_like_others(declared: Any) 
 
 
 def test_estimators_take_lists_of_such_cells() -> None:
-    public = {"bounds": (-1, 1), "target_bounds": (0, 1), "epsilon": None, "delta": None}
+    public: dict[str, Any] = {
+        "bounds": (-1, 1),
+        "target_bounds": (0, 1),
+        "epsilon": None,
+        "delta": None,
+    }
     for make in CELLS:
         model = dplinear.PrivateRidge(**public, guarantee=ZCDP(1e6))
         cells = [[0.1, make()], [0.5, 1.0], [0.3, 0.2]] * 20
@@ -211,10 +223,10 @@ def test_integers_of_numpy_are_exact_bounds() -> None:
 
 def test_numbers_of_any_class_are_kept_as_floats_and_saved() -> None:
     for norm in (2, Fraction(2), np.float32(2)):
-        release = dplinear.std_erm(ROWS, ROWS[:, 1], **LEARNING | {"row_norm": norm})
+        release = dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING | {"row_norm": norm})
         assert type(release.reading.row_norm) is float
     asked: dict[str, Any] = {"mechanism": "mi_projection", "bits": 0.5}
-    sketch = dplinear.release_sketch(ROWS, SCHEMA, **asked, lower_bound=Fraction(1, 2))
+    sketch = dplinear.release_sketch(ROWS, SCHEMA, **asked, lower_bound=_any(Fraction(1, 2)))
     assert sketch.certificate.parameters["lower_bound"] == 0.5
 
 
@@ -222,7 +234,7 @@ def test_a_bar_ends_alike_for_a_table_without_rows(capsys: pytest.CaptureFixture
     shown = []
     for rows in (ROWS, ROWS[:1], ROWS[:0]):
         second_moments(rows, SCHEMA, progress=True)
-        dplinear.std_erm(rows, rows[:, 1], **LEARNING, progress=True)
+        dplinear.release_model(rows, target=rows[:, 1], **LEARNING, progress=True)
         shown.append(capsys.readouterr().err)
     assert shown[0] == shown[1] == shown[2]
 

@@ -12,8 +12,8 @@ _FEW = {
     "release_model": 15,
     "release_covariance": 15,
     "release_mean": 20,
-    "std_erm": 20,
-    "proj_erm": 20,
+    "release_model, constrained": 20,
+    "release_model, projected": 20,
     "estimators": 25,
 }
 

@@ -69,6 +69,30 @@ class Faceless:
         raise RuntimeError("faceless")
 
 
+class Quits(Faceless):
+    """An object that ends the program, whatever is asked of it."""
+
+    @property
+    def __class__(self) -> Any:
+        raise SystemExit("quits")
+
+    @__class__.setter
+    def __class__(self, _: object) -> None:
+        raise SystemExit("quits")
+
+
+class Panics(Faceless):
+    """An object that raises what is no `Exception`, as libraries in Rust do."""
+
+    @property
+    def __class__(self) -> Any:
+        raise BaseException("panics")  # noqa: TRY002 - as bare as they come
+
+    @__class__.setter
+    def __class__(self, _: object) -> None:
+        raise BaseException("panics")  # noqa: TRY002
+
+
 class RudeText(str):
     """A text that raises whatever is asked of it."""
 

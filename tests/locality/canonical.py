@@ -25,7 +25,9 @@ def meaning(cell: Any) -> Meaning:
     """Return what a cell stands for: alike for all types that a reader may find for it."""
     try:
         return _meaning(cell)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return ("object", type(error).__name__)
 
 

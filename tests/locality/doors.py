@@ -7,6 +7,7 @@
 - `examples`: `read_examples`, the rows of learners in constraint sets.
 """
 
+from collections import UserList, deque
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dplinear.curator.examples import Rules, read_examples
 from dplinear.curator.sources import second_moments
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.estimators import PrivateLinearRegression, PrivateLogisticRegression
-from dplinear.estimators.tables import joined
+from dplinear.estimators.tables import join_columns
 from dplinear.schema import Schema
 
 Rows = npt.NDArray[np.int64]
@@ -61,7 +62,7 @@ class Labels(PrivateLogisticRegression):
 
     def _model(self, features: Any, labels: Any, goal: str, asked: Any) -> Any:
         _ = goal
-        self.rows_ = through_rows(joined(features, labels), asked["schema"])
+        self.rows_ = through_rows(join_columns(features, labels), asked["schema"])
         raise _CaughtError
 
 
@@ -69,10 +70,16 @@ class _CaughtError(Exception):
     """The table was caught: nothing is released."""
 
 
+def _public(X: Any, schema: Schema) -> Any:
+    """Return bounds; of lists, a pair for each column: nothing else says how many there are."""
+    listed = isinstance(X, list | tuple | deque | UserList)
+    return [_BOUNDS] * len(schema.columns) if listed else _BOUNDS
+
+
 def through_fit(data: Any, schema: Schema) -> Rows:
     """Return the encoded rows of (X, y) as a regression reads them."""
-    _ = schema
-    model = Fit(bounds=_BOUNDS, target_bounds=_BOUNDS)
+    bounds = _public(data[0], schema)
+    model = Fit(bounds=bounds, target_bounds=[_BOUNDS] if isinstance(bounds, list) else _BOUNDS)
     model.fit(*data)
     return model.rows_
 
@@ -80,8 +87,7 @@ def through_fit(data: Any, schema: Schema) -> Rows:
 def through_labels(data: Any, schema: Schema) -> Rows:
     """Return the encoded rows of (X, y) as a classifier reads them; y's public classes vary."""
     *table, classes = data
-    _ = schema
-    model = Labels(bounds=_BOUNDS, classes=classes)
+    model = Labels(bounds=_public(data[0], schema), classes=classes)
     try:
         model.fit(*table)
     except _CaughtError:

@@ -44,17 +44,12 @@ VALUES = Exemption(
     "A reader gave the column another type, and other rows' cells lost or changed their meaning: "
     "made null by a lenient cast, made a number of a date, hexadecimal digits or thousands read.",
 )
-EMPTY = Exemption(
-    "a list of fewer than three rows",
-    "Nothing but its rows says how many columns a list of rows has, or whether its entries are "
-    "rows at all: most of them do, and of one or two rows one is no minority.",
-)
 DTYPE = Exemption(
     "labels of another dtype",
     "The dtype of a NumPy array is its holder's word: text where the public classes are numbers is "
     "refused, as are numbers where they are words. np.array chose it by looking at every label.",
 )
-EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, EMPTY, DTYPE)
+EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, DTYPE)
 
 
 def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | None:
@@ -62,9 +57,6 @@ def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | N
 
     `held` makes a table of the pair anew, as the source does.
     """
-    if source.name.endswith("_lists"):
-        few = min(len(pair.base.rows), len(pair.other.rows)) < 3
-        return EMPTY.name if few else None
     if source.name == "labels_numpy_inferred":
         kinds = {held(table)[1].dtype.kind for table in (pair.base, pair.other)}
         return DTYPE.name if len(kinds) > 1 else None

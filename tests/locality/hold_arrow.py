@@ -51,15 +51,29 @@ def _inferred(table: Table, dice: Dice, _: Path) -> Any:
     return _form(_table(table, columns), dice)
 
 
-@source("arrow_numbers", kinds=("number",), plain=True)
+@source("arrow_numbers", kinds=("number",), plain=True, refused=0.05)
 def _numbers(table: Table, dice: Dice, _: Path) -> Any:
     columns = []
     for place in range(len(table.columns)):
         kind = dice.pick(_NUMBERS)
         column = pa.array([_number(cell, kind) for cell in table.cells(place)], kind)
-        dictionaries = dice.chance(0.2) and not pa.types.is_float16(kind)
-        columns.append(column.dictionary_encode() if dictionaries else column)
+        columns.append(in_codes(column, dice) if dice.chance(0.3) else column)
     return _form(_table(table, columns), dice)
+
+
+def in_codes(column: pa.Array, dice: Dice) -> pa.ChunkedArray:
+    """Return a column as codes of dictionaries, a dictionary for each chunk, of any type.
+
+    Codes are as short as they can be, so that few more values are too many for one dictionary.
+    """
+    size, nothing = dice.pick((1, 3, 100)), int(dice.chance(0.3))
+    chunks = []
+    for start in range(0, max(len(column), 1), size):
+        values = column.slice(start, size)
+        codes = pa.array(range(nothing, len(values) + nothing), pa.int8())
+        values = pa.concat_arrays([pa.nulls(nothing, values.type), values])
+        chunks.append(pa.DictionaryArray.from_arrays(codes, values))
+    return pa.chunked_array(chunks)
 
 
 def _number(cell: Any, kind: pa.DataType) -> Any:
@@ -77,12 +91,12 @@ def _number(cell: Any, kind: pa.DataType) -> Any:
         return None
 
 
-@source("arrow_text", kinds=("text", "broken"))
+@source("arrow_text", kinds=("text", "broken"), refused=0.05)
 def _text(table: Table, dice: Dice, _: Path) -> Any:
-    columns = [
-        _text_column(table.cells(place), dice.pick((*_TEXTS, *_VIEWS)))
-        for place in range(len(table.columns))
-    ]
+    columns = []
+    for place in range(len(table.columns)):
+        column = _text_column(table.cells(place), dice.pick((*_TEXTS, *_VIEWS)))
+        columns.append(in_codes(column, dice) if dice.chance(0.3) else column)
     return _form(_table(table, columns), dice)
 
 
@@ -99,8 +113,17 @@ def _text_column(cells: list[Any], kind: pa.DataType) -> pa.Array:
         binary,
     )
     if pa.types.is_binary_view(kind) or pa.types.is_string_view(kind):
-        return pa.array(column.to_pylist(), pa.binary_view())
+        return _views(column.to_pylist(), kind)
     return column.view(kind)
+
+
+def _views(cells: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return views, of missing cells such as lead nowhere: Arrow's rules allow them."""
+    made = pa.array(cells, pa.binary_view())
+    valid, held, *data = made.buffers()
+    views = np.frombuffer(held, np.int32).copy().reshape(-1, 4)
+    views[np.flatnonzero(made.is_null())] = -5
+    return pa.Array.from_buffers(kind, len(made), [valid, pa.py_buffer(views), *data])
 
 
 @source("arrow_dictionary", kinds=("text",))

@@ -1,5 +1,6 @@
 """X and y of estimators, in every kind of table that `fit` takes: all columns, and the first."""
 
+from collections import UserList, deque
 from pathlib import Path
 from typing import Any
 
@@ -7,25 +8,31 @@ import numpy as np
 import pyarrow as pa
 
 from fuzz.dice import Dice
-from fuzz.tables import objects
+from fuzz.tables import Line, objects
 
 from .holders import SOURCES, Hold, Source, source
 from .pairs import Demands, Table
 from .sources_of import tables
 
 
-def _split(data: Any, names: list[str]) -> tuple[Any, Any]:
+def _split(data: Any, names: list[str], dice: Dice) -> tuple[Any, Any]:
     """Return a table and its first column, as its library gives them."""
+    if isinstance(data, pa.RecordBatchReader):
+        data = data.read_all()
     if isinstance(data, np.ndarray):
         return data, data[:, 0]
     if isinstance(data, pa.Table):
         return data, data.column(0)
-    return data, data[names[0]]
+    column = data[names[0]]
+    if not hasattr(column, "iloc"):
+        return data, column
+    holders = (lambda: column, lambda: column.array, lambda: type(data.columns)(column))
+    return data, dice.make(holders)
 
 
 def _fit(hold: Hold) -> Hold:
     def held(table: Table, dice: Dice, folder: Path) -> Any:
-        return _split(hold(table, dice, folder), table.names)
+        return _split(hold(table, dice, folder), table.names, dice)
 
     return held
 
@@ -34,7 +41,7 @@ def _labels(hold: Hold) -> Hold:
     """Labels are the first column's; the public classes are two of its ordinary cells."""
 
     def held(table: Table, dice: Dice, folder: Path) -> Any:
-        X, y = _split(hold(table, dice, folder), table.names)
+        X, y = _split(hold(table, dice, folder), table.names, dice)
         return X, y, classes_of(table, Dice(table.public))
 
     return held
@@ -52,8 +59,11 @@ def classes_of(table: Table, dice: Dice) -> tuple[Any, Any]:
 
 
 def _lists(table: Table, dice: Dice, folder: Path) -> Any:
-    _ = dice, folder
-    return [list(row) for row in table.rows], [row[0] for row in table.rows]
+    """Lists of several kinds; a line stands for a row of another width."""
+    _ = folder
+    rows = [row[0].split(",") if type(row[0]) is Line else list(row) for row in table.rows]
+    make = dice.pick((list, list, tuple, deque, UserList))
+    return make(rows), make(row[0] if len(row) == len(table.columns) else row for row in rows)
 
 
 def _list_labels(table: Table, dice: Dice, folder: Path) -> Any:
@@ -70,13 +80,19 @@ _IN = (
     "pandas_objects",
     "pandas_nullable",
     "pandas_categorical",
+    "pandas_arrow",
+    "pandas_codes",
     "pandas_csv",
     "polars_frame",
+    "polars_codes",
     "polars_csv",
     "arrow_csv",
+    "arrow_numbers",
+    "arrow_text",
 )
-source("fit_lists", named=False, door="fit")(_lists)
-source("labels_lists", named=False, door="labels")(_list_labels)
+_ENTRIES = ("text", "number", "object", "line")
+source("fit_lists", kinds=_ENTRIES, named=False, door="fit")(_lists)
+source("labels_lists", kinds=_ENTRIES, named=False, door="labels")(_list_labels)
 for _name in _IN:
     _inner = tables()[_name]
     _demands = Demands(_inner.demands.kinds, _inner.demands.plain, named=False)

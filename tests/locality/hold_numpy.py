@@ -65,9 +65,18 @@ def _text(table: Table, dice: Dice, _: Path) -> Any:
     made = _grid(table, [text_of(cell) for row in table.rows for cell in row])
     if dice.chance(0.5):
         return made.astype(str)
+    if dice.chance(0.3):
+        return _beyond_unicode(made.astype(str))
     return np.vectorize(lambda text: text.encode("utf-8", "surrogateescape"), otypes="O")(
         made
     ).astype("S")
+
+
+def _beyond_unicode(made: Any) -> Any:
+    """Return text whose broken letters are none that Python has: NumPy holds any 32 bits."""
+    points = np.ascontiguousarray(made).view(np.uint32)
+    points[(points >= 0xDC80) & (points <= 0xDCFF)] += 0x110000
+    return points.view(made.dtype).reshape(made.shape)
 
 
 @source("numpy_masked", named=False)

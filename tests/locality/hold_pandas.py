@@ -10,6 +10,7 @@ from fuzz.dice import Dice
 from fuzz.tables import objects
 from services import library
 
+from .hold_arrow import in_codes
 from .holders import source
 from .pairs import Table
 from .texts import text_of, uniform, written
@@ -58,6 +59,18 @@ def _arrow(table: Table, dice: Dice, folder: Path) -> Any:
     columns = [pa.array(uniform(table.cells(place))) for place in range(len(table.columns))]
     made = pa.Table.from_arrays(columns, names=table.names)
     return made.to_pandas(types_mapper=pandas.ArrowDtype)
+
+
+@source("pandas_codes", refused=0.1, **_PANDAS)
+def _codes(table: Table, dice: Dice, folder: Path) -> Any:
+    """Codes of Arrow's, with a dictionary for each chunk."""
+    _ = folder
+    pandas = library("pandas")
+    columns = {}
+    for place, name in enumerate(table.names):
+        column = in_codes(pa.array(uniform(table.cells(place))), dice)
+        columns[name] = pandas.Series(pandas.arrays.ArrowExtensionArray(column))
+    return pandas.DataFrame(columns)
 
 
 @source("pandas_categorical", refused=0.25, **_PANDAS)

@@ -46,6 +46,16 @@ def _categorical(table: Table, dice: Dice, _: Path) -> Any:
     return made.lazy() if dice.chance(0.5) else made
 
 
+@source("polars_codes", kinds=("text",), **_POLARS)
+def _codes(table: Table, dice: Dice, _: Path) -> Any:
+    """Categories that Polars finds, or that are all the cells there are."""
+    polars, made = library("polars"), _texts(table)
+    if dice.chance(0.5):
+        return made.with_columns(polars.all().cast(polars.Categorical))
+    kinds = {name: polars.Enum(made[name].unique(maintain_order=True)) for name in made.columns}
+    return made.cast(kinds)
+
+
 _READ: tuple[dict[str, Any], ...] = (
     {},
     {},

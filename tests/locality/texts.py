@@ -29,7 +29,7 @@ def uniform(cells: list[Any]) -> list[Any]:
 
     That is what a user does to whom a library says that a column has cells of several types.
     """
-    if any(type(cell) is Faceless for cell in cells):
+    if any(issubclass(type(cell), Faceless) for cell in cells):
         raise TypeError("Arrow would end the interpreter over it")
     try:
         pa.array(cells)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
@@ -47,7 +47,7 @@ def wishart(measurement: Measurement, one: Matrix, other: Matrix) -> float:
 
 def sketch(measurement: Measurement, one: Matrix, other: Matrix) -> float:
     law = measurement.law
-    assert isinstance(law, SketchLaw)
+    assert isinstance(law, SketchNoise)
     drawn = measurement.values
     moments = drawn.T @ drawn if drawn.shape[0] == law.rows else drawn * law.rows
 
@@ -61,7 +61,7 @@ def sketch(measurement: Measurement, one: Matrix, other: Matrix) -> float:
 
 def inverse(measurement: Measurement, one: Matrix, other: Matrix) -> float:
     law = measurement.law
-    assert isinstance(law, InverseWishartLaw)
+    assert isinstance(law, InverseWishartNoise)
 
     def density(gram: Matrix) -> float:
         spread = _ridged(gram, law.ridge)

@@ -30,23 +30,25 @@ def numbers(count: int, **options: Any) -> Schema:
 
 def shape_of(schema: Schema) -> Shape:
     grid = Grid.of(schema)
-    return Shape(schema.dimension, grid.cells, grid.exponent)
+    return Shape(schema.dimension, grid.steps_per_unit, grid.exponent)
 
 
 def integer_rows(schema: Schema, table: dict[str, list[Any]]) -> np.ndarray:
     """Return a table's rows as the curator's pass makes them, shape (dimension, rows)."""
     grid = Grid.of(schema)
-    encoder = Encoder(schema, float(grid.cells))
+    encoder = Encoder(schema, float(grid.steps_per_unit))
     batch = pa.RecordBatch.from_pydict({name: pa.array(cells) for name, cells in table.items()})
     columns = {name: batch.column(name) for name in schema.columns}
     cells = encoder.finish(encoder.columns(columns, batch.num_rows))
     return round_to_grid(grid, cells, encoder.missing)
 
 
-def prepared(schema: Schema, seed: int = 1, **options: Any) -> PreparedProjection:
+def prepared(
+    schema: Schema, seed: int = 1, kind: type[ProjectedRows] = ProjectedRows, **options: Any
+) -> PreparedProjection:
     """Return a mechanism ready to release, with a projection of its own."""
     shape = shape_of(schema)
-    return ProjectedRows(**options).prepare(schema, shape, simulation.entropy(seed))
+    return kind(**options).prepare(schema, shape, simulation.entropy(seed))
 
 
 def kept_places(schema: Schema, label: str | None = None) -> list[int]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from dplinear.exact.shape import Shape, Statistic
-from dplinear.mechanisms import Measurement, Prepared
+from dplinear.mechanisms import Measurement, PreparedMoments
 from dplinear.noise import simulation
 from dplinear.privacy.profiles import Profile
 
@@ -19,6 +20,8 @@ FALSE_ALARM = 1e-6 / 400
 Matrix = NDArray[np.float64]
 Rows = list[list[int]]
 Loss = Callable[[Measurement, Matrix, Matrix], float]
+# B = 1 exactly, on a fine grid.
+UNIT = {d: Shape(d, 2**20, 20) for d in (1, 2, 5, 10, 40)}
 
 
 def shape_of(dimension: int, exponent: int = 8) -> Shape:
@@ -51,15 +54,23 @@ def multiple(shape: Shape, eigenvalue: int) -> Statistic:
 def random_statistic(shape: Shape, count: int, seed: int) -> Statistic:
     """Return the moments of `count` rows of independent uniform cells."""
     generator = simulation.generator(seed)
-    cells = generator.integers(-shape.cells, shape.cells + 1, (count, shape.dimension))
+    cells = generator.integers(
+        -shape.steps_per_unit, shape.steps_per_unit + 1, (count, shape.dimension)
+    )
     exact = cells.astype(object)
     return Statistic(shape, np.asarray(exact.T @ exact), count)
 
 
-def draws(prepared: Prepared, of: Statistic, count: int, seed: int) -> list[Measurement]:
+def released(mechanism: Any, shape: Shape, rows: int | None = None) -> Any:
+    """Measure a table of zeros, of which a number of rows may be said."""
+    nothing = np.zeros((shape.dimension, shape.dimension), object)
+    return mechanism.prepare(shape).run(Statistic(shape, nothing, rows), simulation.entropy(3))
+
+
+def draws(prepared: PreparedMoments, of: Statistic, count: int, seed: int) -> list[Measurement]:
     """Measure again and again, with seeded entropy."""
     entropy = simulation.entropy(seed)
-    return [prepared.measure(of, entropy) for _ in range(count)]
+    return [prepared.run(of, entropy) for _ in range(count)]
 
 
 def interval(hits: int, count: int) -> tuple[float, float]:
@@ -71,7 +82,12 @@ def interval(hits: int, count: int) -> tuple[float, float]:
 
 
 def replayed(
-    prepared: Prepared, one: Statistic, other: Statistic, loss: Loss, epsilon: float, count: int
+    prepared: PreparedMoments,
+    one: Statistic,
+    other: Statistic,
+    loss: Loss,
+    epsilon: float,
+    count: int,
 ) -> tuple[float, float]:
     """Return an exact confidence interval of δ(ε) from one table to the other.
 
@@ -86,8 +102,8 @@ def replayed(
     return interval(int((coins < gains).sum()), count)
 
 
-def claimed(prepared: Prepared, of: Statistic) -> Profile:
+def claimed(prepared: PreparedMoments, of: Statistic) -> Profile:
     """Return the profile that a release carries."""
-    profile = prepared.measure(of, simulation.entropy(1)).account.profile
+    profile = prepared.run(of, simulation.entropy(1)).account.profile
     assert profile is not None
     return profile

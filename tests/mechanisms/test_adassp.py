@@ -15,7 +15,9 @@ from dplinear.mechanisms import adassp
 from dplinear.mechanisms.adassp import AdaSSP, Distance, Parts, PreparedAdaSSP
 from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS
 from dplinear.noise import simulation
-from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, paper
+from dplinear.papers import constants
+from dplinear.papers.wang.published import PublishedAdaSSP
+from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP
 
 from .tables import Matrix, interval
 
@@ -34,15 +36,20 @@ def design(*, dimension: int = 2, shape: Shape = SHAPE) -> Design:
         shape=shape,
         features=tuple(range(dimension)),
         target=shape.dimension - 1,
-        feature_square=dimension * shape.cells**2,
-        target_square=shape.cells**2,
+        feature_square=dimension * shape.steps_per_unit**2,
+        target_square=shape.steps_per_unit**2,
         intercept=False,
         indicators=(False,) * dimension,
     )
 
 
-def build(relation: str = "add_remove", guarantee: Any = ASKED, **options: Any) -> AdaSSP:
-    return AdaSSP(guarantee=guarantee, neighbours=Neighbours(relation), **options)
+def build(
+    relation: str = "add_remove",
+    guarantee: Any = ASKED,
+    kind: type[AdaSSP] = AdaSSP,
+    **options: Any,
+) -> AdaSSP:
+    return kind(guarantee=guarantee, neighbours=Neighbours(relation), **options)
 
 
 def statistic(rows: Table, shape: Shape = SHAPE) -> Statistic:
@@ -141,7 +148,7 @@ def test_a_row_replaced_is_hidden(shares: Any) -> None:
 
 
 def test_the_published_constants_are_replayed_with_their_own_law() -> None:
-    prepared = build(guarantee=ApproxDP(1.5, 0.3), calibration="paper").prepare(design())
+    prepared = build(guarantee=ApproxDP(1.5, 0.3), kind=PublishedAdaSSP).prepare(design())
     low, high = audited(prepared, *pair("add_remove"))
     assert low <= claimed(prepared) <= high
 
@@ -243,10 +250,10 @@ def test_a_single_feature_has_bounds_of_its_own() -> None:
         assert 0.99 * mu < found <= mu
 
 
-@pytest.mark.parametrize("calibration", ["exact", "paper"])
-def test_noise_has_the_variances_that_are_claimed(calibration: str) -> None:
+@pytest.mark.parametrize("kind", [AdaSSP, PublishedAdaSSP])
+def test_noise_has_the_variances_that_are_claimed(kind: type[AdaSSP]) -> None:
     """Sums of squares of 800 draws for six coordinates; each within its chi-square interval."""
-    prepared = build(calibration=calibration).prepare(design())
+    prepared = build(kind=kind).prepare(design())
     table = statistic(WIDE)
     noise = drawn(prepared, table, COUNT) - np.append(*sums(table, prepared)).astype(float)
     squares = (noise**2).sum(0) / variances(prepared)
@@ -313,7 +320,7 @@ def test_the_joint_calibration_beats_the_published_split() -> None:
     asked = ApproxDP(1.0, 1e-6)
     wide = design(shape=Shape(3, 2**20, 21))
     ours = build(guarantee=asked, shares=THIRDS).prepare(wide)
-    theirs = build(guarantee=asked, calibration="paper").prepare(wide)
+    theirs = build(guarantee=asked, kind=PublishedAdaSSP).prepare(wide)
     assert ours.distance.step == theirs.distance.step
     ratio = math.sqrt(theirs.variances.gram / ours.variances.gram)
     scale = math.sqrt(math.log(6e6)) * 3
@@ -325,8 +332,8 @@ def test_the_joint_calibration_beats_the_published_split() -> None:
 def test_published_constants_come_with_what_they_really_give(relation: str, square: float) -> None:
     asked = ApproxDP(1.0, 1e-6)
     wide = design(shape=Shape(3, 2**20, 21))
-    prepared = build(relation, asked, calibration="paper").prepare(wide)
-    constant = paper.adassp(asked, relation)
+    prepared = build(relation, asked, PublishedAdaSSP).prepare(wide)
+    constant = constants.adassp(asked, relation)
     assert prepared.account.profile.mu == pytest.approx(  # type: ignore[union-attr]
         math.sqrt(square) / constant.value, rel=1e-3
     )
@@ -342,13 +349,13 @@ def test_published_constants_come_with_what_they_really_give(relation: str, squa
         ({"guarantee": PureDP(1.0)}, "never pure"),
         ({"guarantee": GDP(1.0)}, "not μ-GDP"),
         ({"guarantee": MIDP(1.0)}, "single cells"),
-        ({"guarantee": ZCDP(1.0), "calibration": "paper"}, "published constants"),
-        ({"guarantee": ApproxDP(1.0, 0.5), "calibration": "paper"}, "below 1/e"),
+        ({"guarantee": ZCDP(1.0), "kind": PublishedAdaSSP}, "published constants"),
+        ({"guarantee": ApproxDP(1.0, 0.5), "kind": PublishedAdaSSP}, "below 1/e"),
         ({"relation": "element"}, "neighbours"),
         ({"shares": (0.5, 0.5, 0.5)}, "add up to 1"),
         ({"shares": (0.0, 0.5, 0.5)}, "above 0"),
         ({"shares": 0.3}, "three numbers"),
-        ({"shares": THIRDS, "calibration": "paper"}, "splits ε in three"),
+        ({"shares": THIRDS, "kind": PublishedAdaSSP}, "splits ε in three"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(options: dict[str, Any], sentence: str) -> None:

@@ -17,6 +17,7 @@ from dplinear.exact.grid import Grid
 from dplinear.exact.shape import Shape
 from dplinear.mechanisms import AdditiveNoise, PreparedRows
 from dplinear.noise import simulation
+from dplinear.papers.showkatbakhsh.published import PublishedAdditiveNoise
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
 from dplinear.privacy.bits import grid_bits_through, grid_variance_for
 from dplinear.schema import Schema
@@ -122,11 +123,13 @@ def test_a_vanishing_grid_has_the_continuous_bound() -> None:
     assert grid_bits_through(1e12, spread=1e12) == pytest.approx(0.5, rel=1e-11)
 
 
-def prepared(schema: Schema = MIXED, **options: Any) -> PreparedRows:
+def prepared(
+    schema: Schema = MIXED, kind: type[AdditiveNoise] = AdditiveNoise, **options: Any
+) -> PreparedRows:
     grid = Grid.of(schema)
-    shape = Shape(schema.dimension, grid.cells, grid.exponent)
+    shape = Shape(schema.dimension, grid.steps_per_unit, grid.exponent)
     options = {"guarantee": MIDP(0.5), **options}
-    return AdditiveNoise(**options).prepare(schema, shape, simulation.entropy(1))
+    return kind(**options).prepare(schema, shape, simulation.entropy(1))
 
 
 def deviations(ready: PreparedRows) -> dict[str, float]:
@@ -188,7 +191,7 @@ def test_the_target_may_be_published() -> None:
 
 
 def test_the_paper_has_one_variance_and_a_raw_target() -> None:
-    ready = prepared(calibration="paper", target="pay")
+    ready = prepared(kind=PublishedAdditiveNoise, target="pay")
     found = deviations(ready)
     noised = [value for name, value in found.items() if name not in {"intercept", "pay"}]
     assert noised == pytest.approx([1.0] * len(noised))
@@ -199,7 +202,7 @@ def test_the_paper_has_one_variance_and_a_raw_target() -> None:
     assert holds.bits == pytest.approx(math.log2(1 + 1.25 / 2), rel=1e-6)
     assert any("does not keep" in note for note in ready.account.notes)
     numbers = Schema(a=(0, 1), b=(0, 1), y=(0, 1))
-    plain = prepared(numbers, calibration="paper", target="y").account.holds
+    plain = prepared(numbers, PublishedAdditiveNoise, target="y").account.holds
     assert isinstance(plain, MIDP)
     assert plain.bits == pytest.approx(0.5, rel=1e-9)
 
@@ -209,13 +212,13 @@ def test_the_paper_has_one_variance_and_a_raw_target() -> None:
     [
         ({"guarantee": PureDP(1.0)}, ValueError, "never pure"),
         ({"guarantee": GDP(1.0)}, TypeError, "ZCDP"),
-        ({"guarantee": ZCDP(1.0), "calibration": "paper"}, TypeError, "bits only"),
+        ({"guarantee": ZCDP(1.0), "kind": PublishedAdditiveNoise}, TypeError, "bits only"),
         ({"guarantee": MIDP(1e-14)}, ValueError, "within reach"),
         ({"neighbours": "row_l2"}, ValueError, "element"),
         ({"y_public": True}, TypeError, "target"),
         ({"y_public": 1}, TypeError, "True or False"),
         ({"target": "nobody"}, ValueError, "target"),
-        ({"calibration": "loose"}, ValueError, "calibration"),
+        ({"calibration": "paper"}, TypeError, "calibration"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
@@ -244,7 +247,7 @@ def test_the_noise_is_normal_with_its_law_and_independent() -> None:
     ready = prepared()
     count = 40_000
     rows = np.zeros((MIXED.dimension, count))
-    rows[MIXED.names.index("ward=1")] = Grid.of(MIXED).cells  # as a row is in one ward
+    rows[MIXED.names.index("ward=1")] = Grid.of(MIXED).steps_per_unit  # as a row is in one ward
     values = released(ready, rows)
     own = [feature for feature in MIXED.features if feature.factors]
     centre = np.array([float(feature.centre) + (feature.name == "ward=1") for feature in own])
@@ -268,7 +271,7 @@ def test_the_same_sum_of_cell_and_noise_is_the_same_number() -> None:
     rows = np.zeros((2, 4000))
     rows[1] = np.arange(4000) - 2000
     values = released(ready, rows)[:, 0]
-    step = float(schema.features[1].half_width) / Grid.of(schema).cells
+    step = float(schema.features[1].half_width) / Grid.of(schema).steps_per_unit
     sums = np.rint((values - float(schema.features[1].centre)) / step)
     again = sums * step + float(schema.features[1].centre)
     assert np.array_equal(values, again)
@@ -280,7 +283,7 @@ def integers(cells: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     from dplinear.schema.encoding import Encoder
 
     grid = Grid.of(MIXED)
-    encoder = Encoder(MIXED, float(grid.cells))
+    encoder = Encoder(MIXED, float(grid.steps_per_unit))
     batch = pa.RecordBatch.from_pydict({name: [value] for name, value in cells.items()})
     columns = {name: batch.column(name) for name in MIXED.columns}
     rows = round_to_grid(grid, encoder.columns(columns, 1), encoder.missing)
@@ -291,7 +294,7 @@ def integers(cells: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     own = [feature for feature in MIXED.features if feature.factors]
     return np.array(
         [
-            round((value - float(f.centre)) / float(f.half_width) * grid.cells)
+            round((value - float(f.centre)) / float(f.half_width) * grid.steps_per_unit)
             for value, f in zip(values, own, strict=True)
         ]
     )
@@ -317,7 +320,7 @@ def test_one_cell_moves_its_own_columns_by_its_diameter_at_the_most(
     furthest = 0.0
     for one in seen:
         for other in seen:
-            moved = (one - other) / Grid.of(MIXED).cells
+            moved = (one - other) / Grid.of(MIXED).steps_per_unit
             assert not moved[~np.array(own)].any()
             furthest = max(furthest, float(np.linalg.norm(moved)))
     assert furthest <= DIAMETERS[name] * (1 + 1e-12)

@@ -105,7 +105,7 @@ def test_no_cell_moves_further_than_its_noise_allows(
 def test_a_whole_number_costs_one_unit_and_no_more() -> None:
     """Rooms from 0 to 10 that move by less than one room, or by one: read 1 or 2 apart."""
     schema = Schema({"x": ROOMS})
-    unit = shape_of(schema).cells / 5
+    unit = shape_of(schema).steps_per_unit / 5
     for change, units in ((0.004, 1), (0.19, 1), (0.2, 2), (0.3, 2), (0.4, 3)):
         allowed = declared_width(schema, change, missing_public=True)
         assert units * unit <= allowed <= units * unit + 9
@@ -118,7 +118,7 @@ def test_a_cell_that_goes_missing_costs_the_way_to_its_constant() -> None:
         Schema({"x": {"type": "number", "low": 0, "high": 8, "missing": m}}) for m in (4, 8)
     )
     for schema, way in ((middle, 1), (end, 2)):
-        cells = shape_of(schema).cells
+        cells = shape_of(schema).steps_per_unit
         allowed = declared_width(schema, 0.1, missing_public=False)
         assert way * cells <= allowed <= way * cells + 9
         assert declared_width(schema, 0.1, missing_public=True) <= 0.1 * cells + 9
@@ -278,7 +278,7 @@ def test_a_label_is_hidden_for_what_its_own_cell_may_do(
         gaps = [] if missing_public else [(0.0, None), (10.0, None)]
         hidden = label.scale * label.epsilon
         for one, other in [*near, *gaps]:
-            rows = read(schema, {"x": [0.5, 0.5], "y": [one, other]})[label.place]
+            rows = read(schema, {"x": [0.5, 0.5], "y": [one, other]})[label.index]
             assert abs(rows[0] - rows[1]) <= hidden * (1 + 1e-12)
 
 
@@ -312,8 +312,8 @@ def test_rows_of_derived_features_are_held_to_their_bound_on_the_integers() -> N
     shape, places = shape_of(schema), kept_places(schema)
     honest = read(schema, {"x": [1.0, 0.0, 1.0], "c": ["a", "b", "zzz"]})
     assert made._held.hold(honest) is honest
-    broken = np.full((schema.dimension, 1), float(shape.cells))
-    assert 0 < (made._held.hold(broken)[places] ** 2).sum() <= 3 * shape.cells**2
+    broken = np.full((schema.dimension, 1), float(shape.steps_per_unit))
+    assert 0 < (made._held.hold(broken)[places] ** 2).sum() <= 3 * shape.steps_per_unit**2
 
 
 def test_a_product_that_overflows_makes_no_row_longer_than_its_noise_allows() -> None:

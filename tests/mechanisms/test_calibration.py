@@ -1,4 +1,4 @@
-"""What the mechanisms are calibrated to: oracles, published constants, laws and limits."""
+"""What the mechanisms are calibrated to: oracles, laws and limits."""
 
 import math
 from fractions import Fraction
@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
@@ -21,23 +21,18 @@ from dplinear.mechanisms import (
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
+    Mechanism,
 )
 from dplinear.mechanisms.moments import analyze_gauss
 from dplinear.noise import simulation
-from dplinear.privacy import ZCDP, ApproxDP, Neighbours, paper
+from dplinear.papers.sheffet.published import PublishedAnalyzeGauss, PublishedSketch
+from dplinear.privacy import ZCDP, ApproxDP, Neighbours
 
-from .tables import FALSE_ALARM, draws, multiple, random_statistic, shape_of
+from .tables import FALSE_ALARM, UNIT, draws, multiple, random_statistic, released, shape_of
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
-# B = 1 exactly, on a fine grid.
-UNIT = {d: Shape(d, 2**20, 20) for d in (1, 2, 5, 10, 40)}
-
-
-def released(mechanism: Any, shape: Shape, rows: int | None = None) -> Any:
-    nothing = np.zeros((shape.dimension, shape.dimension), object)
-    return mechanism.prepare(shape).measure(Statistic(shape, nothing, rows), simulation.entropy(3))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +80,7 @@ def test_a_coarser_grid_moves_neighbours_by_no_more_than_it_claims() -> None:
     """Rounded differences of random neighbours stay within the widened sensitivity."""
     shape, step = Shape(3, 2**6, 8), 10
     generator = simulation.generator(4)
-    difference = analyze_gauss._Difference.of(shape, step, ADD, 2)
+    difference = analyze_gauss.Difference.of(shape, step, ADD, 2)
     largest = 0.0
     for _ in range(300):
         base = generator.integers(0, 2**30, (3, 3)).astype(object)
@@ -141,104 +136,26 @@ def test_degrees_of_wishart_noise(
     assert measured.law == WishartNoise(degrees, 1.0)
 
 
-def test_published_constants() -> None:
-    asked = ApproxDP(0.1, 1e-6)
-    log = math.log(4e6)
-    gauss = released(AnalyzeGauss(guarantee=asked, calibration="paper"), UNIT[40])
-    sigma = math.sqrt(2 * math.log(2e6)) / 0.1
-    assert math.sqrt(gauss.law.diagonal) == pytest.approx(sigma, rel=1e-12)
-    assert gauss.law.off_diagonal == gauss.law.diagonal
-    exact = released(AnalyzeGauss(guarantee=asked), UNIT[40])
-    ratio = math.sqrt(gauss.law.off_diagonal / exact.law.off_diagonal)
-    assert ratio == pytest.approx(2.1, abs=0.02)
-
-    wishart = released(AdditiveWishart(guarantee=asked, calibration="paper"), UNIT[40])
-    assert wishart.law == WishartNoise(42605, 1.0)
-    at_one = AdditiveWishart(guarantee=ApproxDP(1, 1e-6), calibration="paper")
-    assert released(at_one, UNIT[5]).law.degrees == 430
-    assert "below 1" in released(at_one, UNIT[5]).account.notes[0]
-
-    sketch = released(GaussianSketch(guarantee=asked, calibration="paper", rows=80), UNIT[40])
-    ridge = 4 * (math.sqrt(160 * log) + log) / 0.1
-    assert sketch.law.ridge == pytest.approx(ridge, rel=1e-14)
-    inverse = InverseWishart(guarantee=asked, calibration="paper", neighbours=REPLACE)
-    measured = released(inverse, UNIT[40], rows=1000)
-    assert measured.law.degrees == 1040
-    psi = 2 * (2 * math.sqrt(2 * 1040 * log) + 2 * log) / 0.1
-    assert measured.law.ridge == pytest.approx(psi, rel=1e-14)
-    for one in (gauss, wishart, sketch, measured):
-        assert one.account.asked == asked
-        assert 0 < one.account.holds.epsilon < 0.1  # the papers' constants are on the safe side
-        assert one.account.profile.delta(one.account.holds.epsilon) <= 1e-6
-
-
-def test_a_published_sigma_that_does_not_suffice_says_so() -> None:
-    mechanism = AnalyzeGauss(guarantee=ApproxDP(8, 1e-6), neighbours=REPLACE, calibration="paper")
-    account = released(mechanism, UNIT[5]).account
-    assert isinstance(account.holds, ApproxDP)
-    assert account.holds.epsilon > 8
-    assert "does not keep" in account.notes[-1]
-
-
-def test_published_degrees_need_a_public_number_of_rows() -> None:
-    asked = ApproxDP(1, 1e-6)
-    mechanism = InverseWishart(guarantee=asked, calibration="paper")
-    prepared = mechanism.prepare(UNIT[5])
-    assert prepared.needs_rows
-    measured = released(mechanism, UNIT[5], rows=100)
-    assert measured.law.degrees == 105
-    assert measured.account.holds is None
-    assert measured.account.profile is None
-    assert "No formal guarantee" in measured.account.notes[0]
-    with pytest.raises(ValueError, match="'degrees' parameter of InverseWishart must be given"):
-        released(mechanism, UNIT[5])
-    huge = InverseWishart(guarantee=ApproxDP(1e3, 1e-6), calibration="paper", neighbours=REPLACE)
-    with pytest.raises(ValueError, match=r"of at most 41·ln\(4/δ\)"):
-        huge.prepare(UNIT[5])
-    explicit = InverseWishart(guarantee=asked, calibration="paper", degrees=20)
-    assert not explicit.prepare(UNIT[5]).needs_rows
-    assert released(explicit, UNIT[5]).account.holds is not None
-
-
-@pytest.mark.parametrize("delta", [1e-10, 1e-6, 0.1])
-@pytest.mark.parametrize("degrees", [2, 40, 10**4, 10**8])
-@pytest.mark.parametrize("share", [1e-3, 0.03, 1.0])
-def test_published_ridges_are_kept_up_to_a_large_epsilon(
-    delta: float, degrees: int, share: float
-) -> None:
-    asked = ApproxDP(share * 41 * math.log(4 / delta), delta)
-    for relation in (ADD, REPLACE):
-        profile = paper.inverse_wishart(asked, degrees, 1.0, relation).profile
-        assert profile is not None
-        assert profile.delta(asked.epsilon) <= delta
-
-
-def test_the_published_ridge_is_not_kept_beyond() -> None:
-    profile = paper.inverse_wishart(ApproxDP(1e4, 1e-6), 10**6, 1.0, REPLACE).profile
-    assert profile is not None
-    assert profile.delta(1e4) > 0.5
-
-
-LAWS: list[tuple[str, dict[str, Any]]] = [
-    ("analyze_gauss", {}),
-    ("analyze_gauss", {"calibration": "paper"}),
-    ("additive_wishart", {"most_degrees": 60}),
-    ("sketch", {"rows": 20}),
-    ("sketch", {"rows": 2}),
-    ("inverse_wishart", {"degrees": 40}),
+LAWS: list[tuple[type[Mechanism], dict[str, Any]]] = [
+    (AnalyzeGauss, {}),
+    (PublishedAnalyzeGauss, {}),
+    (AdditiveWishart, {"most_degrees": 60}),
+    (GaussianSketch, {"rows": 20}),
+    (GaussianSketch, {"rows": 2}),
+    (InverseWishart, {"degrees": 40}),
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), LAWS)
-def test_releases_follow_the_law_they_state(name: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("kind", "options"), LAWS)
+def test_releases_follow_the_law_they_state(kind: Any, options: dict[str, Any]) -> None:
     """Means and variances of five projections, each at its share of the false-alarm rate."""
     shape = shape_of(3)
     table = random_statistic(shape, 40, seed=5)
-    mechanism: Any = MECHANISMS[name](guarantee=ApproxDP(2.0, 0.01), **options)
+    mechanism: Any = kind(guarantee=ApproxDP(2.0, 0.01), **options)
     seen = draws(mechanism.prepare(shape), table, 1500, seed=6)
     law = seen[0].law
     gram = table.matrix()
-    unbiased = np.array([law.unbiased(one.values) for one in seen])
+    unbiased = np.array([law.unbiased_estimate(one.values) for one in seen])
     generator = simulation.generator(7)
     for case in range(5):
         direction = generator.normal(size=(3, 3)) if case else np.diag([0.0, 1.0, 0.0])
@@ -276,8 +193,8 @@ def test_without_a_budget_to_speak_of_regression_is_that_of_the_table(
     truth = np.linalg.lstsq(rows[:, :5].astype(float), rows[:, 5].astype(float), rcond=None)[0]
     for kind in (AnalyzeGauss, AdditiveWishart):
         mechanism: Any = kind(guarantee=ApproxDP(1e6, 1e-6), neighbours=relation)
-        measured = mechanism.prepare(shape).measure(table, simulation.entropy(9))
-        whole = measured.law.unbiased(measured.values)
+        measured = mechanism.prepare(shape).run(table, simulation.entropy(9))
+        whole = measured.law.unbiased_estimate(measured.values)
         np.testing.assert_allclose(np.diag(whole), np.diag(table.matrix()), rtol=1e-4)
         found = np.linalg.solve(whole[:5, :5], whole[:5, 5])
         np.testing.assert_allclose(found, truth, atol=1e-4 * float(np.abs(truth).max()))
@@ -290,7 +207,7 @@ def test_integers_beyond_floats_keep_their_digits() -> None:
     nothing = np.zeros((2, 2), object)
     prepared = AnalyzeGauss(guarantee=ApproxDP(1.0, 1e-6)).prepare(shape)
     noise, total = (
-        prepared.measure(Statistic(shape, integers), simulation.entropy(10)).values
+        prepared.run(Statistic(shape, integers), simulation.entropy(10)).values
         for integers in (nothing, huge)
     )
     for place in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -306,7 +223,7 @@ def test_a_nearly_singular_table_never_stops_a_draw() -> None:
         variant: dict[str, Any] = {"least_eigenvalue_share": 0.1, "adjust": "rows"}
         for options in ({}, variant):
             mechanism: Any = MECHANISMS[name](guarantee=ApproxDP(1e5, 1e-6), **options)
-            measured = mechanism.prepare(shape).measure(table, simulation.entropy(2))
+            measured = mechanism.prepare(shape).run(table, simulation.entropy(2))
             assert np.isfinite(measured.values).all()
 
 
@@ -315,23 +232,21 @@ def test_many_rows_where_the_least_eigenvalue_is_large() -> None:
     shape = Shape(5, 2**19, 21)
     table = multiple(shape, 10**6 * 4**19 // 3)
     asked = ApproxDP(1.0, 1e-6)
-    for calibration, least in (("exact", 5_000_000), ("paper", 50_000)):
-        mechanism = GaussianSketch(
-            guarantee=asked, calibration=calibration, least_eigenvalue_share=0.1, adjust="rows"
-        )
-        measured = mechanism.prepare(shape).measure(table, simulation.entropy(1))
-        assert isinstance(measured.law, SketchLaw)
+    for kind, least in ((GaussianSketch, 5_000_000), (PublishedSketch, 50_000)):
+        mechanism = kind(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows")
+        measured = mechanism.prepare(shape).run(table, simulation.entropy(1))
+        assert isinstance(measured.law, SketchNoise)
         assert measured.law.ridge == 0
         assert measured.law.rows > least
         assert measured.account.holds == asked
     small = Statistic(shape, np.zeros((5, 5), object))
     fallen = GaussianSketch(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows", ridge=3.0)
-    back = fallen.prepare(shape).measure(small, simulation.entropy(1))
+    back = fallen.prepare(shape).run(small, simulation.entropy(1))
     assert back.parameters["adjust"] == "ridge"
     assert back.parameters["rows"] == 10
     assert back.parameters["ridge"] > 3
     kept = InverseWishart(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows", ridge=3.0)
-    drawn = kept.prepare(shape).measure(table, simulation.entropy(1))
-    assert isinstance(drawn.law, InverseWishartLaw)
+    drawn = kept.prepare(shape).run(table, simulation.entropy(1))
+    assert isinstance(drawn.law, InverseWishartNoise)
     assert drawn.law.ridge == 3.0
     assert drawn.law.degrees > 5_000_000

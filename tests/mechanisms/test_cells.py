@@ -33,9 +33,9 @@ def _points(schema: dpl.Schema, cell: Cell) -> Any:
     words = "levels" in str(schema.to_dict()) or not hasattr(schema.declared["x"], "low")
     column = pa.array(_WORDS if words else _NUMBERS)
     encoded = schema.encode(pa.record_batch({"x": column}))
-    rest = [place for place in range(len(encoded)) if place not in cell.places]
+    rest = [place for place in range(len(encoded)) if place not in cell.indices]
     assert np.ptp(encoded[rest], axis=1).sum() == 0  # nothing else moves
-    return np.unique(encoded[list(cell.places)].T, axis=0)
+    return np.unique(encoded[list(cell.indices)].T, axis=0)
 
 
 @pytest.mark.parametrize("place", range(len(_SCHEMAS)))
@@ -63,7 +63,7 @@ def test_numbers_and_categories_by_hand() -> None:
     age, smoker, charges = cells_of(schema, "here")
     assert age == Cell("age", (1,), Fraction(1), 1, Fraction(4))
     assert smoker == Cell("smoker", (2, 3), Fraction(1, 2), 2, Fraction(2))
-    assert charges.places == (4,)
+    assert charges.indices == (4,)
 
 
 @pytest.mark.parametrize("options", [{"derived": ["a^2"]}, {"row_norm": 0.5}])

@@ -15,7 +15,7 @@ from dplinear.mechanisms.moments.eigenvalues import (
     UNITS,
     certified_least,
     least_units,
-    saturated,
+    saturate,
     slack_units,
 )
 from dplinear.noise import simulation
@@ -136,8 +136,8 @@ def test_one_row_moves_the_answer_by_its_sensitivity_whatever_the_number_of_rows
 
 def test_traces_are_cut_off_and_ordinary_tables_are_left_alone() -> None:
     ordinary = rotated(3, [10.0, 1e6, 1e7])
-    assert saturated(ordinary)[0] is ordinary
-    bounded, most = saturated(rotated(3, [1e9, 1e11, 1e12]))
+    assert saturate(ordinary)[0] is ordinary
+    bounded, most = saturate(rotated(3, [1e9, 1e11, 1e12]))
     assert float(np.trace(bounded)) == pytest.approx(most, rel=1e-12)
     assert least_units(rotated(3, [1e9, 1e11, 1e12])) <= UNITS * 1e9
 

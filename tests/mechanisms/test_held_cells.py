@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dplinear.curator.passes import shape_of
-from dplinear.mechanisms.cells.held_cells import HeldCells, HeldNorm, held_to
+from dplinear.exact.grid import shape_of
+from dplinear.mechanisms.cells.held_cells import HeldCells, HeldNorm, cell_sets
 from dplinear.mechanisms.cells.table_cells import cells_of
 from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
 from dplinear.mechanisms.rows.projection import ProjectedRows
@@ -30,7 +30,7 @@ SHAPE = shape_of(SCHEMA)
 def odd_rows(seed: int, count: int) -> Any:
     """Return integers anywhere, and some that are no numbers."""
     random = simulation.generator(seed)
-    rows = np.rint(random.standard_normal((SCHEMA.dimension, count)) * 3 * SHAPE.cells)
+    rows = np.rint(random.standard_normal((SCHEMA.dimension, count)) * 3 * SHAPE.steps_per_unit)
     rows[random.random(rows.shape) < 0.3] = 0.0
     rows[:, 0] = np.nan
     rows[:, 1] = np.inf
@@ -42,18 +42,18 @@ def test_held_cells_are_in_their_sets_and_no_farther_apart() -> None:
     held = HeldCells.of(SCHEMA, SHAPE, "test").hold(odd_rows(1, 60))
     assert np.array_equal(held, np.rint(held))
     for cell in cells_of(SCHEMA, "test"):
-        own = held[list(cell.places)] / SHAPE.cells
+        own = held[list(cell.indices)] / SHAPE.steps_per_unit
         for one, other in combinations(own.T, 2):
             assert ((one - other) ** 2).sum() <= cell.diameter_squared
-        if len(cell.places) > 2:  # a category: one level, or none where a level has no feature
+        if len(cell.indices) > 2:  # a category: one level, or none where a level has no feature
             assert set(own.sum(axis=0)) <= {0.0, 1.0}
 
 
 def test_rows_as_they_should_be_are_left_as_they_are() -> None:
     rows = np.zeros((SCHEMA.dimension, 3))
     for name in ("ward=2", "one=a"):
-        rows[SCHEMA.names.index(name)] = SHAPE.cells
-    rows[SCHEMA.names.index("pay")] = [-SHAPE.cells, 7, SHAPE.cells]
+        rows[SCHEMA.names.index(name)] = SHAPE.steps_per_unit
+    rows[SCHEMA.names.index("pay")] = [-SHAPE.steps_per_unit, 7, SHAPE.steps_per_unit]
     assert HeldCells.of(SCHEMA, SHAPE, "test").hold(rows) is rows
     empty = np.zeros((SCHEMA.dimension, 0))
     assert HeldCells.of(SCHEMA, SHAPE, "test").hold(empty) is empty
@@ -71,11 +71,11 @@ def test_rows_that_are_tied_together_are_held_to_a_ball(described: Any) -> None:
     schema = Schema({"a": (-1, 1), "b": (-1, 1)}, **described)
     shape = shape_of(schema)
     places = tuple(range(1, schema.dimension))
-    held = held_to(schema, shape, places, shape.cells**2, "test")
+    held = cell_sets(schema, shape, places, shape.steps_per_unit**2, "test")
     assert isinstance(held, HeldNorm)
-    rows = np.full((schema.dimension, 4), 5.0 * shape.cells)
+    rows = np.full((schema.dimension, 4), 5.0 * shape.steps_per_unit)
     found = held.hold(rows)
-    assert ((found[1:].astype(np.int64)) ** 2).sum(axis=0).max() <= shape.cells**2
+    assert ((found[1:].astype(np.int64)) ** 2).sum(axis=0).max() <= shape.steps_per_unit**2
     fine = np.zeros_like(rows)
     assert held.hold(fine) is fine
 

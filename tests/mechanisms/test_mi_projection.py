@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.analyst.noise_models.matrices import Law, ProjectionLaw
-from dplinear.curator.passes import shape_of
+from dplinear.analyst.noise_models.matrices import NoiseModel, ProjectionNoise
+from dplinear.exact.grid import shape_of
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import Measurement, MIProjection
 from dplinear.mechanisms.cells.bounded_query import BoundedQuery, most_shift
 from dplinear.mechanisms.cells.mi_projection import projected_rows
 from dplinear.mechanisms.cells.table_cells import Cell, cells_of
 from dplinear.noise import simulation
+from dplinear.papers.showkatbakhsh.peaks import PeakStatistic
+from dplinear.papers.showkatbakhsh.published import PublishedProjection
 from dplinear.privacy import MIDP, ApproxDP, Neighbours
 from dplinear.schema import Schema
 
@@ -49,31 +51,37 @@ HOLES = Schema(
 )
 
 
-def statistic(schema: Schema, table: Matrix) -> Statistic:
+def statistic(schema: Schema, table: Matrix) -> PeakStatistic:
     """Return the exact moments of a table of cells, the intercept included."""
     shape = shape_of(schema)
-    integers = np.rint(table * shape.cells).astype(np.int64).astype(object)
+    integers = np.rint(table * shape.steps_per_unit).astype(np.int64).astype(object)
     assert all(sum(cell**2 for cell in row) <= shape.sensitivity for row in integers)
     peaks = np.array([max(abs(int(x)) for x in column) ** 2 for column in integers.T])
-    return Statistic(shape, integers.T @ integers, len(table), peaks)
+    return PeakStatistic(shape, integers.T @ integers, len(table), peaks=peaks)
 
 
 def measured(
-    schema: Schema, table: Matrix, *, bits: float = 0.5, seed: int = 1, **options: Any
+    schema: Schema,
+    table: Matrix,
+    *,
+    bits: float = 0.5,
+    seed: int = 1,
+    kind: type[MIProjection] = MIProjection,
+    **options: Any,
 ) -> Measurement:
-    prepared = MIProjection(guarantee=MIDP(bits), **options).prepare(schema, shape_of(schema))
-    return prepared.measure(statistic(schema, table), simulation.entropy(seed))
+    prepared = kind(guarantee=MIDP(bits), **options).prepare(schema, shape_of(schema))
+    return prepared.run(statistic(schema, table), simulation.entropy(seed))
 
 
 def ridges_of(found: Any) -> Matrix:
-    assert isinstance(found.law, ProjectionLaw)
+    assert isinstance(found.law, ProjectionNoise)
     assert found.law.noise is not None
     return np.array(found.law.noise)
 
 
 def points(cell: Cell, row: Matrix) -> Matrix:
     """Return the row with each of the values that the cell may hold, far ones for a number."""
-    places = list(cell.places)
+    places = list(cell.indices)
     values: Any = np.eye(len(places))
     if cell.diameter_squared == 5:  # a number, or its flag and the middle
         values = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
@@ -96,7 +104,7 @@ def worst(schema: Schema, table: Matrix, ridges: Matrix, rows: int, public: str 
         others = np.delete(table, i, 0)
         inverse = np.linalg.inv(others.T @ others + np.diag(np.maximum(ridges, 1e-6)))
         for cell in cells_of(schema, "test"):
-            shown = max(float(inverse[j, j]) for j in cell.places)
+            shown = max(float(inverse[j, j]) for j in cell.indices)
             kind = cell.diameter_squared
             if cell.column != public and shown > found.get(kind, (0.0, 0, cell))[0]:
                 found[kind] = (shown, i, cell)
@@ -114,7 +122,7 @@ def conditional(schema: Schema, table: Matrix, public: str = "") -> float:
         if cell.column == public:
             continue
         kept = np.delete(table, i, 0)
-        block, rest = kept[:, list(cell.places)], np.delete(kept, list(cell.places), 1)
+        block, rest = kept[:, list(cell.indices)], np.delete(kept, list(cell.indices), 1)
         left = block - rest @ np.linalg.pinv(rest) @ block
         least = min(least, float(np.linalg.eigvalsh(left.T @ left)[0]))
     return max(least, 0.0) * (1 - 1e-9)
@@ -146,8 +154,8 @@ def mixed(seed: int, count: int) -> Matrix:
         table, generator.integers(0, 4, count), generator.integers(0, 2, count), strict=True
     ):
         if level:
-            row[cells[1].places[level - 1]] = 1.0
-        row[cells[2].places[0]] = flag
+            row[cells[1].indices[level - 1]] = 1.0
+        row[cells[2].indices[0]] = flag
     return table
 
 
@@ -230,7 +238,7 @@ def test_the_papers_noise_lets_two_lines_read_a_cell() -> None:
         difference = values[:, 0] - values[:, 1]
         return bool(np.sqrt(np.mean(difference**2)) > 1e-3)
 
-    paper: dict[str, Any] = {"rows": 5, "calibration": "paper", "target": "c"}
+    paper: dict[str, Any] = {"rows": 5, "kind": PublishedProjection, "target": "c"}
     right = 0
     for seed in range(20):
         table = np.repeat(uniform(seed, 40), 2, axis=0)
@@ -246,11 +254,11 @@ def test_the_papers_noise_lets_two_lines_read_a_cell() -> None:
 
 def test_the_papers_noise_leaves_out_the_largest_square() -> None:
     table = np.vstack([[1.0, 0.5, 1.0], np.full((8, 3), 0.5)])
-    method = MIProjection(guarantee=MIDP(0.5), calibration="paper", target="c", rows=4)
+    method = PublishedProjection(guarantee=MIDP(0.5), target="c", rows=4)
     prepared = method.prepare(BARE, shape_of(BARE))
-    ridges = prepared._published(statistic(BARE, table), 4)
+    ridges = prepared._printed(statistic(BARE, table), 4)
     assert ridges == pytest.approx([2.0, 2.0, 0.0], abs=1e-5)  # f² = 8/4: of both columns
-    assert prepared._published(statistic(BARE, np.vstack([table] * 4)), 4).max() == 0
+    assert prepared._printed(statistic(BARE, np.vstack([table] * 4)), 4).max() == 0
 
 
 def residues(values: Matrix, covariance: Matrix) -> Matrix:
@@ -314,7 +322,7 @@ def test_a_cell_moves_the_least_eigenvalue_by_no_more_than_the_bound(schema: Sch
             if cell.diameter_squared == 4:
                 pair = [np.array([x, length]) for x in ends]
             else:
-                whole = points(cell, np.zeros(len(schema.features)))[:, list(cell.places)]
+                whole = points(cell, np.zeros(len(schema.features)))[:, list(cell.indices)]
                 chosen = generator.choice(len(whole), 2, replace=False)
                 pair = [np.append(whole[k], length) for k in chosen]
             most = max(most, shift(*pair))
@@ -385,29 +393,31 @@ VARIANTS: list[dict[str, Any]] = [
     {"target": "c", "y_public": True},
     {"lower_bound": 3.0},
     {"least_eigenvalue_bits": 0.2},
-    {"calibration": "paper", "target": "c"},
+    {"kind": PublishedProjection, "target": "c"},
 ]
 
 
 @pytest.mark.parametrize("options", VARIANTS)
 def test_it_does_what_every_mechanism_does(options: dict[str, Any]) -> None:
     table = with_ones(uniform(3, 20))
-    method = MIProjection(guarantee=MIDP(0.5), **options)
-    assert method == MIProjection(guarantee=MIDP(0.5), **options)
-    assert hash(method) == hash(MIProjection(guarantee=MIDP(0.5), **options))
+    own = {name: value for name, value in options.items() if name != "kind"}
+    kind = options.get("kind", MIProjection)
+    method = kind(guarantee=MIDP(0.5), **own)
+    assert method == kind(guarantee=MIDP(0.5), **own)
+    assert hash(method) == hash(kind(guarantee=MIDP(0.5), **own))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        method.calibration = "paper"  # type: ignore[misc]
+        method.calibration = "other"
     one, again, other = (measured(NUMBERS, table, seed=s, **options) for s in (4, 4, 5))
     assert np.array_equal(one.values, again.values)
     assert one.parameters == again.parameters
     assert not np.array_equal(one.values, other.values)
     assert one.account.asked == MIDP(0.5)
-    assert one.account.holds == (None if "calibration" in options else MIDP(0.5))
-    assert Law.from_dict(json.loads(json.dumps(one.law.to_dict()))) == one.law
+    assert one.account.holds == (None if "kind" in options else MIDP(0.5))
+    assert NoiseModel.from_dict(json.loads(json.dumps(one.law.to_dict()))) == one.law
     assert json.loads(json.dumps(dict(one.parameters))) == dict(one.parameters)
     prepared = method.prepare(NUMBERS, shape_of(NUMBERS))
     with pytest.raises(ValueError, match="'statistic' parameter"):
-        prepared.measure(statistic(BARE, uniform(1, 4)), simulation.entropy(1))
+        prepared.run(statistic(BARE, uniform(1, 4)), simulation.entropy(1))
 
 
 def test_the_papers_numbers_of_rows() -> None:
@@ -426,9 +436,8 @@ def test_the_papers_numbers_of_rows() -> None:
     [
         ({"guarantee": ApproxDP(1.0, 1e-6)}, "guarantee"),
         ({"guarantee": MIDP(1e-320)}, "bits"),
-        ({"guarantee": MIDP(100.0), "calibration": "paper", "target": "c"}, "bits"),
+        ({"guarantee": MIDP(100.0), "kind": PublishedProjection, "target": "c"}, "bits"),
         ({"neighbours": Neighbours.REPLACE}, "neighbours"),
-        ({"calibration": "rough"}, "calibration"),
         ({"rows": 0}, "rows"),
         ({"rows": "most"}, "rows"),
         ({"rows": 2.5}, "rows"),
@@ -436,9 +445,9 @@ def test_the_papers_numbers_of_rows() -> None:
         ({"target": "z"}, "target"),
         ({"y_public": True}, "target"),
         ({"y_public": 1, "target": "c"}, "y_public"),
-        ({"calibration": "paper"}, "target"),
+        ({"kind": PublishedProjection}, "target"),
         ({"lower_bound": -1.0}, "lower_bound"),
-        ({"lower_bound": 1.0, "calibration": "paper", "target": "c"}, "lower_bound"),
+        ({"lower_bound": 1.0, "kind": PublishedProjection, "target": "c"}, "lower_bound"),
         ({"least_eigenvalue_bits": 0.5}, "least_eigenvalue_bits"),
         ({"least_eigenvalue_bits": 0.0}, "least_eigenvalue_bits"),
         ({"least_eigenvalue_bits": 1.0, "guarantee": MIDP(3.0)}, "least_eigenvalue_bits"),
@@ -446,8 +455,10 @@ def test_the_papers_numbers_of_rows() -> None:
     ],
 )
 def test_what_is_wrong_is_refused(options: dict[str, Any], parameter: str) -> None:
+    given = {"guarantee": MIDP(0.5), **options}
+    kind = given.pop("kind", MIProjection)
     with pytest.raises((TypeError, ValueError), match=f"'{parameter}' parameter"):
-        MIProjection(**{"guarantee": MIDP(0.5), **options}).prepare(NUMBERS, shape_of(NUMBERS))
+        kind(**given).prepare(NUMBERS, shape_of(NUMBERS))
 
 
 def test_schemas_that_tie_cells_together_are_refused() -> None:
@@ -465,10 +476,10 @@ def test_schemas_that_tie_cells_together_are_refused() -> None:
 def test_tables_without_rows_and_with_one_are_tables(options: dict[str, Any]) -> None:
     for count in (0, 1):
         shape, table = shape_of(NUMBERS), with_ones(uniform(1, count))
-        integers = np.rint(table * shape.cells).astype(np.int64).astype(object)
+        integers = np.rint(table * shape.steps_per_unit).astype(np.int64).astype(object)
         gram = integers.T @ integers if count else np.zeros((4, 4), object)
         prepared = MIProjection(guarantee=MIDP(0.5), **options).prepare(NUMBERS, shape)
-        found = prepared.measure(Statistic(shape, gram, count), simulation.entropy(1))
+        found = prepared.run(Statistic(shape, gram, count), simulation.entropy(1))
         assert np.isfinite(found.values).all()
         assert found.values.shape == (8, 4)
         assert (found.values[:, 0] == 0).all() == (count == 0)

@@ -15,17 +15,18 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from scipy.stats import beta, binom
 
 from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedLaw
-from dplinear.analyst.noise_models.rows import RowLaw
+from dplinear.analyst.noise_models.rows import RowNoiseModel
 from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms.cells.cell_moves import Bounded
 from dplinear.mechanisms.rows import row_maps
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile, new_key
-from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows, published_delta
+from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows
 from dplinear.mechanisms.rows.reconstruction import attack
 from dplinear.mechanisms.rows.row_changes import changes_of
 from dplinear.mechanisms.rows.row_noise import Setting
 from dplinear.noise import simulation
-from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP, paper
+from dplinear.papers import constants
+from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
 from dplinear.privacy.half_normals import half_normal_quantile
 from dplinear.schema import Schema
 
@@ -39,7 +40,7 @@ TABLE1 = [(3, 2), (10, 3), (50, 10), (100, 20)]
 def some_rows(schema: Schema, count: int, seed: int = 2) -> np.ndarray:
     """Return integer rows, as they come out of the curator's pass."""
     cells = simulation.generator(seed).uniform(-1, 1, (schema.dimension, count))
-    return np.rint(cells * shape_of(schema).cells)
+    return np.rint(cells * shape_of(schema).steps_per_unit)
 
 
 def values(made: PreparedProjection, rows: np.ndarray, seed: int = 3) -> np.ndarray:
@@ -51,7 +52,7 @@ def noised(made: PreparedProjection, rows: np.ndarray, seed: int = 3) -> np.ndar
     """Return what was added to XP where all rows are the same, in the cells' units."""
     schema = numbers(len(rows) - 1)
     clean = np.array(images(made, rows[:, :1], kept_places(schema)), np.float64).T
-    return values(made, rows, seed) - clean * made.projection.worth / shape_of(schema).cells
+    return values(made, rows, seed) - clean * made.projection.unit / shape_of(schema).steps_per_unit
 
 
 # The matrix
@@ -80,7 +81,7 @@ def test_maps_are_read_as_they_were_written() -> None:
         drawn = row_maps.draw(kind, 5, 3, simulation.entropy(4))
         again = row_maps.RowMap.of(drawn.facts())
         assert (again.integers == drawn.integers).all()
-        assert again.worth == drawn.worth
+        assert again.unit == drawn.unit
     with pytest.raises(ValueError, match="k"):
         row_maps.draw("orthonormal", 2, 3, simulation.entropy(4))
 
@@ -95,7 +96,7 @@ def test_noise_has_the_variance_that_the_law_says(noise: str, kind: str) -> None
     if noise == "quantile" and kind != "gaussian":
         return
     made = prepared(numbers(3), guarantee=APPROXIMATE, k=2, noise=noise, projection=kind)
-    law = RowLaw.from_dict(made.law)
+    law = RowNoiseModel.from_dict(made.law)
     assert isinstance(law, ProjectedLaw)
     drawn = noised(made, np.tile(some_rows(numbers(3), 1), 20_000))
     squares = (drawn**2).mean(axis=0)
@@ -141,7 +142,7 @@ def test_every_scale_is_the_one_of_its_formula(relation: str) -> None:
 
 def test_noise_before_the_projection_goes_through_it() -> None:
     made = prepared(numbers(3), guarantee=PURE, k=2, noise="perturbed", public_projection=True)
-    law = RowLaw.from_dict(made.law)
+    law = RowNoiseModel.from_dict(made.law)
     assert isinstance(law, ProjectedLaw)
     matrix = law.projection_matrix
     assert matrix is not None
@@ -248,8 +249,6 @@ def test_what_is_never_pure_is_refused(noise: str) -> None:
         ({"keep_projection": "file"}, "keep_projection"),
         ({"guarantee": GDP(1.0)}, "guarantee"),
         ({"guarantee": ApproxDP(0.0, 0.1)}, "guarantee"),
-        ({"calibration": "paper", "projection": "rademacher"}, "calibration"),
-        ({"calibration": "paper", "guarantee": ZCDP(1.0)}, "calibration"),
     ],
 )
 def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
@@ -264,7 +263,7 @@ def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
 def exceeded(factor: float, count: int) -> int:
     """Return how many of `count` matrices move a row that was fixed before further than ε·b."""
     guarantee, schema = ApproxDP(1.0, 0.05), numbers(3)
-    row = np.array([0.6, 0.64, 0.48]) * shape_of(schema).cells  # of norm 1
+    row = np.array([0.6, 0.64, 0.48]) * shape_of(schema).steps_per_unit  # of norm 1
     entropy, hits = simulation.entropy(9), 0
     options: dict[str, Any] = {"change": 1.0, "missing_public": True, "noise": "quantile"}
     made = prepared(schema, guarantee=guarantee, k=4, neighbours="row_l2", **options)
@@ -290,39 +289,6 @@ def test_a_quantile_of_half_the_matrix_is_caught() -> None:
 # The paper
 
 
-@pytest.mark.parametrize(
-    ("size", "delta"), list(zip(TABLE1, (1.10, 2.23, 0.34, 0.0045), strict=True))
-)
-def test_the_paper_claims_more_than_it_has(size: tuple[int, int], delta: float) -> None:
-    d, k = size
-    assert published_delta(d, k, Neighbours.ELEMENT) == pytest.approx(delta, rel=0.02)
-    assert published_delta(d, k, Neighbours.ROW_L2) == 1
-    made = prepared(numbers(d), guarantee=PureDP(4.0), k=k, change=1.0, calibration="paper")
-    holds = made.account.holds
-    assert made.law["scale"] == pytest.approx(2 * math.sqrt(k) / 4, rel=1e-4)
-    assert made.parameters["published_delta"] == published_delta(d, k, Neighbours.ELEMENT)
-    if delta > 1:
-        assert holds is None
-    else:
-        assert isinstance(holds, ApproxDP)
-        assert holds.epsilon == 4.0
-        assert delta * 0.98 < holds.delta < delta * 1.02
-    for relation in ("row_l1", "row_l2"):
-        whole = prepared(
-            numbers(d),
-            guarantee=PureDP(4.0),
-            k=k,
-            change=1.0,
-            missing_public=True,
-            neighbours=relation,
-            calibration="paper",
-        )
-        constant = k * math.sqrt(2 * math.log(2 * k) / k)
-        assert whole.law["scale"] == pytest.approx(constant / 4, rel=2e-3)
-        assert paper.projected_whole_rows(k).value == pytest.approx(constant)
-        assert whole.account.holds is None
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("size", "ours", "theirs"),
@@ -340,7 +306,7 @@ def test_the_drawn_matrix_needs_less_noise_than_the_published_one(
     ]
     error = 5.5 * float(np.std(scales)) / math.sqrt(300)
     assert abs(float(np.mean(scales)) - ours) < error + 0.006
-    assert paper.projected_rows(d, k).value == pytest.approx(theirs, abs=0.005)
+    assert constants.projected_rows(d, k).value == pytest.approx(theirs, abs=0.005)
     made = prepared(numbers(d), guarantee=PURE, k=k, change=1.0, noise="laplace")
     largest = float(np.abs(made.projection.matrix()).sum(axis=1).max())
     assert made.law["scale"] == pytest.approx(largest, rel=1e-4)
@@ -360,10 +326,10 @@ def audited(scale: float, count: int, seed: int) -> float:
     made.noise = dataclasses.replace(made.noise, scale=made.noise.scale * scale)
     place = 1 + int(np.abs(made.projection.integers).sum(axis=1).argmax())
     low, high = np.zeros((4, 1)), np.zeros((4, 1))
-    cells = shape_of(schema).cells
+    cells = shape_of(schema).steps_per_unit
     low[place], high[place] = -cells, cells
     centre = [np.array(images(made, row, [1, 2, 3]), np.float64).T for row in (low, high)]
-    unit = made.projection.worth / cells
+    unit = made.projection.unit / cells
 
     def losses(row: np.ndarray, number: int) -> np.ndarray:
         drawn = values(made, np.tile(row, count), seed + number) / unit
@@ -401,7 +367,7 @@ def test_the_matrix_is_released_only_where_asked() -> None:
     assert secret.law["matrix"] is None
     assert not secret.law["public"]
     public = prepared(numbers(3), guarantee=PURE, k=2, public_projection=True)
-    law = RowLaw.from_dict(public.law)
+    law = RowNoiseModel.from_dict(public.law)
     assert isinstance(law, ProjectedLaw)
     assert law.projection_matrix is not None
     assert (law.projection_matrix == public.projection.matrix()).all()

@@ -24,6 +24,8 @@ from dplinear.mechanisms.moments import analyze_gauss, ridged
 from dplinear.mechanisms.moments.eigenvalues import SLACK, UNITS
 from dplinear.mechanisms.moments.least_eigenvalue import AfterQuery, LeastEigenvalue, Query
 from dplinear.noise import simulation
+from dplinear.papers.sheffet.published import PublishedAnalyzeGauss, PublishedSketch
+from dplinear.papers.sheffet.ridges import PublishedRidged
 from dplinear.privacy import ApproxDP, Neighbours
 from dplinear.privacy.rounding import ceiling
 
@@ -91,20 +93,20 @@ def test_oblique_rows_are_as_far_apart_for_halved_noise() -> None:
 
 def test_the_published_sigma_is_replayed_with_its_own_law() -> None:
     asked = ApproxDP(1.0, 0.2)
-    prepared = AnalyzeGauss(guarantee=asked, calibration="paper").prepare(SHAPE)
+    prepared = PublishedAnalyzeGauss(guarantee=asked).prepare(SHAPE)
     one, other = neighbours("add_remove")
     low, high = replayed(prepared, one, other, likelihoods.gaussian, 0.1, COUNT)
     assert low <= claimed(prepared, one).delta(0.1) <= high
 
 
 def test_a_lost_root_of_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = analyze_gauss._Difference.of
+    honest = analyze_gauss.Difference.of
 
     def careless(shape: Shape, step: int, relation: Neighbours, weight: int) -> Any:
         del relation
         return honest(shape, step, Neighbours.ADD_REMOVE, weight)
 
-    monkeypatch.setattr(analyze_gauss._Difference, "of", careless)
+    monkeypatch.setattr(analyze_gauss.Difference, "of", careless)
     prepared = build(AnalyzeGauss, "replace", {}).prepare(SHAPE)
     one, other = neighbours("replace")
     low, _ = replayed(prepared, one, other, likelihoods.gaussian, EPSILON, COUNT)
@@ -220,7 +222,7 @@ def test_the_query_and_the_draw_keep_their_promise_together(
 
 
 def test_a_forgotten_failure_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If δ is all given to the draw, the account no longer keeps what was asked for."""
+    """If δ is all given to the draw, what was asked for is no longer kept, and is refused."""
     asked = ApproxDP(1.5, 0.3)
     mechanism = GaussianSketch(guarantee=asked, rows=3, least_eigenvalue_share=0.4)
     held = mechanism.prepare(SHAPE).ready
@@ -230,11 +232,14 @@ def test_a_forgotten_failure_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert honest.failure == pytest.approx(0.03)
     assert 0.2999 < honest.delta(1.5) <= 0.3
     monkeypatch.setattr("dplinear.mechanisms.moments.least_eigenvalue.down", lambda *_: 0.3)
-    careless = mechanism.prepare(SHAPE).ready
-    assert isinstance(careless, LeastEigenvalue)
-    assert careless.account.profile is not None
-    assert careless.account.profile.delta(1.5) > 0.3
-    assert careless.account.holds != asked
+    with pytest.raises(ValueError, match="keep together"):
+        mechanism.prepare(SHAPE)
+    careless = PublishedSketch(guarantee=asked, rows=3, least_eigenvalue_share=0.4)
+    monkeypatch.setattr(PublishedRidged, "floor", ridged.Ridged.floor)
+    account = careless.prepare(SHAPE).account
+    assert account.profile is not None
+    assert account.profile.delta(1.5) > 0.3
+    assert account.holds != asked
 
 
 def test_the_adjusted_ridge_meets_the_bound_that_was_found() -> None:

@@ -102,7 +102,7 @@ def test_many_levels_are_bounded_by_their_two_longest() -> None:
     )
     few = integers[:200]
     worst = max(float(np.abs(few - row).sum(axis=1).max()) for row in few)
-    assert worst * shape_of(schema).cells <= found.image_l1(integers)
+    assert worst * shape_of(schema).steps_per_unit <= found.image_l1(integers)
 
 
 @pytest.mark.parametrize("change", [0.01, 0.3, 1.0])
@@ -114,7 +114,7 @@ def test_a_small_change_stays_small_after_rounding(change: float) -> None:
     made = prepared(schema, guarantee=PURE, k=2, noise="laplace", **options)
     worst = 0
     for name, low, half in (("x", 0.0, 3.5), ("y", 1e9, 0.5)):
-        ties = (generator.integers(0, shape.cells, 2000) + 0.5) / shape.cells
+        ties = (generator.integers(0, shape.steps_per_unit, 2000) + 0.5) / shape.steps_per_unit
         first = low + half * ties
         second = np.minimum(first + half * change, low + 2 * half)
         other = {"x": "y", "y": "x"}[name]
@@ -177,7 +177,7 @@ def test_whole_rows_of_categories_are_less_wide_than_balls() -> None:
     pairs = list(itertools.combinations(plain, 2))
     assert math.sqrt(max(l2_squared(*pair) for pair in pairs)) <= found.l2
     assert max(l1(*pair) for pair in pairs) <= found.l1
-    assert found.l2 < 2 * math.sqrt(MIXED.norm_squared) * shape.cells
+    assert found.l2 < 2 * math.sqrt(MIXED.norm_squared) * shape.steps_per_unit
 
 
 def test_the_widest_row_of_mixed_columns_is_found() -> None:
@@ -201,10 +201,10 @@ def test_a_lost_rounding_step_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(cell_moves, "STEPS", 0)
     schema = Schema(x=(-1, 1))
     shape = shape_of(schema)
-    change = 3 / shape.cells  # three steps, which ties make four
+    change = 3 / shape.steps_per_unit  # three steps, which ties make four
     options: dict[str, Any] = {"change": change, "missing_public": True}
     made = prepared(schema, guarantee=PURE, k=1, noise="laplace", **options)
-    ties = (np.arange(0, 4000, 2) + 0.5) / shape.cells
+    ties = (np.arange(0, 4000, 2) + 0.5) / shape.steps_per_unit
     rows = integer_rows(schema, {"x": np.concatenate((ties, ties + change)).tolist()})
     moved = images(made, rows, kept_places(schema))
     assert max(l1(moved[i], moved[2000 + i]) for i in range(2000)) > reach(made)

@@ -26,7 +26,9 @@ def test_the_covariance_of_products_is_what_lemma_3_1_says() -> None:
     generator = simulation.generator(1)
     features = generator.standard_normal((ROWS, 5))
     z = features * (features @ beta + generator.standard_normal(ROWS))[:, None]
-    assert lemma.sampled(beta, ROWS, 1) == pytest.approx(np.cov(z, rowvar=False), rel=1e-9)
+    assert lemma.sample_covariance(beta, ROWS, 1) == pytest.approx(
+        np.cov(z, rowvar=False), rel=1e-9
+    )
     off = z - beta
     products = off[:, :, None] * off[:, None, :]
     errors = products.std(axis=0) / np.sqrt(ROWS)
@@ -49,7 +51,7 @@ def test_the_bound_dominates_and_is_reached_along_beta(noise: float) -> None:
 )
 def test_the_excess_loss_is_that_of_new_rows(population: Population) -> None:
     """Against 200,000 new rows, within 6 standard errors: a chance of 2e-9."""
-    drawn = population.drawn(10, 1)
+    drawn = population.draw(10, 1)
     wrong, intercept = drawn.coefficients + 0.3, 0.7
     generator = simulation.generator(2)
     root = np.linalg.cholesky(population.matrix)
@@ -67,7 +69,7 @@ def test_the_papers_populations() -> None:
     assert kinds == expected
     for figure in FIGURES.values():
         for panel in figure.panels:
-            drawn = panel.population.drawn(2000, 1)
+            drawn = panel.population.draw(2000, 1)
             assert max(np.abs(drawn.features).max(), np.abs(drawn.target).max()) < BOUND
 
 

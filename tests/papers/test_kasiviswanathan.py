@@ -35,7 +35,7 @@ OTHERS = (Contestant(TRIVIAL), Contestant("noisy_gradient"), Contestant("frank_w
 
 @pytest.fixture(scope="module")
 def text() -> Text:
-    return Text.drawn("squared", 4_000, 500, 3)
+    return Text.draw("squared", 4_000, 500, 3)
 
 
 def test_rows_are_like_texts(text: Text) -> None:
@@ -52,7 +52,7 @@ def test_rows_are_like_texts(text: Text) -> None:
 
 @pytest.mark.parametrize("loss", WEIGHT)
 def test_the_truth_is_on_frequent_words_and_labels_are_bounded(loss: str) -> None:
-    made = Text.drawn(loss, 500, 100, 4)
+    made = Text.draw(loss, 500, 100, 4)
     assert np.flatnonzero(made.truth).tolist() == list(range(TRUE))
     assert np.abs(made.truth).sum() == pytest.approx(made.base.radius)
     assert made.truth.sum() == 0
@@ -95,7 +95,7 @@ def smallest(made: Text) -> float:
 
 @pytest.mark.parametrize("loss", WEIGHT)
 def test_the_least_risk_is_that_of_another_solver(loss: str) -> None:
-    made = Text.drawn(loss, 150, 30, 5)
+    made = Text.draw(loss, 150, 30, 5)
     part = 0.01 if loss == "hinge" else 1e-4
     assert made.least == pytest.approx(smallest(made), abs=part * made.trivial)
 
@@ -112,7 +112,7 @@ def test_everyone_takes_part_once_and_the_planners_choice_too() -> None:
 
 @pytest.mark.parametrize("loss", WEIGHT)
 def test_models_are_in_the_set(loss: str) -> None:
-    made = Text.drawn(loss, 500, 100, 6)
+    made = Text.draw(loss, 500, 100, 6)
     projected = Ground(made, 20, 1)
     for pure in (False, True):
         for who in contestants(loss, (20,), pure=pure):

@@ -49,7 +49,7 @@ EXPONENTS = (16, 20, 24, 27)
 
 @pytest.fixture(scope="module")
 def design() -> Design:
-    return Design.drawn(1)
+    return Design.draw(1)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def check_real_rows(bench: Bench, exponent: int, repetitions: int) -> None:
     compared = rows.compare(bench, 1, exponent=exponent, repetitions=repetitions)
     assert compared.longest < 1
     # A cell moves by at most half a grid step, a product of two cells by a step.
-    assert compared.rounding < compared.rows / design.shape.cells
+    assert compared.rounding < compared.rows / design.shape.steps_per_unit
     entries = design.dimension * (design.dimension + 1) / 2
     # Close to normal: each entry is a sum of many rows.
     assert compared.deviation < 1.1 * stats.norm.isf(FALSE_ALARM / (4 * entries))

@@ -20,6 +20,7 @@ from scipy import stats
 
 from dplinear.curator import release_rows, release_sketch
 from dplinear.noise import simulation
+from dplinear.papers import showkatbakhsh
 from dplinear.papers.showkatbakhsh import bounds, digits, draws, study, tables
 from dplinear.papers.showkatbakhsh.draws import Noise, Sums
 from dplinear.papers.showkatbakhsh.schemes import (
@@ -138,7 +139,7 @@ def bounded_table() -> tuple[Sums, pa.Table]:
     X, y = small_table(40, 3)
     y = np.clip(y, -1, 1)
     columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y}
-    return study.summed(X, y), pa.table(columns)
+    return study.sum_table(X, y), pa.table(columns)
 
 
 def parted(values: Any) -> tuple[Any, Any]:
@@ -163,9 +164,9 @@ def solved(A: Any, b: Any) -> Any:
 @pytest.mark.parametrize("rows", [3, 8])
 def test_solutions_drawn_at_once_are_those_of_projected_rows(noise: Noise, rows: int) -> None:
     X, y = small_table(20, 3)
-    sums = study.summed(X, y)
+    sums = study.sum_table(X, y)
     source = simulation.generator(4)
-    fast = np.array([draws.projected(sums, rows, noise, source) for _ in range(DRAWS)])
+    fast = np.array([draws.draw_projected(sums, rows, noise, source) for _ in range(DRAWS)])
     S = source.standard_normal((DRAWS, rows, 20))
     left = S @ X + math.sqrt(noise.features) * source.standard_normal((DRAWS, rows, 3))
     right = S @ y + math.sqrt(noise.target) * source.standard_normal((DRAWS, rows))
@@ -177,9 +178,9 @@ def test_solutions_drawn_at_once_are_those_of_projected_rows(noise: Noise, rows:
 @pytest.mark.parametrize("n", [6, 8])  # fewer, and more, rows beyond the span than columns
 def test_solutions_drawn_at_once_are_those_of_noisy_rows(noise: Noise, n: int) -> None:
     X, y = small_table(n, 3)
-    sums = study.summed(X, y)
+    sums = study.sum_table(X, y)
     source = simulation.generator(5)
-    fast = np.array([draws.perturbed(sums, noise, source) for _ in range(DRAWS)])
+    fast = np.array([draws.draw_perturbed(sums, noise, source) for _ in range(DRAWS)])
     left = X + math.sqrt(noise.features) * source.standard_normal((DRAWS, n, 3))
     right = y + math.sqrt(noise.target) * source.standard_normal((DRAWS, n))
     same_law(fast, solved(left, right), sums, 4 * 4)
@@ -188,7 +189,7 @@ def test_solutions_drawn_at_once_are_those_of_noisy_rows(noise: Noise, n: int) -
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("calibration", "options"),
-    [(PAPER, {"calibration": "paper"}), (SOUND, {}), (PUBLIC, {"y_public": True})],
+    [(PAPER, {}), (SOUND, {}), (PUBLIC, {"y_public": True})],
     ids=list(CALIBRATIONS),
 )
 def test_solutions_drawn_at_once_are_those_of_released_sketches(
@@ -196,23 +197,18 @@ def test_solutions_drawn_at_once_are_those_of_released_sketches(
 ) -> None:
     sums, table = bounded_table()
     bits, rows = 0.5, 30
+    options |= {"bits": bits, "rows": rows, "target": "y", "progress": False}
+    if calibration != PAPER:
+        options["mechanism"] = "mi_projection"
+    gate: Any = showkatbakhsh.release_sketch if calibration == PAPER else release_sketch
     solutions = []
     for seed in range(RELEASES):
         with simulation.door(seed):
-            released = release_sketch(
-                table,
-                BOUNDED,
-                mechanism="mi_projection",
-                bits=bits,
-                rows=rows,
-                target="y",
-                progress=False,
-                **options,
-            )
+            released = gate(table, BOUNDED, **options)
         solutions.append(np.linalg.lstsq(*parted(released.values), rcond=None)[0])
     source = simulation.generator(7)
     noise = noise_for(calibration, bits, rows, sums.energy)
-    fast = np.array([draws.projected(sums, rows, noise, source) for _ in range(DRAWS)])
+    fast = np.array([draws.draw_projected(sums, rows, noise, source) for _ in range(DRAWS)])
     same_law(fast, np.array(solutions), sums, 3 * 4)
 
 
@@ -233,13 +229,13 @@ def test_solutions_drawn_at_once_are_those_of_released_rows(
         solutions.append(np.linalg.lstsq(*parted(released.values), rcond=None)[0])
     source = simulation.generator(8)
     noise = noise_for(calibration, 0.5, 1, 0.0)
-    fast = np.array([draws.perturbed(sums, noise, source) for _ in range(DRAWS)])
+    fast = np.array([draws.draw_perturbed(sums, noise, source) for _ in range(DRAWS)])
     same_law(fast, np.array(solutions), sums, 2 * 4)
 
 
 def test_sums_know_the_least_squares_of_their_table() -> None:
     X, y = small_table(20, 3)
-    sums = study.summed(X, y)
+    sums = study.sum_table(X, y)
     theta, residual, *_ = np.linalg.lstsq(X, y, rcond=None)
     assert sums.best() == pytest.approx(theta)
     assert sums.loss(theta) == pytest.approx(float(residual[0]))
@@ -262,7 +258,7 @@ def test_tables_grow_by_the_rows_that_were_drawn() -> None:
     for k, by_response in enumerate(grown, start=1):
         X = np.concatenate(parts["X"][:k])
         for response, sums in by_response.items():
-            expected = study.summed(X, np.concatenate(parts[response][:k]))
+            expected = study.sum_table(X, np.concatenate(parts[response][:k]))
             assert sums.gram == pytest.approx(expected.gram)
             assert sums.rows == k * unit
             assert sums.energy == pytest.approx(expected.energy)
@@ -304,7 +300,7 @@ def test_scores_count_clear_differences_only() -> None:
 
 def test_theorems_are_silent_or_above_what_is_measured() -> None:
     plan = replace(study.SMALL, trials=3)
-    said = bounds.promised(plan, 1)
+    said = bounds.error_bounds(plan, 1)
     measured = study.figure1(plan, 1)
     assert said[ADDITIVE, PUBLIC].bound is None
     for (scheme, calibration), bound in said.items():
@@ -449,7 +445,7 @@ def test_the_command_writes_tables_and_figures(tmp_path: Path) -> None:
         assert (tmp_path / "new" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (tmp_path / "new" / f"{name}.svg").read_text(encoding="utf-8")
     plan = replace(study.SMALL, trials=2)
-    console.print(command._promised(study.figure1(plan, 1), plan, 1))
+    console.print(command._bounds_table(study.figure1(plan, 1), plan, 1))
     shown = console.export_text()
     assert "logarithmic n' beats additive noise" in shown
     assert "no bound" in shown

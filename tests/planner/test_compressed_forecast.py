@@ -13,10 +13,10 @@ from scipy import stats
 import dplinear
 from dplinear.convex.losses import HingeLoss, Loss, SquaredLoss
 from dplinear.convex.sets import ConvexSet, L1Ball, L2Ball, Simplex
-from dplinear.curator import std_erm
+from dplinear.curator import release_model
 from dplinear.planner import compressed_forecast, trials
 from dplinear.planner.compressed_forecast import HEADS, forecast_compressed, main
-from dplinear.planner.compression import usual_clip, weakened
+from dplinear.planner.compression import usual_clip, weaken
 from dplinear.planner.texts import Assumed, SimulatedTable
 from dplinear.planner.trials import Trial
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
@@ -78,15 +78,15 @@ def test_without_noise_it_learns_what_the_gate_does(
 ) -> None:
     assumed = Assumed(L1Ball(30, 5.0), SquaredLoss(), 5.0)
     trial = Trial(assumed, 400, guarantee, Neighbours.ADD_REMOVE, None)
-    table = SimulatedTable.drawn(assumed, 400, 2)
+    table = SimulatedTable.draw(assumed, 400, 2)
     drawn = trial.projection(dimension, 9)
     learner = "frank_wolfe" if isinstance(guarantee, PureDP) else "noisy_gradient"
     ours = trial.model(
         learner, trial.task(drawn), table.examples(drawn, usual_clip(dimension or 1)), 1
     )
-    release = std_erm(
+    release = release_model(
         table.rows,
-        table.labels,
+        target=table.labels,
         row_norm=1.0,
         constraint=5.0,
         target_bounds=(-1.0, 1.0),
@@ -94,7 +94,7 @@ def test_without_noise_it_learns_what_the_gate_does(
         projection=None if dimension is None else "gaussian",
         dimension=dimension,
         seed=9,
-        rows=400.0,
+        expected_rows=400.0,
     )
     theirs = table.excess(np.asarray(release.coefficients))
     assert table.excess(ours) == pytest.approx(theirs, rel=1e-3, abs=1e-6)
@@ -116,17 +116,17 @@ def test_more_rows_than_are_simulated_count_as_less_noise(monkeypatch: Any) -> N
 
 @pytest.mark.parametrize("factor", [1.0, 3.7, 50.0])
 def test_a_weaker_guarantee_allows_noise_smaller_by_the_factor(factor: float) -> None:
-    assert weakened(PureDP(0.3), factor) == PureDP(0.3 * factor)
-    assert weakened(ApproxDP(0.3, 0.0), factor) == PureDP(0.3 * factor)
-    assert weakened(ZCDP(0.3), factor) == ZCDP(0.3 * factor**2)
-    found = weakened(ApproxDP(1.0, 1e-6), factor)
+    assert weaken(PureDP(0.3), factor) == PureDP(0.3 * factor)
+    assert weaken(ApproxDP(0.3, 0.0), factor) == PureDP(0.3 * factor)
+    assert weaken(ZCDP(0.3), factor) == ZCDP(0.3 * factor**2)
+    found = weaken(ApproxDP(1.0, 1e-6), factor)
     assert isinstance(found, ApproxDP)
     mu, epsilon = 0.236704380663436 * factor, found.epsilon
     first, second = (float(stats.norm.logcdf(x - epsilon / mu)) for x in (mu / 2, -mu / 2))
     delta = math.exp(first) - math.exp(epsilon + second)
     assert delta == pytest.approx(1e-6, rel=1e-6)
     with pytest.raises(TypeError, match="PureDP, ApproxDP or ZCDP"):
-        weakened(GDP(1.0), factor)
+        weaken(GDP(1.0), factor)
 
 
 def test_who_takes_part_suits_the_guarantee() -> None:
@@ -213,12 +213,12 @@ def test_the_command_prints_it() -> None:
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_release_may_take_its_dimension_from_a_simulation(monkeypatch: Any, sparse: bool) -> None:
     monkeypatch.setattr(trials, "DIMENSIONS", (4, 25))
-    table = SimulatedTable.drawn(Assumed(L1Ball(30, 5.0), SquaredLoss(), 5.0), 300, 2)
+    table = SimulatedTable.draw(Assumed(L1Ball(30, 5.0), SquaredLoss(), 5.0), 300, 2)
     asked: dict[str, Any] = {"row_norm": 1.0, "constraint": 5.0, "target_bounds": (-1.0, 1.0)}
-    asked |= {"guarantee": ZCDP(1e6), "rows": 300.0, "dimension": "simulate"}
+    asked |= {"guarantee": ZCDP(1e6), "expected_rows": 300.0, "dimension": "simulate"}
     rows = table.rows if sparse else table.rows.toarray()
     with dplinear.tally() as spent:
-        release = std_erm(rows, table.labels, **asked)
+        release = release_model(rows, target=table.labels, **asked)
     expected = forecast_compressed(
         300,
         30,
@@ -233,16 +233,23 @@ def test_a_release_may_take_its_dimension_from_a_simulation(monkeypatch: Any, sp
     assert release.projection["target"] == expected.dimension
     assert len(spent) == 1
     monkeypatch.setattr(trials, "DIMENSIONS", (40,))
-    assert std_erm(rows, table.labels, **asked).projection is None
+    assert release_model(rows, target=table.labels, **asked).projection is None
 
 
 def test_other_words_for_a_dimension_are_refused() -> None:
     asked: dict[str, Any] = {"row_norm": 1.0, "constraint": 5.0, "target_bounds": (-1.0, 1.0)}
-    with pytest.raises(ValueError, match="'dimension' parameter of std_erm must be one of 'simul"):
-        std_erm(np.zeros((9, 4)), np.zeros(9), **asked, **BUDGET, dimension="guess")
+    with pytest.raises(
+        ValueError, match="'dimension' parameter of release_model must be one of 'simul"
+    ):
+        release_model(np.zeros((9, 4)), target=np.zeros(9), **asked, **BUDGET, dimension="guess")
     with pytest.raises(ValueError, match="None without a projection"):
-        std_erm(
-            np.zeros((9, 4)), np.zeros(9), **asked, **BUDGET, dimension="simulate", projection=None
+        release_model(
+            np.zeros((9, 4)),
+            target=np.zeros(9),
+            **asked,
+            **BUDGET,
+            dimension="simulate",
+            projection=None,
         )
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from dplinear.noise import simulation
 from dplinear.planner.contest import NAMES, Contest
 from dplinear.planner.errors import table
-from dplinear.planner.errors.curves import NODES, Size, abscissa, falling, fitted, sampling_error
+from dplinear.planner.errors.curves import NODES, Size, abscissa, falling, fit_curve, sampling_error
 from dplinear.planner.errors.lookup import Assumed, Place, error_table
 from dplinear.planner.errors.simulated_errors import Results, Spot
 from dplinear.planner.facts import effective_mu
@@ -31,7 +31,7 @@ def test_a_falling_curve_pools_what_rises() -> None:
 
 def test_a_curve_of_a_known_law_is_found_again_and_goes_on() -> None:
     points = [(x, 2 / x**2, 1.0) for x in np.geomspace(2, 60, 9)]
-    curve = fitted("whitened_descent", points)
+    curve = fit_curve("whitened_descent", points)
     assert 10 ** np.interp(math.log10(20), NODES, curve) == pytest.approx(2 / 400, rel=0.05)
     assert 10 ** float(curve[-1]) == pytest.approx(2 / 1e10, rel=0.01)
     assert 10 ** float(curve[0]) == pytest.approx(0.5, rel=0.01)
@@ -52,7 +52,7 @@ def test_the_sampling_error_is_that_of_least_squares() -> None:
     kind, risks = Kind(5), []
     for seed in range(400):
         generator = simulation.generator(seed)
-        population = Population.drawn(kind, generator)
+        population = Population.draw(kind, generator)
         rows = population.table(300, generator)
         risks.append(population.excess(least_squares(rows, population.design)))
     assert np.median(risks) == pytest.approx(sampling_error(300, 5, 0.5), rel=5 * 0.036)
@@ -89,7 +89,7 @@ def test_a_prediction_is_near_a_forecast_of_its_own() -> None:
 
 def test_a_contest_is_the_same_for_the_same_seed_and_has_every_way() -> None:
     generator = simulation.generator(1)
-    population = Population.drawn(Kind(3), generator)
+    population = Population.draw(Kind(3), generator)
     rows = population.table(200, generator)
     contest = Contest.of(3, ApproxDP(2.0, 1e-6))
     one, two = (contest.lines(rows, 5) for _ in range(2))

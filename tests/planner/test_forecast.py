@@ -59,7 +59,7 @@ def test_it_agrees_with_releases_through_the_gate(method: str) -> None:
     found = []
     for table in range(tables):
         generator = simulation.generator(10_000 + table)
-        population = Population.drawn(kind, generator)
+        population = Population.draw(kind, generator)
         features = generator.standard_normal((rows, 3)) @ population.root.T
         target = features @ population.best + np.sqrt(4 / 6) * generator.standard_normal(rows)
         covariance = population.root @ population.root.T
@@ -68,7 +68,7 @@ def test_it_agrees_with_releases_through_the_gate(method: str) -> None:
         schema = Schema({name: (-bound, bound) for name, bound in bounds.items()})
         with simulation.door(table):
             release = release_model(
-                np.column_stack((features, target)), schema, "y", method=method, **BUDGET
+                np.column_stack((features, target)), schema, "y", mechanism=method, **BUDGET
             )
         wrong = np.asarray(release.coefficients.values) - population.best
         found.append(wrong @ covariance @ wrong + release.intercept**2)

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +24,14 @@ from dplinear.planner.simulated import plain_design
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 
-BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 LEARN = tuple(QUESTIONS)
 
 
 @pytest.mark.parametrize("learn", LEARN)
 def test_errors_fall_with_the_budget_and_with_rows(learn: str) -> None:
-    for assumed in ({"condition": 10.0, "tails": "heavy"}, {})[: 1 + (learn == "regression")]:
+    every: tuple[dict[str, Any], ...] = ({"condition": 10.0, "tails": "heavy"}, {})
+    for assumed in every[: 1 + (learn == "regression")]:
         by_budget = [
             dpl.plan(3_000, 7, epsilon=epsilon, delta=1e-6, learn=learn, **assumed)
             for epsilon in (0.1, 1.0, 4.0, 16.0)
@@ -84,8 +86,8 @@ def test_the_error_of_a_correlation_is_that_of_the_real_mechanism(
     upper = np.triu_indices(columns + 1, 1)
     squares = []
     for _ in range(150):
-        measured = prepared.measure(statistic, entropy)
-        block = measured.law.unbiased(measured.values)[1:, 1:]
+        measured = prepared.run(statistic, entropy)
+        block = measured.law.unbiased_estimate(measured.values)[1:, 1:]
         squares.append(float(np.mean((block[upper] * 16 / rows) ** 2)))
     wanted = correlation_error(mechanism, plan) ** 2
     error = float(np.std(squares, ddof=1)) / math.sqrt(len(squares))
@@ -170,7 +172,7 @@ def test_facts_are_plain_and_the_table_for_a_page_agrees_with_plans() -> None:
     assert page["floor"][place[1]][place[2]] == pytest.approx(plan.floor, rel=1e-3)
 
 
-_AT = {"epsilon": 1.0, "rows": 10_000, "columns": 5}
+_AT: dict[str, Any] = {"epsilon": 1.0, "rows": 10_000, "columns": 5}
 
 
 @pytest.mark.parametrize(
@@ -250,4 +252,13 @@ def test_what_nothing_keeps_is_told_without_a_detour() -> None:
     for learn in ("moments", "mean", "covariance", "pca"):
         with pytest.raises(ValueError, match="ask for ApproxDP") as told:
             dpl.plan(2_000, 3, guarantee=PureDP(0.5), learn=learn)
-        assert "std_erm" not in str(told.value)
+        assert "constraint" not in str(told.value)
+
+
+def test_a_mapping_is_planned_for_as_its_schema() -> None:
+    columns = {"age": (0, 100), "smoker": ["no", "yes", "never"], "charges": (0, 60_000)}
+    assert dpl.plan(1e5, columns, **BUDGET) == dpl.plan(1e5, dpl.Schema(columns), **BUDGET)
+    with pytest.raises(ValueError, match="a target and at least one feature"):
+        dpl.plan(1e5, {"charges": (0, 1)}, **BUDGET)
+    with pytest.raises(TypeError, match="'age' parameter of Schema"):
+        dpl.plan(1e5, {"age": 3}, **BUDGET)

@@ -18,7 +18,7 @@ ROWS = 40_000
 
 
 def drawn(kind: Kind, seed: int = 1) -> Population:
-    return Population.drawn(kind, simulation.generator(seed))
+    return Population.draw(kind, simulation.generator(seed))
 
 
 def test_the_best_line_and_the_mean_have_excess_0_and_1() -> None:
@@ -63,7 +63,7 @@ def test_least_squares_errs_as_theory_says() -> None:
     total = 0.0
     for table in range(tables):
         generator = simulation.generator(seed_of("theory", table))
-        population = Population.drawn(kind, generator)
+        population = Population.draw(kind, generator)
         line = least_squares(population.table(rows, generator), population.design)
         total += population.excess(line)
     # n·excess is nearly χ² of four degrees; its mean is off by about 6/n, and clamping adds 1e-3.

@@ -8,15 +8,17 @@ import pytest
 
 from dplinear.arrays import Floats
 from dplinear.curator import Schema, open_table, release_model
-from dplinear.curator.gates.model import SOLVERS, OneModel
-from dplinear.descent.residual_sums import Bands, Energy, Gradient
+from dplinear.curator.gates.model import SOLVERS
+from dplinear.curator.gates.one_model import OneModel
 from dplinear.exact.mapped_sums import MappedGram
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count
 from dplinear.exact.shape import Shape
+from dplinear.exact.totals import Total
 from dplinear.noise import simulation
 from dplinear.planner.forecast import METHODS, private_fit
 from dplinear.planner.populations import Kind, Population
-from dplinear.planner.simulated import SimulatedRows, _Total, plain_design
+from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy import ApproxDP
 
 pytestmark = pytest.mark.heavy
@@ -29,7 +31,7 @@ def schema_of(columns: int) -> Schema:
 
 def cells_of(columns: int, rows: int) -> Floats:
     generator = simulation.generator(7)
-    population = Population.drawn(Kind(columns, tails="heavy", width=2.0), generator)
+    population = Population.draw(Kind(columns, tails="heavy", width=2.0), generator)
     return np.concatenate(list(population.cells(rows, generator)))
 
 
@@ -54,8 +56,8 @@ def test_sums_are_those_of_an_exact_pass_to_the_bit() -> None:
         Count(),
         ClippedGram(rows.shape, [0, 1, 3], norm=0.8),
         MappedGram(rows.shape, matrix, 3.0),
-        Energy(rows.shape, weights, residual=0.5),
-        Bands(rows.shape, weights, 0.2, edges=(0.3, 0.5)),
+        SumOfSquares(rows.shape, weights, residual=0.5),
+        ResidualHistogram(rows.shape, weights, 0.2, edges=(0.3, 0.5)),
         Gradient(rows.shape, matrix, weights, leverage=3.0, residual=0.5),
     ]
     for ours, theirs in zip(rows.sums(sums), table.sums(sums), strict=True):
@@ -70,7 +72,7 @@ def test_a_simulated_fit_is_the_gates_to_the_bit(method: str, neighbours: str) -
     options: dict[str, Any] = {"guarantee": guarantee, "neighbours": neighbours}
     with simulation.door(3):
         release = release_model(
-            cells[:, 1:], schema_of(3), "y", method=method, request="the first", **options
+            cells[:, 1:], schema_of(3), "y", mechanism=method, request="the first", **options
         )
     design = plain_design(3)
     rows = SimulatedRows(design.shape, unequal(cells))
@@ -79,9 +81,9 @@ def test_a_simulated_fit_is_the_gates_to_the_bit(method: str, neighbours: str) -
 
 
 def test_totals_do_not_overflow() -> None:
-    total = _Total(2)
+    total = Total((2,))
     for _ in range(100):
-        total.add(np.array([2**62, -(2**62) + 1]))
+        total.add(np.array([2**62, -(2**62) + 1]), 2**62)
     assert total.integers().tolist() == [100 * 2**62, 100 * (1 - 2**62)]
 
 

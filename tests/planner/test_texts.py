@@ -65,7 +65,7 @@ def least_by_program(rows: Any, labels: Any, radius: float, loss: Loss) -> float
 @pytest.mark.parametrize("loss", [SquaredLoss(), HingeLoss()], ids=repr)
 @pytest.mark.parametrize("nonzeros", [4.0, None])
 def test_the_least_risk_is_that_of_a_general_solver(loss: Loss, nonzeros: float | None) -> None:
-    table = SimulatedTable.drawn(Assumed(L1Ball(12, 3.0), loss, nonzeros, relevant=4), 200, 3)
+    table = SimulatedTable.draw(Assumed(L1Ball(12, 3.0), loss, nonzeros, relevant=4), 200, 3)
     cells = table.rows if nonzeros is None else table.rows.toarray()
     oracle = least_by_program(cells, table.labels, 3.0, loss)
     assert table.least == pytest.approx(oracle, rel=1e-3)
@@ -80,7 +80,7 @@ def test_the_least_risk_is_that_of_a_general_solver(loss: Loss, nonzeros: float 
 def test_learners_see_what_they_would_see_of_the_table(
     nonzeros: float | None, target: int | None
 ) -> None:
-    table = SimulatedTable.drawn(Assumed(L1Ball(40, 9.0), SquaredLoss(), nonzeros), 5_000, 3)
+    table = SimulatedTable.draw(Assumed(L1Ball(40, 9.0), SquaredLoss(), nonzeros), 5_000, 3)
     drawn = None if target is None else Projection("gaussian", target, 40, 1)
     rules = Rules(features=40, row_norm=1.0, target_bounds=(-1.0, 1.0), projection=drawn, clip=1.2)
     read = read_examples(table.rows, table.labels, rules, progress=False)

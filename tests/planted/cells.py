@@ -60,10 +60,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "long_integers_lost",
         "one integer of 40 digits makes every cell of its column missing, from DuckDB",
-        "schema/cells.py",
-        "        return pa.array([text_in(_long(cell)) for cell in cells.storage.to_pylist()], "
-        "pa.string())\n",
-        "        return pa.nulls(len(cells))\n",
+        "schema/storage.py",
+        "        return pa.array(map(text_in, long), pa.large_string())\n",
+        "        return pa.nulls(len(list(long)))\n",
         "tests/schema/test_canonical.py::test_long_integers_of_duckdb_are_integers",
     ),
     Bug(
@@ -78,9 +77,9 @@ BUGS: tuple[Bug, ...] = (
         "guessed_types_refused",
         "a column that a library took for a list, as one cell was one, raises",
         "curator/sources/arrow.py",
-        '    check_names(schema, _opened(empty).schema.names, "the stream")\n',
+        '    check_names(schema, _open_stream(empty).schema.names, "the stream")\n',
         "    from dplinear.curator.sources.source import check_types\n"
-        '    check_types(schema, _opened(empty).schema, "the stream")\n',
+        '    check_types(schema, _open_stream(empty).schema, "the stream")\n',
         "tests/curator/test_bad_inputs.py::test_bad_cells_are_read_without_a_word[lists in memory]",
     ),
     Bug(
@@ -107,5 +106,45 @@ BUGS: tuple[Bug, ...] = (
         'return _as_days(days(cell.astype("datetime64[us]").item()))',
         "tests/curator/test_extreme_cells.py::"
         "test_datetimes_of_every_unit_mean_the_same_alone_and_in_an_array",
+    ),
+    Bug(
+        "dictionaries_made_one",
+        "Arrow makes one dictionary of several, which misreads float16 where they differ",
+        "schema/storage.py",
+        "    parts = [read(chunk) for chunk in cells.chunks or [pa.nulls(0, cells.type)]]\n",
+        "    parts = [read(cells.combine_chunks())]\n",
+        "tests/schema/test_storage.py::test_dictionaries_of_chunks_are_never_made_one",
+    ),
+    Bug(
+        "views_with_short_offsets",
+        "texts of 2^31 bytes in all wrap around within a batch, and end the process",
+        "schema/storage.py",
+        "    return pc.cast(sound(cells) if views else cells, pa.large_binary())\n",
+        "    return pc.cast(sound(cells), pa.binary()) if views else cells\n",
+        "tests/schema/test_storage.py::test_views_become_bytes_of_any_length",
+    ),
+    Bug(
+        "views_that_lead_nowhere",
+        "the view of a missing cell is followed wherever it leads, and ends the process",
+        "schema/storage.py",
+        "    missing = np.asarray(views.is_null()) | (found[:, 0] < 0)\n",
+        "    missing = np.zeros(len(found), bool)\n",
+        "tests/schema/test_storage.py::test_views_that_lead_nowhere_are_not_followed",
+    ),
+    Bug(
+        "letters_beyond_unicode",
+        "a letter of NumPy's that Python has not raises after the spend",
+        "schema/cells.py",
+        '    if cells.dtype.kind != "U" or not cells.dtype.itemsize:\n',
+        "    if cells.dtype.kind:\n",
+        "tests/schema/test_storage.py::test_letters_beyond_unicode_are_missing",
+    ),
+    Bug(
+        "cells_that_end_the_program",
+        "a cell that raises what is no Exception ends the pass in its own words",
+        "schema/canonical.py",
+        "                if _raises(read, cell):\n                    return nothing\n",
+        "",
+        "tests/schema/test_canonical.py::test_nothing_that_a_cell_raises_gets_out",
     ),
 )

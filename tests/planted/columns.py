@@ -14,7 +14,7 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "norm_by_name",
         "features of one name are one column's, and count once in a norm",
-        "curator/gates/model.py",
+        "curator/gates/one_model.py",
         "    return sum(\n        min(term.square, len(chosen.intersection(own)))",
         "    first = {term.label: term for term in reversed(schema.terms)}\n"
         "    return sum(\n        (first[term.label] is term) * min(1, len(chosen & {*own}))",
@@ -40,7 +40,7 @@ BUGS: tuple[Bug, ...] = (
         "rounded_rows_are_free",
         "a row that changes by little is taken to be as near after its cells are rounded",
         "mechanisms/cells/cell_moves.py",
-        "steps = math.ceil(rounding(column) / feature.half_width * shape.cells) +",
+        "steps = math.ceil(rounding(column) / feature.half_width * shape.steps_per_unit) +",
         "steps =",
         "tests/audit/test_columns.py::test_what_rounding_adds_is_paid_for_and_no_more",
     ),
@@ -73,8 +73,8 @@ BUGS: tuple[Bug, ...] = (
         "derived_rows_unverified",
         "rows of derived features are taken to be as short as was derived, without a look",
         "mechanisms/cells/held_cells.py",
-        "    return HeldNorm(places, row_square)\n",
-        "    return HeldNorm(places, row_square << 20)\n",
+        "    return HeldNorm(indices, row_square)\n",
+        "    return HeldNorm(indices, row_square << 20)\n",
         "tests/mechanisms/test_bounded_changes.py::"
         "test_rows_of_derived_features_are_held_to_their_bound_on_the_integers",
     ),

@@ -25,8 +25,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "spent_in_silence",
         "an error after the spend does not say that the request is spent",
-        "curator/recorded.py",
-        "                note_spent(error, self._request)\n",
+        "curator/passage.py",
+        "                note_spent(error, self.request)\n",
         "                pass\n",
         "tests/curator/test_interrupted.py::test_an_error_after_the_spend_says_that_it_is_spent",
     ),

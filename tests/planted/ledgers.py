@@ -2,27 +2,26 @@
 
 from planted.bug import Bug
 
-_REFUND = """        except Exception as error:
-            if not isinstance(error, _ReplayError):
+_REFUND = """        except BaseException as error:
+            if hasattr(self._ledger, "writing"):
                 from dplinear.ledger.budget import Units
-                from dplinear.ledger.chain import entry
-                with ledger.writing() as lines:
-                    last = lines.last("spend", request=line._request)
+                from dplinear.ledger.hash_chain import entry
+                with self._ledger.writing() as lines:
+                    last = lines.last("spend", request=self.request)
                     back = entry(lines.last(), "spend", {}, dataset=last.dataset,
                                  request=last.request + " refund",
                                  spent=last.spent.minus(last.cost),
                                  cost=Units(-last.cost.main, -last.cost.delta))
                     lines.append(back)
-                raise
-            found = error
+            if self._ledger is not None:
 """
 
 BUGS = (
     Bug(
         "refund_on_error",
         "a ledger forgets a spend whose release failed",
-        "curator/recorded.py",
-        "        except _ReplayError as found:\n",
+        "curator/passage.py",
+        "        except BaseException as error:\n            if self._ledger is not None:\n",
         _REFUND,
         "tests/contracts/test_ledgers.py::test_a_gate_that_fails_after_the_spend_has_spent",
     ),
@@ -171,7 +170,7 @@ BUGS = (
     Bug(
         "seed_not_told",
         "what a seed made is returned to a call that asks for a release",
-        "curator/recorded.py",
+        "curator/passage.py",
         '    return fingerprint([name, public, {"seed": seed}]), former\n',
         "    return fingerprint([name, public]), former\n",
         "tests/curator/test_recorded.py::test_what_a_seed_made_is_not_taken_for_a_release",

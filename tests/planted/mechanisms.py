@@ -25,7 +25,7 @@ BUGS = (
         "rows longer than the bound are left as long as they are",
         "exact/grid.py",
         "    if len(over):\n"
-        "        rows[:, over] = shrunk(rows[:, over], squares[over], grid.sensitivity)\n",
+        "        rows[:, over] = shrink(rows[:, over], squares[over], grid.sensitivity)\n",
         "",
         "tests/exact/test_gram.py::test_integer_norms_never_pass_the_bound",
     ),
@@ -50,7 +50,7 @@ BUGS = (
         "the sum of a block is clipped, instead of each row before it is added",
         "exact/mapped_sums.py",
         "return np.asarray(self._clipped(rows).sum(axis=1), np.int64)",
-        "return np.asarray(shortened(product(self.integers * self._step, rows).sum(axis=1, "
+        "return np.asarray(shorten(product(self.integers * self._step, rows).sum(axis=1, "
         "keepdims=True), self._longest)[:, 0], np.int64)",
         "tests/exact/test_mapped_sums.py::test_no_map_and_no_row_breaks_a_promise",
     ),
@@ -66,8 +66,8 @@ BUGS = (
         "row_norm_not_enforced",
         "rows for constraint sets keep their length, whatever row_norm says",
         "curator/examples.py",
-        "rows = shortened(clamped(steps), self._norm, ordered_squares)",
-        "rows = np.rint(clamped(steps))",
+        "rows = shorten(clamp(steps), self._norm, ordered_squares)",
+        "rows = np.rint(clamp(steps))",
         "tests/curator/test_examples.py"
         "::test_rows_are_as_long_as_the_rules_say_before_they_are_verified_again",
     ),
@@ -75,16 +75,16 @@ BUGS = (
         "projected_rows_not_clipped",
         "a projection may lengthen a row, and nothing shortens it again",
         "convex/compression/projections.py",
-        'return shortened(np.multiply(self.products(rows), self.worth, order="C"), norm)',
-        'return np.rint(np.multiply(self.products(rows), self.worth, order="C"))',
+        'return shorten(np.multiply(self.products(rows), self.unit, order="C"), norm)',
+        'return np.rint(np.multiply(self.products(rows), self.unit, order="C"))',
         "tests/convex/test_projections.py::test_projected_rows_are_bounded_and_each_by_itself",
     ),
     Bug(
         "norm_at_the_wrong_projection",
         "noise is scaled by a matrix that was drawn beside the one that is used",
         "mechanisms/rows/projection.py",
-        "setting = Setting(share.rows, self.neighbours, changes, rows)\n            noise",
-        "setting = Setting(share.rows, self.neighbours, changes, trial or rows)\n            noise",
+        "noise = Setting(share.rows, self.neighbours, changes, rows)",
+        "noise = Setting(share.rows, self.neighbours, changes, trial or rows)",
         "tests/mechanisms/test_projected_rows.py::test_every_scale_is_the_one_of_its_formula",
     ),
     Bug(
@@ -125,12 +125,12 @@ BUGS = (
         "Laplace noise is a float that is added to a float, so low bits tell what was added to",
         "mechanisms/rows/row_labels.py",
         "noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)\n"
-        "        labels = np.clip(rows[self.place], -self.cells, self.cells).astype(np.int64)\n"
+        "        labels = np.clip(rows[self.index], -self.cells, self.cells).astype(np.int64)\n"
         "        sums = (labels + noise).astype(np.float64)\n",
         "from dplinear.noise.spherical import spherical_laplace\n"
         "        noise = np.array([spherical_laplace(self.scale, 1, entropy=entropy)[0] for _ in "
-        "rows[self.place]])\n"
-        "        sums = rows[self.place] + noise\n",
+        "rows[self.index]])\n"
+        "        sums = rows[self.index] + noise\n",
         "tests/mechanisms/test_row_labels.py::test_a_released_number_is_a_function_of_whole_steps",
     ),
     Bug(
@@ -170,7 +170,7 @@ BUGS = (
     Bug(
         "seeded_gate",
         "releases draw their noise from a fixed seed",
-        "curator/gates/moments.py",
+        "curator/passage.py",
         "self.entropy = simulation.entropy_for_release()",
         "self.entropy = simulation.entropy(3)",
         "tests/curator/test_gate.py::test_seeded_noise_repeats_itself_and_taints_the_certificate",
@@ -253,8 +253,8 @@ BUGS = (
         "true_count_instead_of_the_noisy_one",
         "a descent reckons with the exact number of rows, which is private",
         "descent/survey.py",
-        "census = Census(max(float(count.values[0]), 0.0), count.sigma)",
-        "census = Census(float(chain._rows.sums([Count()])[0][0]), count.sigma)",
+        "row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma)",
+        "row_count = RowCount(float(chain._rows.sums([Count()])[0][0]), count.sigma)",
         "tests/descent/test_descent_replay.py::test_queries_depend_on_earlier_answers_alone",
     ),
     Bug(
@@ -277,11 +277,9 @@ BUGS = (
     Bug(
         "spend_after_read",
         "rows are read before they are paid for, so a refused spend has looked at them",
-        "curator/gates/moments.py",
-        "self.spend(mechanism, prepared.account, own)\n"
-        "        return self.measured(mechanism, prepared, read(), curve)",
-        "moments = read()\n        self.spend(mechanism, prepared.account, own)\n"
-        "        return self.measured(mechanism, prepared, moments, curve)",
+        "curator/passage.py",
+        "        kept = self._spend(method, prepared.account, public)\n",
+        "        read()\n        kept = self._spend(method, prepared.account, public)\n",
         "tests/curator/test_gate.py::test_a_refused_spend_reads_nothing",
     ),
     Bug(

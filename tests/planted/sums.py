@@ -15,7 +15,7 @@ BUGS = (
         "features_not_verified",
         "AdaSSP believes the bound of its features, which a schema's reasoning may get wrong",
         "exact/block_moments.py",
-        "            cells[own] = bounded(cells[own], self.feature_square)\n",
+        "            cells[own] = bound_norms(cells[own], self.feature_square)\n",
         "",
         "tests/curator/test_verified_bounds.py::test_adassp_keeps_its_promise_where_a_bound_is_wrong",
     ),

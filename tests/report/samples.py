@@ -43,7 +43,7 @@ def _linear() -> Any:
     generator = simulation.generator(3)
     X = generator.uniform(-1, 1, (400, 12))
     facts: dict[str, Any] = {"row_norm": 2.0, "constraint": 2.0, "target_bounds": (-1.0, 1.0)}
-    return dpl.std_erm(X, np.clip(X[:, 0], -1, 1), **facts, **BUDGET)
+    return dpl.release_model(X, target=np.clip(X[:, 0], -1, 1), **facts, **BUDGET)
 
 
 KINDS: dict[str, Callable[[], Any]] = {

@@ -9,7 +9,7 @@ from dplinear.privacy.guarantees import ApproxDP, PureDP
 from dplinear.report.curve import curve_pictures, curve_table
 from dplinear.report.forest import MOST, Line, forests
 from dplinear.report.scales import Axis, decades, plain_label, power_label, spread
-from dplinear.report.words import guarantee_label, shown, significant
+from dplinear.report.words import format_value, guarantee_label, significant
 
 from .samples import certificate
 
@@ -60,7 +60,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
     ]  # fmt: skip
     assert guarantee_label(ApproxDP(1.0, 1e-6)) == "ε = 1, δ = 10⁻⁶"
     assert guarantee_label(None) == "none that is proved"
-    assert [shown(value) for value in (None, True, 3.0, 12_000, "a")] == [
+    assert [format_value(value) for value in (None, True, 3.0, 12_000, "a")] == [
         "none", "yes", "3", "12,000", "a"
     ]  # fmt: skip
     assert decades([0.01, 10.0])[0] < 0.01

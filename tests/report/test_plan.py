@@ -46,7 +46,7 @@ def test_the_grid_has_the_planners_own_numbers_at_its_nodes(guarantee: Any) -> N
     assert grid.least(*own) == pytest.approx(made.floor, rel=1e-5)
     assert grid.best(*own) == made.recommended.mechanism
     for place in product(*grid.axes):
-        facts = grids._moved(made.given, *place)
+        facts = grids._move_facts(made.given, *place)
         for name in grid.errors:
             truth = QUESTIONS[made.learn].predict(name, facts).error
             assert grid.error(name, *place) == pytest.approx(truth, rel=1e-5)
@@ -60,7 +60,7 @@ def test_between_the_nodes_errors_are_close_to_the_planners() -> None:
     off = sorted(
         abs(math.log(grid.error(name, *place) / question.predict(name, facts).error))
         for place in product((0.09, 0.25, 1.7, 5.0), (5_500, 55_000, 550_000), (3, 12, 60))
-        for facts in [grids._moved(made.given, *place)]
+        for facts in [grids._move_facts(made.given, *place)]
         for name in grid.errors
     )
     assert off[len(off) // 2] < math.log(1.1)

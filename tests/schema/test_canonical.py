@@ -1,5 +1,6 @@
 """One canonical form of cells: every type that a value may come as, alone or in a column."""
 
+import asyncio
 import datetime as dt
 import math
 from decimal import Decimal
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from dplinear.curator import Schema, second_moments
 from dplinear.curator.examples import Rules
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.schema.canonical import canonical, day_in, number_in, text_in, text_of
+from dplinear.schema.canonical import canonical, day_in, number_in, text_in, text_of, time_in
 from dplinear.schema.cells import array_of, codes_of, numbers_of
 from dplinear.schema.columns import Category, Numeric
+from refusals import refused
 
 NUMBER = Numeric("number", Fraction(-9), Fraction(9), Fraction(0))
 DATE = Numeric("date", Fraction(-9), Fraction(9), Fraction(0))
@@ -187,22 +189,22 @@ UNREADABLE = ["NA", "", "nan", "null", "01/02/2020", "1.2.3", "epoch", "12020-01
 
 @pytest.mark.parametrize("levels", COINCIDE)
 def test_levels_that_libraries_cannot_tell_apart_are_refused(levels: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*different numbers"):
+    with refused("c", "Schema", "different numbers"):
         Schema({"c": ["zebra", *levels]})
-    with pytest.raises(ValueError, match=r"'classes' parameter of Rules.*different numbers"):
+    with refused("classes", "Rules", "different numbers"):
         Rules(features=1, row_norm=1.0, classes=(levels[0], levels[1]))
 
 
 @pytest.mark.parametrize("level", UNREADABLE)
 def test_levels_that_libraries_may_take_for_nothing_are_refused(level: str) -> None:
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+    with refused("c", "Schema", "missing cells"):
         Schema({"c": ["zebra", level]})
-    with pytest.raises(ValueError, match=r"'classes' parameter of Rules.*missing cells"):
+    with refused("classes", "Rules", "missing cells"):
         Rules(features=1, row_norm=1.0, classes=("zebra", level))
 
 
 def test_numbers_that_are_one_float_are_one_level() -> None:
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*different numbers"):
+    with refused("c", "Schema", "different numbers"):
         Schema({"c": {"type": "category", "levels": [0.1, Fraction(1, 10)]}})
 
 
@@ -213,16 +215,16 @@ def test_other_names_are_levels(level: str) -> None:
 
 def test_schemas_of_older_releases_are_read_but_no_table_is_read_with_them() -> None:
     content = {"columns": {"c": ["zebra", "NA"]}}
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+    with refused("c", "Schema", "missing cells"):
         Schema.from_dict(content)
     old = Schema.from_release(content)
     assert Schema.from_release(old.to_dict()) == old
     table = pa.table({"c": ["zebra"]})
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+    with refused("c", "Schema", "missing cells"):
         second_moments(table, old)
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+    with refused("c", "Schema", "missing cells"):
         open_rows(table, old, "release_rows")
-    with pytest.raises(ValueError, match=r"'c' parameter of Schema.*missing cells"):
+    with refused("c", "Schema", "missing cells"):
         Schema.from_dict(content)
 
 
@@ -232,3 +234,48 @@ def test_schemas_of_older_releases_are_read_but_no_table_is_read_with_them() -> 
 def test_a_moment_written_down_is_the_same_moment(moment: dt.datetime) -> None:
     day = day_in(moment)
     assert day_in(text_of("day", day)) == day
+
+
+LONG = 300_000  # characters: whatever looks at pairs of them does not end
+
+
+@pytest.mark.parametrize(
+    "begin", ["", "-", "1", "1.", ".", "1e", "0x", "0b", "1:1:1.", "2020-", "a"]
+)
+@pytest.mark.parametrize("run", ["1", "0", " ", "\t", "1 ", " 1", ".", "+"])
+def test_long_cells_are_read_in_one_walk(begin: str, run: str) -> None:
+    cell = begin + run * (LONG // len(run))
+    for text in (cell + "x", cell + " x", " " * 9 + cell):
+        number_in(text), day_in(text), time_in(text), canonical(text)
+
+
+class Ends:
+    """A cell that ends the program, or a class in disguise, whatever is asked of it."""
+
+    def __init__(self, error: type[BaseException], times: int) -> None:
+        object.__setattr__(self, "left", [error] * times)
+
+    @property
+    def __class__(self) -> Any:
+        left = object.__getattribute__(self, "left")
+        if left:
+            raise left.pop()("private words")
+        return float
+
+    @__class__.setter
+    def __class__(self, _: object) -> None:
+        raise TypeError
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_nothing_that_a_cell_raises_gets_out(error: type[BaseException]) -> None:
+    for read in (number_in, day_in, time_in, canonical, text_in):
+        found = read(Ends(error, 100))
+        assert found is None or math.isnan(found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_ends_the_program_while_a_cell_is_read_gets_out(error: type[BaseException]) -> None:
+    """The handler of a signal raises once: read again, the cell does not."""
+    with pytest.raises(error):
+        day_in(Ends(error, 1))

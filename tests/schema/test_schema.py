@@ -326,6 +326,20 @@ def test_the_fast_path_has_the_same_bits(generator: Any) -> None:
 def test_the_grid_is_fine_and_its_blocks_exact(dimension: int) -> None:
     grid = Grid.of(Schema({f"x{j}": (0, 1) for j in range(dimension)}, intercept=False))
     assert 4096 * grid.largest_cell**2 <= 2**53
-    assert dimension * grid.cells**2 <= grid.sensitivity == 4**grid.exponent
-    assert grid.cells >= 7e5
+    assert dimension * grid.steps_per_unit**2 <= grid.sensitivity == 4**grid.exponent
+    assert grid.steps_per_unit >= 7e5
     assert grid.bound**2 >= dimension
+
+
+def test_a_mapping_is_taken_for_a_schema() -> None:
+    columns = {"age": (0, 100), "smoker": ["no", "yes"]}
+    schema = Schema(columns)
+    assert Schema.of(schema, "release_moments") is schema
+    assert Schema.of(columns, "release_moments") == schema
+    for other in (None, 3, [("age", (0, 100))], "schema.toml"):
+        with pytest.raises(TypeError, match="'schema' parameter of release_moments must be a Sch"):
+            Schema.of(other, "release_moments")
+    with pytest.raises(TypeError, match="'columns' parameter of plan"):
+        Schema.of(None, "plan", "columns")
+    with pytest.raises(TypeError, match="'age' parameter of Schema"):
+        Schema.of({"age": 3}, "release_moments")

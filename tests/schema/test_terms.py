@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from dplinear.analyst.regression.model import read_model
 from dplinear.analyst.regression.names import places
-from dplinear.analyst.regression.prediction import narrowed
-from dplinear.curator.gates.model import most_squared
-from dplinear.curator.passes import shape_of
+from dplinear.analyst.regression.prediction import schema_part
+from dplinear.curator.gates.one_model import most_squared
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.curator.windows import check_plain
+from dplinear.exact.grid import shape_of
 from dplinear.mechanisms.cells.cell_moves import Bounded
 from dplinear.mechanisms.cells.table_cells import cells_of
 from dplinear.mechanisms.rows.row_changes import changes_of
@@ -118,7 +118,7 @@ def test_one_cell_moves_its_own_features_alone_or_the_schema_is_refused(
         table = {key: column * len(values) for key, column in base.items()} | {name: values}
         rows = read(schema, table)
         moving = set(np.flatnonzero(np.ptp(rows, axis=1)).tolist())
-        assert moving <= set(found[name].places)
+        assert moving <= set(found[name].indices)
 
 
 @pytest.mark.usefixtures("_names")
@@ -146,7 +146,7 @@ def test_a_model_of_a_few_features_reads_those_and_no_others(data: st.DataObject
     indices = list(range(int(schema.has_intercept), schema.dimension))
     chosen = data.draw(st.lists(st.sampled_from(indices), unique=True, min_size=1, max_size=3))
     names = [schema.names[index] for index in chosen]
-    part = narrowed(schema, names)
+    part = schema_part(schema, names)
     for index, name in zip(chosen, names, strict=True):
         mine, whole = part.features[part.names.index(name)], schema.features[index]
         assert (mine.factors, mine.centre, mine.half_width) == (

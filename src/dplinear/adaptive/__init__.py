@@ -1,1 +1,1 @@
-"""Chains of noisy sums within one budget: each may depend on what the earlier ones released."""
+"""Noisy sums within one budget: each may depend on what the earlier ones released."""

@@ -1,4 +1,4 @@
-"""A chain of noisy sums: each may depend on what the earlier ones released, within one budget.
+"""Adaptive composition: noisy sums within one budget, each made from what earlier ones released.
 
 docs/theory.md, "Chains of noisy sums", has the proof that what is spent in such a chain adds up.
 """
@@ -91,7 +91,7 @@ class Answer:
     sigma: float
 
 
-class Summed(Protocol):
+class SummableTable(Protocol):
     """A private table, as chains see it."""
 
     def sums(self, statistics: Sequence[Any]) -> list[Sums]:
@@ -99,14 +99,14 @@ class Summed(Protocol):
 
 
 @runtime_checkable
-class Listening(Protocol):
+class Listener(Protocol):
     """A table that hears what is released of it, as an auditor's does."""
 
-    def told(self, answers: Sequence[Answer]) -> None:
+    def hear(self, answers: Sequence[Answer]) -> None:
         """Take note of the answers to the sums that were asked for last."""
 
 
-class Chain:
+class NoisySums:
     """Releases sums over the rows of one table, one pass after the other.
 
     Requires: queries made from public facts and from earlier answers alone. So are other views of
@@ -115,7 +115,7 @@ class Chain:
     pass the budget raises before any row is read. Numerics are exact.
     """
 
-    def __init__(self, rows: Summed, budget: Budget, entropy: Entropy) -> None:
+    def __init__(self, rows: SummableTable, budget: Budget, entropy: Entropy) -> None:
         self._rows, self._entropy = rows, entropy
         self.budget = budget
         self.spent = Fraction(0)
@@ -126,7 +126,7 @@ class Chain:
         """Return the share of μ² that is not spent."""
         return 1 - self.spent / self.budget.square
 
-    def ask(self, queries: Sequence[Query], rows: Summed | None = None) -> list[Answer]:
+    def ask(self, queries: Sequence[Query], rows: SummableTable | None = None) -> list[Answer]:
         """Spend, pass over the rows once, or over another view of them, and release."""
         noises = [_Noise.of(query, self.budget) for query in queries]
         spent = self.spent + sum(noise.cost for noise in noises)
@@ -140,8 +140,8 @@ class Chain:
             noise.released(query, exact, self._entropy)
             for noise, query, exact in zip(noises, queries, sums, strict=True)
         ]
-        if isinstance(table, Listening):
-            table.told(answers)
+        if isinstance(table, Listener):
+            table.hear(answers)
         return answers
 
 
@@ -176,25 +176,27 @@ class _Noise:
             return Answer(_cells(exact, unit), 0.0)
         worth = unit / self.scale
         sigma = math.sqrt(VARIANCE) * float(worth)
-        scaled = _scaled(exact, self.scale)
+        scaled = _scale(exact, self.scale)
         if not query.statistic.symmetric:
-            return Answer(_cells(scaled + _drawn(VARIANCE, len(scaled), entropy), worth), sigma)
+            return Answer(
+                _cells(scaled + _draw_noise(VARIANCE, len(scaled), entropy), worth), sigma
+            )
         d = math.isqrt(len(scaled))
         upper = np.triu_indices(d, 1)
         noise = np.zeros((d, d), object)
-        noise[upper] = _drawn(VARIANCE / 2, len(upper[0]), entropy)
-        noise += noise.T + np.diag(_drawn(VARIANCE, d, entropy))
+        noise[upper] = _draw_noise(VARIANCE / 2, len(upper[0]), entropy)
+        noise += noise.T + np.diag(_draw_noise(VARIANCE, d, entropy))
         return Answer(_cells(scaled + noise.ravel(), worth).reshape(d, d), sigma)
 
 
-def _scaled(exact: Sums, scale: Fraction) -> Sums:
+def _scale(exact: Sums, scale: Fraction) -> Sums:
     """Return integers times a scale, rounded to the nearest integers."""
     top, bottom = scale.numerator, scale.denominator
     rounded = [(2 * int(sum_) * top + bottom) // (2 * bottom) for sum_ in exact]
     return np.array(rounded, object)
 
 
-def _drawn(variance: Fraction, size: int, entropy: Entropy) -> Sums:
+def _draw_noise(variance: Fraction, size: int, entropy: Entropy) -> Sums:
     return discrete.gaussian(variance, size, entropy=entropy).astype(object)
 
 

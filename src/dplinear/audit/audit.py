@@ -129,7 +129,7 @@ def audit_callable(
     where = "audit_callable"
     trials = arguments.integer(trials, "trials", where, low=100, high=_MOST_TRIALS)
     if not callable(function):
-        raise arguments.mistyped("function", where, "callable", function)
+        raise arguments.wrong_type("function", where, "callable", function)
     confidence = arguments.real(confidence, "confidence", where, low=0.5, high=1, open_high=True)
     claim = Claim.of(guarantee, normal=normal)
     runs = [

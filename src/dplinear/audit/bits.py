@@ -13,14 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.audit import worst_pairs
 from dplinear.audit.audit import AuditResult, audit_runs
-from dplinear.audit.released_rows import NUMBERS, released
+from dplinear.audit.released_rows import NUMBERS, release_block
 from dplinear.audit.subjects import Claim
 from dplinear.audit.transcripts import Rows
-from dplinear.curator.passes import shape_of
+from dplinear.exact.grid import shape_of
 from dplinear.exact.mapped_sums import MappedSum
 from dplinear.exact.shape import Shape
 from dplinear.mechanisms import AdditiveNoise, AnalyzeGauss, ProjectedRows
@@ -83,10 +83,10 @@ def audit_bits(
 def _rows(mechanism: AdditiveNoise | ProjectedRows, entropy: Entropy) -> Draw:
     shape = shape_of(NUMBERS)
     prepared = mechanism.prepare(NUMBERS, shape, entropy)
-    pair = worst_pairs.row_pair(np.eye(3), shape.cells, Neighbours.ELEMENT, None, 1)
+    pair = worst_pairs.row_pair(np.eye(3), shape.steps_per_unit, Neighbours.ELEMENT, None, 1)
 
     def draw(count: int, other: bool, entropy: Entropy) -> Floats:  # noqa: FBT001 - which table
-        return released(prepared, pair[other], count, entropy)
+        return release_block(prepared, pair[other], count, entropy)
 
     return draw
 
@@ -99,7 +99,7 @@ def _matrix(guarantee: Guarantee) -> Draw:
 
     def draw(count: int, other: bool, entropy: Entropy) -> Floats:  # noqa: FBT001 - which table
         table = tables[other]
-        return np.stack([prepared.measure(table, entropy).values[0] for _ in range(count)])
+        return np.stack([prepared.run(table, entropy).values[0] for _ in range(count)])
 
     return draw
 
@@ -113,7 +113,7 @@ def _chain(guarantee: Guarantee) -> Draw:
     def draw(count: int, other: bool, entropy: Entropy) -> Floats:  # noqa: FBT001 - which table
         asked = [Query(total, Fraction(1))]
         runs = [
-            Chain(tables[other], budget, entropy).ask(asked)[0].values
+            NoisySums(tables[other], budget, entropy).ask(asked)[0].values
             for _ in range(-(-count // 64))
         ]
         return np.concatenate(runs)[:count, None]

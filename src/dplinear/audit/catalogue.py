@@ -11,7 +11,7 @@ from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
 from dplinear.audit.chains import SUBJECTS
 from dplinear.audit.learners import LearnerSubject, OutputSubject
 from dplinear.audit.matrices import MatrixSubject
-from dplinear.audit.noisy_sums import ChainSubject, LaplaceSubject
+from dplinear.audit.noisy_sums import LaplaceSubject, NoisySumsSubject
 from dplinear.audit.queries import AdaSSPSubject, EigenvalueSubject
 from dplinear.audit.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
 from dplinear.audit.row_kinds import Labelled, Perturbed, Quantile
@@ -64,7 +64,7 @@ def _change(bounded: object) -> dict[str, Any]:
     return {"change": _CHANGE, "missing_public": True} if bounded else {}
 
 
-def _projected(noise: str) -> Make:
+def _projected_subject(noise: str) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
         # Of whole rows, normal noise hides a ball around them, which none of them fills.
         bounded = neighbours is Neighbours.ROW_L1 or (
@@ -86,7 +86,7 @@ def _sketch(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> S
 
 
 def _chain(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
-    return ChainSubject(guarantee, neighbours)
+    return NoisySumsSubject(guarantee, neighbours)
 
 
 def _laplace(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
@@ -112,7 +112,7 @@ def _objective(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -
     return LearnerSubject(learner, radius=100.0, rows=0)
 
 
-def _drawn(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:
+def _subject_of_draws(kind: type[Exponential | FrankWolfe], **options: Any) -> Make:
     def make(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         # So many rows that what the last one speaks against is rare, but is seen.
         return LearnerSubject(
@@ -138,7 +138,7 @@ def _adassp(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> S
     return AdaSSPSubject(AdaSSP(guarantee=guarantee, neighbours=neighbours))
 
 
-def _perturbed(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
+def _perturbed_subject(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
     mechanism = ProjectedRows(
         guarantee=guarantee,
         neighbours=neighbours,
@@ -195,21 +195,21 @@ ENTRIES: dict[str, Entry] = {
     "inverse_wishart": Entry(_matrix(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
     "mi_projection": Entry(_sketch, _CELLS, "bits"),
     "additive_noise": Entry(_cells, _CELLS, NORMAL_DELTA),
-    "projection": Entry(_projected("laplace"), _PARTS, None),
-    "projection_gaussian": Entry(_projected("gaussian"), _PARTS, NORMAL_DELTA),
+    "projection": Entry(_projected_subject("laplace"), _PARTS, None),
+    "projection_gaussian": Entry(_projected_subject("gaussian"), _PARTS, NORMAL_DELTA),
     "chain": Entry(_chain, _ROWS, NORMAL_DELTA),
     "laplace": Entry(_laplace, (Neighbours.ADD_REMOVE,), None),
     "adassp": Entry(_adassp, _ROWS, WHOLE_DELTA),
     "sketch_after_query": Entry(_asking(GaussianSketch, rows=40), _ROWS, VISIBLE_DELTA),
     "inverse_wishart_after_query": Entry(_asking(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
     **{name: Entry(_whole(name), _ROWS, WHOLE_DELTA) for name in SUBJECTS},
-    "frank_wolfe_pure": Entry(_drawn(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
-    "exponential": Entry(_drawn(Exponential), _ROWS, None),
+    "frank_wolfe_pure": Entry(_subject_of_draws(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
+    "exponential": Entry(_subject_of_draws(Exponential), _ROWS, None),
     "output_perturbation": Entry(_output, _ROWS, None),
     "output_perturbation_gaussian": Entry(_output, _ROWS, WHOLE_DELTA),
     "objective_perturbation": Entry(_objective, _ROWS, VISIBLE_DELTA),
-    "projection_perturbed": Entry(_perturbed, _PARTS, None),
-    "projection_perturbed_gaussian": Entry(_perturbed, _PARTS, "rho"),
+    "projection_perturbed": Entry(_perturbed_subject, _PARTS, None),
+    "projection_perturbed_gaussian": Entry(_perturbed_subject, _PARTS, "rho"),
     "projection_quantile": Entry(_quantile, _PARTS, VISIBLE_DELTA),
     "label_level": Entry(_label("levels"), _CELLS, None),
     "label_number": Entry(_label("number"), _CELLS, None),
@@ -222,7 +222,7 @@ def subject_of(
     """Return the named mechanism, calibrated, with its worst pair for a relation it supports."""
     entry = ENTRIES[arguments.choice(mechanism, "mechanism", "audit", ENTRIES)]
     if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
-        raise arguments.mistyped("guarantee", "audit", "a guarantee", guarantee)
+        raise arguments.wrong_type("guarantee", "audit", "a guarantee", guarantee)
     chosen = entry.relations[0] if neighbours is None else neighbours
     relation = Neighbours.parse(chosen, "audit", entry.relations)
     return entry.make(guarantee, relation, entropy)

@@ -1,4 +1,4 @@
-"""Pairs of tables for whole methods that ask chains: descents, CoinPress, bounds, learners.
+"""Pairs of tables for methods made of noisy sums: descents, CoinPress, bounds, learners.
 
 A row moves all that is asked by as much as is paid for if it is long, contradicts what was learnt,
 and lies where nobody looks. The pairs here do so at (nearly) every step, but for the methods and
@@ -7,7 +7,6 @@ for a gradient and by a right angle for a Gram matrix, and a logistic model cann
 two rows as about one.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,7 +39,7 @@ from dplinear.descent.huber import HuberDescent
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.design import Design
-from dplinear.exact.shape import Shape
+from dplinear.exact.grid import plain_shape
 from dplinear.mechanisms.solver import Solver
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -60,25 +59,20 @@ def _exact(name: str, neighbours: Neighbours) -> bool:
 
 def design_of(features: int) -> Design:
     """Return a regression on so many features, without an intercept, on the finest grid."""
-    size = features + 1
-    exponent = 26
-    while math.isqrt(4**exponent // size) ** 2 > 2**41:  # so that 4096 products are exact
-        exponent -= 1
-    cells = math.isqrt(4**exponent // size)
-    shape = Shape(size, cells, exponent)
-    whole = cells**2
+    shape = plain_shape(features + 1)
+    whole = shape.unit
     places, flags = tuple(range(features)), (False,) * features
     return Design(
         shape, places, features, features * whole, whole, intercept=False, indicators=flags
     )
 
 
-def _solved(solver: Solver, design: Design, one: Floats, other: Floats) -> Subject:
+def _solver_subject(solver: Solver, design: Design, one: Floats, other: Floats) -> Subject:
     """Return a solver on two tables of cells, a row in each line."""
-    tables = [Rows(np.rint(table.T * design.shape.cells)) for table in (one, other)]
+    tables = [Rows(np.rint(table.T * design.shape.steps_per_unit)) for table in (one, other)]
     prepared = solver.prepare(design)
     exact = _exact(solver.name, solver.neighbours)
-    return TranscriptSubject(solver, prepared.solve, overheard(*tables), exact=exact)
+    return TranscriptSubject(solver, prepared.run, overheard(*tables), exact=exact)
 
 
 def descent(kind: type[Descent]) -> Callable[[Guarantee, Neighbours], Subject]:
@@ -91,10 +85,10 @@ def descent(kind: type[Descent]) -> Callable[[Guarantee, Neighbours], Subject]:
         if neighbours is Neighbours.REPLACE:
             row = np.ones((1, _FEATURES + 1))
             mirrored = np.append(-row[:, :-1], [[1.0]], axis=1)
-            return _solved(solver, design_of(_FEATURES), row, mirrored)
+            return _solver_subject(solver, design_of(_FEATURES), row, mirrored)
         # A logistic model soon believes a single row, and then it pulls no more.
         rows = np.tile([[1.0, -1.0]], (20 if kind is LogisticDescent else 0, 1))
-        return _solved(solver, design_of(1), np.vstack((rows, [[1.0, 1.0]])), rows)
+        return _solver_subject(solver, design_of(1), np.vstack((rows, [[1.0, 1.0]])), rows)
 
     return make
 
@@ -105,7 +99,7 @@ def coinpress(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
     near = np.tile([[0.02, 0.02], [-0.02, -0.02]], (15, 1))
     far = np.vstack((near, [[1.0, 1.0]]))
     replaced = neighbours is Neighbours.REPLACE
-    return _solved(
+    return _solver_subject(
         solver, design_of(1), far, np.vstack((near, [[-1.0, 1.0]])) if replaced else near
     )
 
@@ -142,7 +136,7 @@ def bounds(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
     rest = -row if neighbours is Neighbours.REPLACE else row[:, :0]
     pair = Window(row, *ends), Window(rest, *ends)
     prepared = method.prepare(2)
-    return TranscriptSubject(method, prepared.suggest, overheard_windows(*pair), exact=True)
+    return TranscriptSubject(method, prepared.run, overheard_windows(*pair), exact=True)
 
 
 def learner(
@@ -159,7 +153,7 @@ def learner(
         row = np.array([[1.0], [-1.0]]) * CELLS
         rest = row * [[-1.0], [1.0]] if neighbours is Neighbours.REPLACE else row[:, :0]
         tables = [Examples(frame, [Block.dense(rows)]) for rows in (row, rest)]
-        return TranscriptSubject(method, prepared.learn, overheard(*tables), exact=True)
+        return TranscriptSubject(method, prepared.run, overheard(*tables), exact=True)
 
     return make
 

@@ -20,7 +20,7 @@ def numbers_of(released: Any, *, bits: bool) -> Floats:
         values = np.asarray(released, np.float64).ravel()
     except (TypeError, ValueError):
         rule = "one that returns numbers"
-        raise arguments.mistyped("function", "audit_callable", rule, type(released)) from None
+        raise arguments.wrong_type("function", "audit_callable", rule, type(released)) from None
     if not bits:
         return values
     words = values.view(np.uint64)

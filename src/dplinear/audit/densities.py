@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    SketchLaw,
+    InverseWishartNoise,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
@@ -55,21 +55,21 @@ def wishart_noise(values: Floats, one: Floats, other: Floats, law: WishartNoise)
     return np.where(impossible, 0.0, first - np.where(impossible, 0.0, second))
 
 
-def sketch(values: Floats, one: Floats, other: Floats, law: SketchLaw) -> Floats:
+def sketch(values: Floats, one: Floats, other: Floats, law: SketchNoise) -> Floats:
     """Compare k rows of N(0, H), H = G + ridge·I, from their moments SᵀS/k."""
-    precisions, logs = _ridged(one, other, law.ridge)
+    precisions, logs = _ridge_spreads(one, other, law.ridge)
     traces = law.rows * np.einsum("nij,ji->n", values, precisions[0] - precisions[1])
     return np.asarray(-(law.rows * (logs[0] - logs[1]) + traces) / 2)
 
 
-def inverse_wishart(values: Floats, one: Floats, other: Floats, law: InverseWishartLaw) -> Floats:
+def inverse_wishart(values: Floats, one: Floats, other: Floats, law: InverseWishartNoise) -> Floats:
     """Compare |H|^(ν/2)·exp(−tr(H M⁻¹)/2), H = G + ridge·I."""
-    _, logs = _ridged(one, other, law.ridge)
+    _, logs = _ridge_spreads(one, other, law.ridge)
     traces = np.einsum("nij,ji->n", np.linalg.inv(values), one - other)
     return np.asarray((law.degrees * (logs[0] - logs[1]) - traces) / 2)
 
 
-def _ridged(one: Floats, other: Floats, ridge: float) -> tuple[list[Floats], list[float]]:
+def _ridge_spreads(one: Floats, other: Floats, ridge: float) -> tuple[list[Floats], list[float]]:
     spreads = [gram + ridge * np.eye(len(gram)) for gram in (one, other)]
     logs = [float(np.linalg.slogdet(spread)[1]) for spread in spreads]
     return [np.asarray(np.linalg.inv(spread), np.float64) for spread in spreads], logs
@@ -79,6 +79,6 @@ def _ridged(one: Floats, other: Floats, ridge: float) -> tuple[list[Floats], lis
 BY_LAW: dict[type, Callable[[Floats, Floats, Floats, Any], Floats]] = {
     SymmetricGaussian: symmetric_gaussian,
     WishartNoise: wishart_noise,
-    SketchLaw: sketch,
-    InverseWishartLaw: inverse_wishart,
+    SketchNoise: sketch,
+    InverseWishartNoise: inverse_wishart,
 }

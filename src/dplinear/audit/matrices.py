@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import InverseWishartLaw
+from dplinear.analyst.noise_models.matrices import InverseWishartNoise
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.subjects import Claim, Subject, refused
+from dplinear.audit.subjects import Claim, Subject, refusal
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.contract import Measurement, Mechanism, Prepared
+from dplinear.mechanisms.contract import Measurement, Mechanism, PreparedMoments
 from dplinear.mechanisms.moments.additive_wishart import PreparedWishart
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss, PreparedGauss
 from dplinear.mechanisms.moments.inverse_wishart import PreparedInverse
@@ -59,17 +59,17 @@ class MatrixSubject(Subject):
         """Measure, and compare likelihoods."""
         table = self._tables[other]
         runs = -(-count // self._copies)
-        measured = [self._prepared.measure(table, entropy) for _ in range(runs)]
+        measured = [self._prepared.run(table, entropy) for _ in range(runs)]
         return np.concatenate([self._losses(one) for one in _by_law(measured)])[:count]
 
     def _losses(self, measured: "list[Measurement]") -> Floats:
         law = measured[0].law
         density = densities.BY_LAW.get(type(law))
         if density is None:
-            raise refused("mechanism", "one whose releases have a known density", law.kind)
+            raise refusal("mechanism", "one whose releases have a known density", law.kind)
         d = len(self._grams[0])
         stacked = np.stack([_moments(one, d * self._copies) for one in measured])
-        blocks = _blocks(stacked, d, inverse=isinstance(law, InverseWishartLaw))
+        blocks = _blocks(stacked, d, inverse=isinstance(law, InverseWishartNoise))
         return density(blocks, self._grams[0], self._grams[1], law)
 
 
@@ -81,7 +81,7 @@ def _by_law(measured: "list[Measurement]") -> "list[list[Measurement]]":
     return list(groups.values())
 
 
-def _wide(prepared: Prepared, shape: Shape) -> tuple[Prepared, int]:
+def _wide(prepared: PreparedMoments, shape: Shape) -> tuple[PreparedMoments, int]:
     """Return the mechanism for several copies, calibrated as it is, and how many there are."""
     match prepared:
         case PreparedGauss():
@@ -95,7 +95,7 @@ def _wide(prepared: Prepared, shape: Shape) -> tuple[Prepared, int]:
         case _:
             return prepared, 1
     copies = max(min(copies, _MOST_COPIES), 1)
-    wide = Shape(shape.dimension * copies, shape.cells, shape.exponent)
+    wide = Shape(shape.dimension * copies, shape.steps_per_unit, shape.exponent)
     return replace(prepared, shape=wide), copies
 
 

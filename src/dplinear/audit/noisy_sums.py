@@ -1,4 +1,4 @@
-"""Audits of noise on sums: chains of normal noise, and Laplace noise on one number."""
+"""Audits of noise on sums: adaptive normal noise, and Laplace noise on one number."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
 from dplinear.audit.subjects import Claim, Subject
@@ -33,7 +33,7 @@ class _Rows:
         return [statistic.sum(self._rows).astype(object) for statistic in statistics]
 
 
-class ChainSubject(Subject):
+class NoisySumsSubject(Subject):
     """A chain that spends all on one sum of rows: a row comes or goes, or turns round.
 
     The chain is what every descent draws its noise from. A table has such a row in every
@@ -63,7 +63,7 @@ class ChainSubject(Subject):
         share = Fraction(1, self._steps)
         found = []
         for _ in range(-(-count // _COORDINATES)):
-            chain = Chain(self._tables[other], self._budget, entropy)
+            chain = NoisySums(self._tables[other], self._budget, entropy)
             answers = [chain.ask([Query(self._sum, share)])[0] for _ in range(self._steps)]
             values = np.stack([answer.values for answer in answers], axis=1)
             variance = np.array([answer.sigma**2 for answer in answers])

@@ -38,17 +38,17 @@ def histograms(
     except ImportError:
         raise ImportError(_MISSING) from None
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
-    place = figure.subplots()
+    axes = figure.subplots()
     edges = _edges(np.concatenate(parts))
     for part, colour, name in zip(parts, _COLOURS, ("one table", "its neighbour"), strict=True):
-        place.hist(part, bins=list(edges), color=colour, alpha=0.5, density=True, label=name)
+        axes.hist(part, bins=list(edges), color=colour, alpha=0.5, density=True, label=name)
     for threshold in thresholds:
-        place.axvline(threshold, color="#444444", linewidth=1, linestyle="--")
-    place.set_xlabel(label)
-    place.set_yticks([])
-    place.legend(frameon=False, fontsize=9)
+        axes.axvline(threshold, color="#444444", linewidth=1, linestyle="--")
+    axes.set_xlabel(label)
+    axes.set_yticks([])
+    axes.legend(frameon=False, fontsize=9)
     unit = result.unit
-    place.set_title(
+    axes.set_title(
         f"{result.mechanism}, {result.neighbours}: {unit} claimed {result.claimed:.3g}, "
         f"audited {result.audited:.3g}",
         fontsize=11,

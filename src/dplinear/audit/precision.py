@@ -74,11 +74,11 @@ def attack(
     prepared = GaussianSketch(guarantee=asked, rows=rows, release="sketch").prepare(_SHAPE)
     pair = worst_pairs.matrix_pair(_SHAPE, Neighbours.ADD_REMOVE, base=_OTHERS)
     tables = [worst_pairs.moments(_SHAPE, rows_of, 1) for rows_of in pair]
-    ridge = float(prepared.measure(tables[0], bits).parameters["ridge"])  # public, and of no table
+    ridge = float(prepared.run(tables[0], bits).parameters["ridge"])  # public, and of no table
     one, other = (math.sqrt(float(table.matrix()[0, 0]) + ridge) for table in tables)
     seen = []
     for table in tables:
-        drawn = [prepared.measure(table, bits).values for _ in range(trials)]
+        drawn = [prepared.run(table, bits).values for _ in range(trials)]
         seen.append(sum(can_arise(x, one) and not can_arise(x, other) for x in drawn))
     counts = Counts(seen[0], seen[1], trials)
     shown = counts.likely(_ALARM / 2) - math.exp(epsilon) * counts.unlikely(_ALARM / 2)

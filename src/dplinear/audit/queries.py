@@ -52,7 +52,7 @@ class EigenvalueSubject(Subject):
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Measure, and compare likelihoods."""
         table = self._tables[other]
-        return np.array([self._loss(self._prepared.measure(table, entropy)) for _ in range(count)])
+        return np.array([self._loss(self._prepared.run(table, entropy)) for _ in range(count)])
 
     def _loss(self, measured: Measurement) -> float:
         answer = float(measured.parameters["lambda_lower"]) / float(SHAPE.bound**2) * _UNITS
@@ -78,7 +78,7 @@ class AdaSSPSubject(Subject):
         self.exact = self.neighbours is not Neighbours.REPLACE
         design = design_of(1)
         self._prepared: PreparedAdaSSP = solver.prepare(design)
-        row = np.array([[1, 1]], object) * design.shape.cells
+        row = np.array([[1, 1]], object) * design.shape.steps_per_unit
         rest = row * [1, -1] if self.neighbours is Neighbours.REPLACE else row[:0]
         zero = np.zeros((2, 2), int).astype(object)
         self._tables = [Statistic(design.shape, zero + rows.T @ rows) for rows in (row, rest)]

@@ -8,7 +8,7 @@ import numpy as np
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.curator.passes import shape_of
+from dplinear.exact.grid import shape_of
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.cells.mi_projection import MIProjection
 from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
@@ -22,7 +22,7 @@ NUMBERS = Schema({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, intercept=False)
 PUBLIC = "known"
 
 
-def released(prepared: PreparedRows, row: Floats, count: int, entropy: Entropy) -> Floats:
+def release_block(prepared: PreparedRows, row: Floats, count: int, entropy: Entropy) -> Floats:
     """Return a block of equal rows as it is released, shape (count, columns)."""
     batch = prepared.release(np.repeat(row[:, None], count, axis=1), entropy)
     return np.stack([column.to_numpy() for column in batch.columns], axis=1)
@@ -38,14 +38,14 @@ class NoisyCells(Subject):
         self.exact = not isinstance(self.guarantee, MIDP)
         shape = shape_of(NUMBERS)
         self._prepared = mechanism.prepare(NUMBERS, shape, entropy)
-        cells = float(shape.cells)
+        cells = float(shape.steps_per_unit)
         self._rows = [np.array([end, 0.0, cells]) for end in (cells, -cells)]
         self._means = (self._rows[0] / cells, self._rows[1] / cells)
         self._variance = np.array(self._prepared.law["variances"])
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""
-        values = released(self._prepared, self._rows[other], count, entropy)
+        values = release_block(self._prepared, self._rows[other], count, entropy)
         return densities.normal(values, self._means[0], self._means[1], self._variance)
 
 
@@ -65,14 +65,14 @@ class Projected(Subject):
         matrix = self._prepared.projection.matrix()
         order = 2 if self._normal else 1
         self._rows = worst_pairs.row_pair(
-            matrix, shape.cells, self.neighbours, mechanism.change, order
+            matrix, shape.steps_per_unit, self.neighbours, mechanism.change, order
         )
-        self._means = tuple(row / shape.cells @ matrix for row in self._rows)
+        self._means = tuple(row / shape.steps_per_unit @ matrix for row in self._rows)
         self._scale = float(self._prepared.law["scale"])
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""
-        values = released(self._prepared, self._rows[other], count, entropy)
+        values = release_block(self._prepared, self._rows[other], count, entropy)
         if self._normal:
             return densities.normal(
                 values, self._means[0], self._means[1], np.array(self._scale**2)
@@ -96,14 +96,17 @@ class CellSketch(Subject):
         schema = Schema({"cell": (-1, 1), PUBLIC: (-1, 1)}, intercept=False)
         shape = shape_of(schema)
         self._prepared = mechanism.prepare(schema, shape)
-        rows = [np.array([[sign * shape.cells, shape.cells]], object) for sign in (1, -1)]
+        rows = [
+            np.array([[sign * shape.steps_per_unit, shape.steps_per_unit]], object)
+            for sign in (1, -1)
+        ]
         self._tables = [Statistic(shape, row.T @ row, 1) for row in rows]
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Measure, and compare the likelihoods of the cell's column, given the public one."""
         table, found = self._tables[other], np.empty(count)
         for run in range(count):
-            measured = self._prepared.measure(table, entropy)
+            measured = self._prepared.run(table, entropy)
             column, weights = measured.values.T
             found[run] = 2 * (column @ weights) / float(measured.parameters["largest_ridge"])
         return found

@@ -24,12 +24,13 @@ from dplinear.audit.holders import HOLDERS, Holder, names_of
 from dplinear.coinpress.bounds import Bounds
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.coinpress.regression import CoinPressRegression
-from dplinear.curator.passes import exact_sums, open_table, shape_of
+from dplinear.curator.passes import exact_sums, open_table
 from dplinear.curator.sources import second_moments
 from dplinear.descent.huber import HuberDescent
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.design import Design
+from dplinear.exact.grid import shape_of
 from dplinear.exact.row_sums import Count, RowSum
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP
@@ -119,7 +120,7 @@ def schema() -> Schema:
 def _design() -> Design:
     described = schema()
     shape = shape_of(described)
-    whole = shape.cells**2
+    whole = shape.steps_per_unit**2
     size = _COLUMNS  # the constant, and all columns but the last
     flags = (False,) * size
     return Design(
@@ -131,12 +132,12 @@ def _solver(kind: Any) -> Record:
     def record(rows: Floats, neighbours: Neighbours, kept: list[Asked]) -> None:
         prepared = kind(guarantee=_BUDGET, neighbours=neighbours).prepare(_design())
         table = _Recorder(open_table(rows, schema(), threads=1), schema(), kept)
-        prepared.solve(table, simulation.entropy(1))
+        prepared.run(table, simulation.entropy(1))
 
     return record
 
 
-def _search(kind: Any, run: str) -> Record:
+def _search(kind: Any) -> Record:
     def record(rows: Floats, neighbours: Neighbours, kept: list[Asked]) -> None:
         from dplinear.curator.sources import open_reader
         from dplinear.curator.windows import Windowed
@@ -146,7 +147,7 @@ def _search(kind: Any, run: str) -> Record:
 
         prepared = kind(guarantee=_BUDGET, neighbours=neighbours).prepare(_COLUMNS)
         table = _RecordedWindows(Windowed(opened, schema()), kept)
-        getattr(prepared, run)(table, simulation.entropy(1))
+        prepared.run(table, simulation.entropy(1))
 
     return record
 
@@ -156,9 +157,9 @@ CHAINS: dict[str, Record] = {
     "huber_descent": _solver(HuberDescent),
     "logistic_descent": _solver(LogisticDescent),
     "coinpress": _solver(CoinPressRegression),
-    "coinpress_mean": _search(CoinPressMean, "run"),
-    "coinpress_covariance": _search(CoinPressCovariance, "run"),
-    "suggest_bounds": _search(Bounds, "suggest"),
+    "coinpress_mean": _search(CoinPressMean),
+    "coinpress_covariance": _search(CoinPressCovariance),
+    "suggest_bounds": _search(Bounds),
 }
 MOMENTS = "second moments"  # of analyze_gauss, additive_wishart, sketch, inverse_wishart, adassp
 
@@ -190,7 +191,7 @@ def replay(
     for source in sources or ():
         choice(source, "sources", "replay", [holder.name for holder in HOLDERS])
     recorded = {
-        (name, relation): _recorded(record, relation, seed)
+        (name, relation): _record_sums(record, relation, seed)
         for name, record in CHAINS.items()
         for relation in RELATIONS
     }
@@ -218,7 +219,7 @@ def _line(holder: Holder, line: row_replays.Line) -> Replay:
     return Replay(name, holder.name, str(relation), statistic, declared, seen, count)
 
 
-def _recorded(record: Record, relation: Neighbours, seed: int) -> list[Asked]:
+def _record_sums(record: Record, relation: Neighbours, seed: int) -> list[Asked]:
     """Return the sums that a run asked for, those under one schema together: one pass for all."""
     kept: list[Asked] = []
     record(simulation.generator(seed).normal(0, 1, (_ROWS, _COLUMNS)), relation, kept)

@@ -4,9 +4,9 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.released_rows import NUMBERS, released
+from dplinear.audit.released_rows import NUMBERS, release_block
 from dplinear.audit.subjects import Claim, Subject
-from dplinear.curator.passes import shape_of
+from dplinear.exact.grid import shape_of
 from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import Guarantee
@@ -33,14 +33,14 @@ class Perturbed(Subject):
         self._inverse = np.linalg.inv(matrix)
         order = 2 if self._normal else 1
         self._rows = worst_pairs.row_pair(
-            np.eye(len(matrix)), shape.cells, self.neighbours, mechanism.change, order
+            np.eye(len(matrix)), shape.steps_per_unit, self.neighbours, mechanism.change, order
         )
-        self._means = self._rows[0] / shape.cells, self._rows[1] / shape.cells
+        self._means = self._rows[0] / shape.steps_per_unit, self._rows[1] / shape.steps_per_unit
         self._scale = float(self._prepared.law["scale"])
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, turn back, and compare likelihoods."""
-        turned = released(self._prepared, self._rows[other], count, entropy) @ self._inverse
+        turned = release_block(self._prepared, self._rows[other], count, entropy) @ self._inverse
         if self._normal:
             return densities.normal(turned, *self._means, np.array(self._scale**2))
         return densities.laplace(turned, *self._means, self._scale)
@@ -64,7 +64,7 @@ class Quantile(Subject):
         self._shape = shape_of(NUMBERS)
         order, whole = 2, np.eye(len(NUMBERS.names))
         self._rows = worst_pairs.row_pair(
-            whole, self._shape.cells, self.neighbours, mechanism.change, order
+            whole, self._shape.steps_per_unit, self.neighbours, mechanism.change, order
         )
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
@@ -74,8 +74,8 @@ class Quantile(Subject):
     def _run(self, entropy: Entropy, *, other: bool) -> float:
         prepared = self._mechanism.prepare(NUMBERS, self._shape, entropy)
         matrix = prepared.projection.matrix()
-        one, far = (row / self._shape.cells @ matrix for row in self._rows)
-        values = released(prepared, self._rows[other], 1, entropy)
+        one, far = (row / self._shape.steps_per_unit @ matrix for row in self._rows)
+        values = release_block(prepared, self._rows[other], 1, entropy)
         return float(densities.laplace(values, one, far, float(prepared.law["scale"]))[0])
 
 
@@ -98,9 +98,9 @@ class Labelled(Subject):
         rows = np.zeros((2, schema.dimension))
         places = schema.own_features("label")
         if levels:  # the first level has no feature of its own
-            rows[1, places[0]] = shape.cells
+            rows[1, places[0]] = shape.steps_per_unit
         else:
-            rows[:, places[0]] = shape.cells, -shape.cells
+            rows[:, places[0]] = shape.steps_per_unit, -shape.steps_per_unit
         self._rows = rows
         self._levels = levels
 

@@ -13,8 +13,8 @@ from dplinear.audit.holders import Holder, names_of
 from dplinear.convex.examples import SlopeSum
 from dplinear.convex.losses import SquaredLoss
 from dplinear.curator.examples import Rules, read_examples
-from dplinear.curator.passes import shape_of
 from dplinear.curator.sources.ordered import open_rows
+from dplinear.exact.grid import shape_of
 from dplinear.mechanisms.cells.cell_moves import Bounded
 from dplinear.mechanisms.rows import row_maps
 from dplinear.mechanisms.rows.row_changes import changes_of

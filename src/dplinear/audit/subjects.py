@@ -111,6 +111,6 @@ class Subject(ABC):
         return np.concatenate(parts)
 
 
-def refused(parameter: str, rule: str, value: object) -> ValueError:
+def refusal(parameter: str, rule: str, value: object) -> ValueError:
     """Return the error for what cannot be audited."""
     return arguments.rejection(parameter, "audit", rule, value)

@@ -1,4 +1,4 @@
-"""Audits of whole descents and searches: all that a chain releases, and how likely each table is.
+"""Audits of descents and searches: all the sums they release, and how likely each table is.
 
 Every answer of a chain is normal around an exact sum, whatever was asked before. So the likelihood
 ratio of a transcript is the product of those of its answers, and its logarithm tells all that the
@@ -16,7 +16,7 @@ from dplinear.arrays import BigIntegers, Floats
 from dplinear.audit import densities
 from dplinear.audit.subjects import Claim, Subject
 from dplinear.convex.example_blocks import Block
-from dplinear.curator.passes import shape_of
+from dplinear.exact.grid import shape_of
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
 from dplinear.mechanisms.contract import Method
@@ -42,7 +42,7 @@ class Rows:
         return [statistic.sum(self._rows).astype(object) for statistic in statistics]
 
 
-class Overheard:
+class ListeningRows:
     """One of two tables, asked by a chain; `truth` says which of the two answers.
 
     `loss` is ln p_one/p_other of the answers so far, `square` is Σ Δ²/σ² of their sums.
@@ -59,10 +59,10 @@ class Overheard:
         self._asked = list(zip(statistics, *both, strict=True))
         return both[self._truth]
 
-    def told(self, answers: Sequence[Answer]) -> None:
+    def hear(self, answers: Sequence[Answer]) -> None:
         """Add what the answers tell."""
         for (statistic, one, other), answer in zip(self._asked, answers, strict=True):
-            loss, square = told_by(statistic, one, other, answer)
+            loss, square = log_likelihood_ratio(statistic, one, other, answer)
             self.loss, self.square = self.loss + loss, self.square + square
 
     def moments(self) -> Any:
@@ -74,7 +74,7 @@ class Overheard:
         raise NotImplementedError("A chain asks for sums.")
 
 
-def told_by(
+def log_likelihood_ratio(
     statistic: RowSum, one: BigIntegers, other: BigIntegers, answer: Answer
 ) -> tuple[float, float]:
     """Return ln p_one/p_other of one answer, and Δ²/σ².
@@ -113,7 +113,7 @@ class Pane(Rows):
         self.shape = _shape(len(middle))
         cells = np.clip((rows - middle[:, None]) / half[:, None], -1.0, 1.0)
         whole = np.vstack((np.ones((1, rows.shape[1])), cells))
-        super().__init__(np.rint(whole * self.shape.cells))
+        super().__init__(np.rint(whole * self.shape.steps_per_unit))
 
 
 def _shape(columns: int) -> Shape:
@@ -121,7 +121,7 @@ def _shape(columns: int) -> Shape:
 
 
 class OverheardWindow:
-    """One of two tables that are looked at through windows; `loss` as in `Overheard`."""
+    """One of two tables that are looked at through windows; `loss` as in `ListeningRows`."""
 
     def __init__(self, pair: tuple[Window, Window], *, truth: int) -> None:
         self._pair, self._truth = pair, truth
@@ -145,7 +145,7 @@ class OverheardWindow:
         return sum(pane.square for pane in self._seen)
 
 
-class OverheardPane(Overheard):
+class OverheardPane(ListeningRows):
     """One of two tables through the same window."""
 
     def __init__(self, pair: tuple[Pane, Pane], *, truth: int) -> None:
@@ -170,7 +170,7 @@ class TranscriptSubject(Subject):
         self,
         method: Method,
         run: Run,
-        listening: Callable[[int], Overheard | OverheardWindow],
+        listening: Callable[[int], ListeningRows | OverheardWindow],
         *,
         exact: bool,
     ) -> None:
@@ -190,9 +190,9 @@ class TranscriptSubject(Subject):
         return found
 
 
-def overheard(one: Summed, other: Summed) -> Callable[[int], Overheard]:
+def overheard(one: Summed, other: Summed) -> Callable[[int], ListeningRows]:
     """Return how a table of a pair is made that hears its answers."""
-    return lambda truth: Overheard((one, other), truth=truth)
+    return lambda truth: ListeningRows((one, other), truth=truth)
 
 
 def overheard_windows(one: Window, other: Window) -> Callable[[int], OverheardWindow]:

@@ -24,7 +24,7 @@ def moments(shape: Shape, rows: NDArray[Any], copies: int) -> Statistic:
     integers = np.zeros((d * copies, d * copies), object)
     for copy in range(copies):
         integers[copy * d : (copy + 1) * d, copy * d : (copy + 1) * d] = block
-    wide = Shape(d * copies, shape.cells, shape.exponent)
+    wide = Shape(d * copies, shape.steps_per_unit, shape.exponent)
     return Statistic(wide, integers, len(exact) * copies)
 
 

@@ -1,4 +1,4 @@
-"""The map of the commands."""
+"""The command-line application: which command is in which file."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _version(*, wanted: bool) -> None:
     if wanted:
-        from dplinear import __version__
+        from dplinear.version import __version__
 
         typer.echo(f"dplinear {__version__}")
         raise typer.Exit

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dplinear.cli.errors import CommandError
-from dplinear.cli.settings import listed
+from dplinear.cli.settings import split_names
 
 if TYPE_CHECKING:
     from dplinear.schema import Schema
@@ -32,18 +32,18 @@ def read_schema(said: dict[str, Any]) -> "Schema":
         hint = "begin it with [columns], then lines such as age = [0, 100]."
         raise CommandError("The setting 'columns' must be a table.", hint)
     columns = content.get("columns", {}) | table
-    columns |= _flagged(said.pop("column", []))
+    columns |= _read_flags(said.pop("column", []))
     if not columns:
         raise CommandError("The command does not say which columns there are.", HINT)
     for key in ("derived", "row_norm"):
         if key in said:
             content[key] = said.pop(key)
     if isinstance(content.get("derived"), list):
-        content["derived"] = listed(content["derived"])
+        content["derived"] = split_names(content["derived"])
     return Schema.from_dict(content | {"columns": columns})
 
 
-def _flagged(texts: list[str]) -> dict[str, Any]:
+def _read_flags(texts: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, declared in map(read_column, texts):
         if name in found:

@@ -1,4 +1,4 @@
-"""`dplinear demo`."""
+"""`dplinear demo`: plan, release, ask and report on a made-up table."""
 
 from pathlib import Path
 from typing import Annotated

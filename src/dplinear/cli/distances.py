@@ -49,12 +49,12 @@ def distances(
     given = dict(locals())  # before anything else is
     from dplinear.cli.errors import CommandError
     from dplinear.cli.loading import load
-    from dplinear.cli.settings import required, settled
+    from dplinear.cli.settings import merge_settings, require
 
-    said = settled(given)
+    said = merge_settings(given)
     loaded = load(said, ("projected rows",))
     hint = "--i 0 --j 1,2, or --i 0 --count 3 for the nearest."
-    first = _places("i", required(said, "i", "The command does not say which rows.", hint))
+    first = _places("i", require(said, "i", "The command does not say which rows.", hint))
     if ("j" in said) == ("count" in said):
         raise CommandError("The command needs either --j or --count.", hint)
     if "count" in said:

@@ -12,7 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from dplinear.arguments import is_url, veiled
+from dplinear.arguments import ArgumentError, is_url, redact
 
 
 class Code(IntEnum):
@@ -67,9 +67,9 @@ def veil(told: Complaint, words: Sequence[str]) -> Complaint:
     sentence = told.sentence
     given = [part for word in words for part in (word.lstrip("-"), word.partition("=")[2])]
     for word in filter(is_url, given):
-        sentence = sentence.replace(word, veiled(word))
+        sentence = sentence.replace(word, redact(word))
         for part in (str(Path(word)), Path(word).name):
-            sentence = sentence.replace(f"'{part}'", f"'{veiled(word)}'")
+            sentence = sentence.replace(f"'{part}'", f"'{redact(word)}'")
     return replace(told, sentence=sentence)
 
 
@@ -82,9 +82,6 @@ def like(word: str, known: Any) -> str:
     return f"known are {', '.join(options)}." if options else ""
 
 
-_SUBJECT = re.compile(r"The '(?P<name>[^']+)' parameter of (?P<where>.+?) must be ")
-_OF_OTHERS = re.compile(r"The 'options' parameter of .* Got '(?P<name>\w+)'\.")
-_CHOICES = re.compile(r"must be one of (?P<options>('[^']*'(, )?)+)\. Got '(?P<got>[^']*)'\.")
 _FILES = {"data", "path", "output"}
 
 
@@ -92,13 +89,24 @@ def complaint_of(error: BaseException) -> Complaint | None:
     """Return what to tell of an error that has words of ours; None for any other."""
     if isinstance(error, CommandError):
         return error.complaint
-    sentence, hint = _parts(str(error))
-    code = _code(error, sentence)
-    return None if code is None else Complaint(code, sentence, as_flags(hint) or _meant(sentence))
+    if isinstance(error, ArgumentError):
+        hint = as_flags(_line(error.hint)) or _plain_sentence(error)
+        return Complaint(_argument_code(error), _line(error.sentence), hint)
+    code = _code(error)
+    if code is None:
+        return None
+    fact, _, hint = str(error).partition("\n\nHint: ")
+    return Complaint(code, _line(fact), as_flags(_line(hint)))
 
 
-def _code(error: BaseException, sentence: str) -> Code | None:
-    """Return the code of an error whose sentence is the library's own; None for any other."""
+def _argument_code(error: ArgumentError) -> Code:
+    if error.where == "open_ledger":
+        return Code.LEDGER
+    return Code.FILE if error.parameter in _FILES else Code.USAGE
+
+
+def _code(error: BaseException) -> Code | None:
+    """Return the code of an error of any other kind whose words are the library's own, or None."""
     from dplinear.analyst.releases.container import ReleaseError
     from dplinear.ledger.request import LedgerError
     from dplinear.privacy.compose import BudgetExceededError
@@ -113,16 +121,13 @@ def _code(error: BaseException, sentence: str) -> Code | None:
         return found
     if type(error).__name__ == "SourceError":  # of the curator, which need not be loaded
         return Code.FILE
-    named = _SUBJECT.match(sentence)
-    if isinstance(error, ValueError | TypeError) and named:
-        if named["where"] == "open_ledger":
-            return Code.LEDGER
-        return Code.FILE if named["name"] in _FILES else Code.USAGE
-    missing = isinstance(error, ImportError) and sentence.endswith(".")  # an extra, in our words
-    return Code.USAGE if missing else None
+    if isinstance(error, ImportError):  # an extra, if it is in our words
+        fact = str(error).partition("\n\nHint: ")[0]
+        return Code.USAGE if fact.endswith(".") else None
+    return None
 
 
-def unexpected(error: BaseException) -> Complaint:
+def describe_unexpected(error: BaseException) -> Complaint:
     """Return what to tell of an error whose words may not be shown."""
     kind = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
@@ -135,7 +140,7 @@ def unexpected(error: BaseException) -> Complaint:
     )
 
 
-def interrupted(error: BaseException) -> Complaint:
+def describe_interrupt(error: BaseException) -> Complaint:
     """Return what to tell of a Ctrl-C."""
     told = with_budget(Complaint(Code.INTERRUPTED, "Interrupted."), error)
     if told.sentence == "Interrupted.":
@@ -153,9 +158,8 @@ def with_budget(told: Complaint, error: BaseException) -> Complaint:
     return replace(told, sentence=f"{told.sentence} {note}")
 
 
-def _parts(text: str) -> tuple[str, str]:
-    sentence, _, hint = text.partition("\n\nHint: ")
-    return " ".join(sentence.split()), " ".join(hint.split())
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 _GUARANTEES = {
@@ -185,14 +189,10 @@ def _flag(found: re.Match[str]) -> str:
     return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
 
 
-def _meant(sentence: str) -> str:
-    other = _OF_OTHERS.match(sentence)
-    if other is not None:
-        flag = f"--{other['name'].replace('_', '-')}"
+def _plain_sentence(error: ArgumentError) -> str:
+    word = error.got[1:-1]  # of a text, without its quotes
+    if error.parameter == "options" and error.got == f"'{word}'" and word.isidentifier():
+        flag = f"--{word.replace('_', '-')}"
         return f"{flag} is for other mechanisms or methods: --help says for which."
-    found = _CHOICES.search(sentence)
-    if found is None:
-        return ""
-    options = re.findall(r"'([^']*)'", found["options"])
-    close = get_close_matches(found["got"], options, n=1, cutoff=0.5)
+    close = get_close_matches(word, error.options, n=1, cutoff=0.5)
     return f"did you mean {close[0]}?" if close else ""

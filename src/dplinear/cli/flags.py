@@ -76,15 +76,6 @@ Rows2 = Annotated[
         **words("add_remove", "replace"),
     ),
 ]
-Calibration = Annotated[
-    str | None,
-    option(
-        "--calibration",
-        text="exact (the default), or paper to reproduce one",
-        panel=GUARANTEE,
-        **words("exact", "paper"),
-    ),
-]
 
 # How it is released
 ExpectedRows = Annotated[

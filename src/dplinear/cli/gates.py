@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dplinear.cli import values
 from dplinear.cli.columns import read_schema
 from dplinear.cli.errors import Code, CommandError
-from dplinear.cli.output import shown
-from dplinear.cli.settings import one_guarantee, required, settled
+from dplinear.cli.output import short_path
+from dplinear.cli.settings import merge_settings, one_guarantee, require
 
 if TYPE_CHECKING:
     from dplinear.analyst.releases.outputs import Output
@@ -70,13 +70,13 @@ class Order:
         if not self.data:
             return "none named"
         more = f" and {len(self.data) - 1} more" if len(self.data) > 1 else ""
-        return f"{shown(self.data[0])}{more}"
+        return f"{short_path(self.data[0])}{more}"
 
 
 def order(name: str, given: Mapping[str, Any]) -> Order:
     """Return what a command's flags and file of settings ask for."""
     gate = GATES[name]
-    said = settled(given)
+    said = merge_settings(given)
     overwrite = bool(said.pop("overwrite", False))
     data = said.pop("data", [])
     data = [data] if isinstance(data, str) else data
@@ -89,14 +89,14 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     ledger = said.pop("ledger", None)
     if ledger is not None:
         hint = "--dataset visits-2026, as `dplinear ledger show` lists them."
-        required(said, "dataset", "A ledger counts for a dataset, and none is named.", hint)
+        require(said, "dataset", "A ledger counts for a dataset, and none is named.", hint)
     else:
         _check_counted(said)
     if name == "model":
         hint = "--target charges, say, with --features where not all others explain it."
-        required(said, "target", "The command does not say what the model explains.", hint)
+        require(said, "target", "The command does not say what the model explains.", hint)
     if name == "bounds":
-        required(said, "columns", "The command does not say which columns.", "--columns age,bmi")
+        require(said, "columns", "The command does not say which columns.", "--columns age,bmi")
     promise = one_guarantee(said, gate.own)
     schema = None if name == "bounds" else read_schema(said)
     return Order(gate, data, schema, output, values.read(said) | promise, ledger, overwrite)
@@ -110,7 +110,7 @@ def _check_counted(said: Mapping[str, Any]) -> None:
             raise CommandError(told, f"add --ledger budget.db, or leave --{name} out.")
 
 
-def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:
+def call_gate(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:
     """Call the gate."""
     import dplinear
 
@@ -123,15 +123,15 @@ def passed(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:
     return function(data, order.schema, **named)
 
 
-def released(order: Order) -> tuple[Any, str]:
+def make_release(order: Order) -> tuple[Any, str]:
     """Make the release and write it; return it, and what its ledger says if it did not keep it.
 
     The output is opened first: what stands in its way is found while nothing is spent.
     """
-    output = _opened(order)
+    output = _open_output(order)
     try:
         data = order.data if len(order.data) > 1 else order.data[0]
-        release, warning = _made(order, data)
+        release, warning = _run_gate(order, data)
         if output is not None:
             _save(order, release, output, kept=order.ledger is not None and not warning)
     finally:
@@ -140,18 +140,18 @@ def released(order: Order) -> tuple[Any, str]:
     return release, warning
 
 
-def _made(order: Order, data: Any) -> tuple[Any, str]:
+def _run_gate(order: Order, data: Any) -> tuple[Any, str]:
     from dplinear.ledger import NotKeptWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", NotKeptWarning)
         try:
-            return passed(order, data, dict(order.arguments) | {"ledger": order.ledger}), ""
+            return call_gate(order, data, dict(order.arguments) | {"ledger": order.ledger}), ""
         except NotKeptWarning as warning:
             return warning.release, str(warning).partition("\n\n")[0]
 
 
-def _opened(order: Order) -> "Output | None":
+def _open_output(order: Order) -> "Output | None":
     """Open the output of a release, or raise while nothing is spent; rows open their own."""
     from dplinear.analyst.releases.outputs import Output
 
@@ -189,12 +189,11 @@ def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None:
     name = release.certificate.request
     hint = f"--ledger and --request '{name}' give the same release again, for nothing."
     try:
-        output.file.write(files.packed(release, output.target.name) or b"")
+        output.file.write(files.pack(release, output.target.name) or b"")
         output.complete()
         output.place()
-    except UnplacedError as error:
-        sentence, _, more = str(error).partition("\n\nHint: ")
-        raise CommandError(sentence, more, Code.FILE) from None
+    except UnplacedError:  # which says where the release is
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         told = f"The release is paid for and could not be written ({reason})."

@@ -84,7 +84,7 @@ def create(
 @app.command()
 def show(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
     """What is left of every budget."""
-    _show(_opened(ledger, "show"), json=json_)
+    _show(_open_ledger(ledger, "show"), json=json_)
 
 
 @app.command()
@@ -97,7 +97,7 @@ def history(
     json_: flags.Json = False,
 ) -> None:
     """Every line, in order."""
-    lines = _opened(ledger, "history").history(dataset)
+    lines = _open_ledger(ledger, "history").history(dataset)
     if dataset is not None and not lines:
         from dplinear.cli.errors import Code, CommandError
 
@@ -113,7 +113,7 @@ def history(
 @app.command()
 def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
     """Check every line, every sum and every release that is kept."""
-    lines = _opened(ledger, "verify").verify()
+    lines = _open_ledger(ledger, "verify").verify()
     if json_:
         tell({"lines": lines, "sound": True})
         return
@@ -138,7 +138,7 @@ def _check_place(path: str) -> None:
         raise CommandError(told, "choose another name.", Code.LEDGER)
 
 
-def _opened(ledger: str | None, command: str) -> "BudgetLedger":
+def _open_ledger(ledger: str | None, command: str) -> "BudgetLedger":
     from dplinear.cli.settings import positional
     from dplinear.ledger import open_ledger
 
@@ -176,7 +176,7 @@ def _show(ledger: "BudgetLedger", *, json: bool) -> None:
                     "spent": each.budget.text(each.spent),
                     "left": each.budget.text(each.remaining),
                     "spends": each.releases,
-                    "settled_beforehand": _settled(ledger, each.dataset),
+                    "settled_beforehand": _tighter_figures(ledger, each.dataset),
                 }
                 for each in found
             ]
@@ -196,11 +196,11 @@ def _show(ledger: "BudgetLedger", *, json: bool) -> None:
 
     say(table(("dataset", "budget", "spent", "left", "spends"), rows, left=4))
     for each in found:
-        if settled := _settled(ledger, each.dataset):
+        if settled := _tighter_figures(ledger, each.dataset):
             told = f"{each.dataset}, had its releases been settled beforehand: {'; '.join(settled)}"
             say(Text(told))
 
 
-def _settled(ledger: "BudgetLedger", dataset: str) -> list[str]:
+def _tighter_figures(ledger: "BudgetLedger", dataset: str) -> list[str]:
     """Return tighter figures for what has happened; none of them admits a spend."""
     return [str(figure) for figure in ledger.figures(dataset).figures]

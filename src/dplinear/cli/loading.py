@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dplinear.cli.errors import Code, CommandError
-from dplinear.cli.settings import required
+from dplinear.cli.settings import require
 
 _TABLES = (".parquet", ".pq", ".parq", ".csv", ".tsv", ".gz", ".feather", ".ipc", ".arrow")
 
@@ -20,7 +20,7 @@ def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:
     import dplinear
 
     hint = "the file that `dplinear release` wrote, first."
-    path = Path(required(said, "release", "The command names no release.", hint))
+    path = Path(require(said, "release", "The command names no release.", hint))
     try:
         found = dplinear.load(path)
     except dplinear.ReleaseError as error:
@@ -38,29 +38,18 @@ def load(said: Mapping[str, Any], kinds: tuple[str, ...] = ()) -> Any:
     return found
 
 
-def kind_of(release: object) -> str:
-    """Return the kind of a release, as commands name it."""
-    name = type(release).__name__
-    return "bounds" if name == "SuggestedBounds" else name.removesuffix("Release").lower()
-
-
 def sort_of(release: Any) -> str:
     """Return the kind of a release, rows by what they allow: regressions, or distances."""
-    kind = kind_of(release)
-    if kind != "rows":
-        return kind
+    if release.kind != "rows":
+        return str(release.kind)
     return "projected rows" if release.law.kind == "projected rows" else "noisy rows"
 
 
 def words(release: Any) -> str:
     """Return what was released, without its certificate."""
-    kind = kind_of(release)
-    if kind == "model":
+    if release.kind == "model":
         return str(release.summary())
-    if kind == "sketch":
-        return f"{len(release.values)} rows of a sketch of {release.schema.dimension} features"
-    text = release.describe() if hasattr(release, "describe") else str(release)
-    return str(text).removesuffix(str(release.certificate)).rstrip()
+    return str(release.describe()).removesuffix(str(release.certificate)).rstrip()
 
 
 def _list(kinds: tuple[str, ...]) -> str:

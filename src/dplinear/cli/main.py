@@ -8,7 +8,14 @@ from functools import cache
 from typing import Any, TextIO
 
 from dplinear.arguments import printable
-from dplinear.cli.errors import Code, complaint_of, interrupted, unexpected, veil, with_budget
+from dplinear.cli.errors import (
+    Code,
+    complaint_of,
+    describe_interrupt,
+    describe_unexpected,
+    veil,
+    with_budget,
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -63,7 +70,7 @@ def _without_types(command: Any) -> None:
         _without_types(below)
 
 
-def _called(given: Sequence[str]) -> str:
+def _command_name(given: Sequence[str]) -> str:
     """Return the command that the words of a line call, as far as they name one."""
     command: Any = _command()
     path = ["dplinear"]
@@ -79,11 +86,11 @@ def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     from dplinear.cli import usage
 
     if usage.is_abort(error):
-        told = interrupted(error)
+        told = describe_interrupt(error)
     elif usage.is_usage(error):
-        told = usage.complaint_of(error, _called(given))
+        told = usage.complaint_of(error, _command_name(given))
     else:
-        told = with_budget(complaint_of(error) or unexpected(error), error)
+        told = with_budget(complaint_of(error) or describe_unexpected(error), error)
     told = veil(told, given)
     from rich.text import Text
 

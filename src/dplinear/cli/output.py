@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dplinear.arguments import is_url, printable, veiled
+from dplinear.arguments import is_url, printable, redact
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -63,7 +63,7 @@ def caution(sentence: str, hint: str) -> None:
     shown.print(Text.assemble(("Hint: ", "bold"), printable(hint)))
 
 
-def certified(certificate: "Certificate") -> list[tuple[str, str]]:
+def certificate_facts(certificate: "Certificate") -> list[tuple[str, str]]:
     """Return the facts of a certificate, its promise first."""
     (_, promise), *rest = certificate.lines()
     return [("promise", promise), *rest, *(("note", each) for each in certificate.notes)]
@@ -72,10 +72,10 @@ def certified(certificate: "Certificate") -> list[tuple[str, str]]:
 def tell(content: Any) -> None:
     """Print JSON on stdout."""
     text = json.dumps(plain(content), ensure_ascii=False, indent=1, allow_nan=False)
-    sys.stdout.write(_UNSEEN.sub(_escaped, text) + "\n")
+    sys.stdout.write(_UNSEEN.sub(_escape, text) + "\n")
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     """Return what JSON does not escape by itself, and a terminal would obey, as JSON spells it."""
     return f"\\u{ord(found[0]):04x}"
 
@@ -143,13 +143,13 @@ def facts(pairs: Iterable[tuple[str, str]], title: str = "") -> "RenderableType"
     return Group(Text(printable(title), style="bold"), made) if title else made
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def short_path(path: str | os.PathLike[str]) -> str:
     """Return a path as short as it is useful: below the current folder, without it.
 
     Of a URL, which may hold a password, only its kind.
     """
     if is_url(os.fspath(path)):
-        return veiled(os.fspath(path))
+        return redact(os.fspath(path))
     file = Path(path)
     try:
         return str(file.relative_to(Path.cwd()))

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from dplinear.cli import flags
-from dplinear.cli.output import certified, facts, say, table, tell
+from dplinear.cli.output import certificate_facts, facts, say, table, tell
 
 
 def pca(
@@ -23,14 +23,14 @@ def pca(
 ) -> None:
     """Principal components of a release. Cost no budget, however often."""
     given = dict(locals())  # before anything else is
-    from dplinear.cli.loading import kind_of, load
-    from dplinear.cli.settings import listed, settled
+    from dplinear.cli.loading import load
+    from dplinear.cli.settings import merge_settings, split_names
 
-    said = settled(given)
+    said = merge_settings(given)
     loaded = load(said, ("moments", "sketch", "noisy rows"))
-    moments = loaded if kind_of(loaded) == "moments" else loaded.moments
+    moments = loaded if loaded.kind == "moments" else loaded.moments
     if "features" in said:
-        said["features"] = listed(said["features"])
+        said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in ("features", "scaled", "repair") if name in said}
     found = moments.pca(said.get("k", min(2, moments.dimension - 1)), **chosen)
     if json_:
@@ -55,5 +55,5 @@ def pca(
     say(
         table(heads, [*lines, shares]),
         "",
-        facts([("promise", certified(moments.certificate)[0][1])]),
+        facts([("promise", certificate_facts(moments.certificate)[0][1])]),
     )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dplinear.cli import flags
-from dplinear.cli.output import facts, say, shown, table, tell
+from dplinear.cli.output import facts, say, short_path, table, tell
 
 if TYPE_CHECKING:
     from dplinear.planner.plan import Plan
+    from dplinear.planner.questions import Refusal
 
 _ABOUT = "What is known of the table"
 _PAGE = "Printing"
@@ -103,10 +104,10 @@ def plan(
     """
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages
-    from dplinear.cli.settings import settled
+    from dplinear.cli.settings import merge_settings
 
     pages.check_asked(output, html=html)
-    said = settled(given, aside=_RELEASE)
+    said = merge_settings(given, aside=_RELEASE)
     for name in ("html", "output", "overwrite"):
         said.pop(name, None)
     goal = said.pop("error", None)
@@ -114,8 +115,8 @@ def plan(
         _bits(said, json=json_)
         return
     target = pages.place(output, Path("plan.html"), overwrite=overwrite) if html else None
-    made = _planned(said)
-    reached = None if goal is None else _reached(made, goal)
+    made = _make_plan(said)
+    reached = None if goal is None else _reach_goal(made, goal)
     if target is not None:
         from dplinear.report import plan_page
 
@@ -124,19 +125,19 @@ def plan(
         extra = {} if reached is None else {"for_error": {"error": goal} | reached}
         tell(made.facts() | extra | ({} if target is None else {"page": target}))
         return
-    _show(made, goal, reached, _described(config, schema))
+    _show(made, goal, reached, _column_flags(config, schema))
     if target is not None:
-        say("", facts([("page", shown(target))]))
+        say("", facts([("page", short_path(target))]))
 
 
-def _planned(said: dict[str, Any]) -> "Plan":
+def _make_plan(said: dict[str, Any]) -> "Plan":
     import dplinear
     from dplinear.cli.columns import read_schema
     from dplinear.cli.errors import CommandError
-    from dplinear.cli.settings import one_guarantee, required
+    from dplinear.cli.settings import one_guarantee, require
 
     hint = "--rows 10000: a guess of the order of magnitude will do."
-    count = required(said, "rows", "The command does not say how many rows there are.", hint)
+    count = require(said, "rows", "The command does not say how many rows there are.", hint)
     promise = one_guarantee(said, frozenset({"bits"}))
     described = isinstance(said.get("columns"), dict) or {"schema", "column"} & set(said)
     size = read_schema(said) if described else said.pop("columns", None)
@@ -148,7 +149,7 @@ def _planned(said: dict[str, Any]) -> "Plan":
     return made
 
 
-def _reached(made: "Plan", goal: float) -> dict[str, Any]:
+def _reach_goal(made: "Plan", goal: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
     from dplinear.arguments import positive
 
@@ -162,10 +163,10 @@ def _reached(made: "Plan", goal: float) -> dict[str, Any]:
     return found
 
 
-def _described(config: str | None, schema: str | None) -> str:
+def _column_flags(config: str | None, schema: str | None) -> str:
     """Return the flags that tell the next command of the columns: the user's own files, if any."""
     given = (("--config", config), ("--schema", schema))
-    named = [f"{flag} {shlex.quote(shown(file))}" for flag, file in given if file is not None]
+    named = [f"{flag} {shlex.quote(short_path(file))}" for flag, file in given if file is not None]
     return " ".join(named) or "--schema FILE"
 
 
@@ -187,7 +188,7 @@ def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, desc
     ]
     if not made.worthwhile:
         told.append(("but", "no mechanism does much better than an answer without any data"))
-    told += [("note", f"{line.mechanism}: {line.note}") for line in _noted(made)]
+    told += [("note", f"{line.mechanism}: {line.note}") for line in _note_lines(made)]
     told += [("left out", f"{name}: {_short(why)}") for name, why in made.refused]
     if reached is not None:
         budget, rows = reached["budget"], reached["rows"]
@@ -199,18 +200,17 @@ def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, desc
     say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
 
 
-def _noted(made: "Plan") -> list[Any]:
+def _note_lines(made: "Plan") -> list[Any]:
     """Return a line for each note."""
     notes = {line.note: line for line in reversed(made.lines) if line.note}
     return list(notes.values())
 
 
-def _short(why: str) -> str:
+def _short(why: "Refusal") -> str:
     """Return why a mechanism is left out: its hint, which says what to ask for."""
     from dplinear.cli.errors import as_flags
 
-    sentence, _, hint = why.partition("\n\nHint: ")
-    return as_flags(" ".join((hint or sentence).split())).rstrip(".")
+    return as_flags(why.hint or why.sentence).rstrip(".")
 
 
 def _figure(value: float) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dplinear.cli import gates
-from dplinear.cli.output import facts, plain, say, shown, tell
+from dplinear.cli.output import facts, plain, say, short_path, tell
 
 if TYPE_CHECKING:
     from dplinear.ledger.request import Request
@@ -49,7 +49,7 @@ def quote(order: "gates.Order") -> Quote:
     arguments = {key: value for key, value in order.arguments.items() if key not in _REAL}
     request: Request | None = None
     try:
-        gates.passed(order, _stand_in(order), arguments | {"ledger": _Quoter()})
+        gates.call_gate(order, _stand_in(order), arguments | {"ledger": _Quoter()})
     except _QuotedError as stopped:
         request = stopped.request
     if request is None or order.ledger is None:
@@ -87,12 +87,12 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
         lines.append(("price", "nothing: the output holds this release already"))
         return lines
     lines.append(("mechanism", request.mechanism))
-    lines.append(("promise", f"{_promised(request)} ({request.neighbours} neighbours)"))
+    lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     also = _units(request)
     if also:
         lines.append(("which is", "; ".join(also.values())))
     lines += _price_lines(order, found.price)
-    lines.append(("output", "none" if order.output is None else shown(order.output)))
+    lines.append(("output", "none" if order.output is None else short_path(order.output)))
     return lines
 
 
@@ -104,13 +104,13 @@ def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str,
     left = f"{budget.text(price.left)} of {budget}"
     after = budget.text(price.after) if price.suffices else "refused: the budget does not suffice"
     return [
-        ("price", f"{cost}, of '{order.dataset}' in {shown(str(order.ledger))}"),
+        ("price", f"{cost}, of '{order.dataset}' in {short_path(str(order.ledger))}"),
         ("left now", left),
         ("left after", after),
     ]
 
 
-def _promised(request: "Request") -> str:
+def _guarantee_text(request: "Request") -> str:
     return "nothing that is proved" if request.guarantee is None else str(request.guarantee)
 
 
@@ -148,7 +148,7 @@ def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
         "output": order.output,
         "schema": None if order.schema is None else order.schema.to_dict(),
         "mechanism": None if request is None else request.mechanism,
-        "guarantee": None if request is None else _promised(request),
+        "guarantee": None if request is None else _guarantee_text(request),
         "neighbours": None if request is None else str(request.neighbours),
         "in_other_units": {} if request is None else _units(request),
         "price": None,
@@ -156,7 +156,7 @@ def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
     if price is not None:
         budget = price.budget
         content["price"] = {
-            "ledger": shown(str(order.ledger)),
+            "ledger": short_path(str(order.ledger)),
             "dataset": order.dataset,
             "budget": str(budget),
             "cost": budget.text(price.cost),

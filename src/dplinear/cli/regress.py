@@ -49,14 +49,14 @@ def regress(
     """Fit a linear model to a release. Costs no budget, however often."""
     given = dict(locals())  # before anything else is
     from dplinear.cli.loading import load
-    from dplinear.cli.settings import listed, required, settled
+    from dplinear.cli.settings import merge_settings, require, split_names
 
-    said = settled(given)
+    said = merge_settings(given)
     loaded = load(said, ("moments", "sketch", "noisy rows"))
     hint = f"--target {loaded.schema.names[-1]}, or another of its features."
-    goals = listed(required(said, "target", "The command does not say what to explain.", hint))
+    goals = split_names(require(said, "target", "The command does not say what to explain.", hint))
     if "features" in said:
-        said["features"] = listed(said["features"])
+        said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
     how = {name: said[name] for name in ("level", "method", "draws", "seed") if name in said}
     fits = [loaded.regress(goal, **chosen) for goal in goals]

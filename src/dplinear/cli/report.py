@@ -7,7 +7,7 @@ import typer
 
 from dplinear.arguments import printable
 from dplinear.cli import flags
-from dplinear.cli.output import certified, console, facts, say, shown, tell
+from dplinear.cli.output import certificate_facts, console, facts, say, short_path, tell
 
 if TYPE_CHECKING:
     from dplinear.audit.audit import AuditResult
@@ -58,10 +58,10 @@ def report(
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages
     from dplinear.cli.errors import Code, CommandError
-    from dplinear.cli.loading import kind_of, load, sort_of
-    from dplinear.cli.settings import listed, settled
+    from dplinear.cli.loading import load, sort_of
+    from dplinear.cli.settings import merge_settings, split_names
 
-    said = settled(given)
+    said = merge_settings(given)
     loaded = load(said)
     usual = Path(said["release"]).with_suffix(".html")
     replace = bool(said.get("overwrite"))
@@ -74,11 +74,11 @@ def report(
     place = pages.place(said.get("output"), usual, overwrite=replace) if wanted else None
     named = said.get("dataset", loaded.certificate.dataset)
     counted = said.get("ledger")
-    left = _left(counted, named)
-    goals = listed(said.get("target", []))
-    chosen = {"features": listed(said["features"])} if "features" in said else {}
+    left = _remaining_budget(counted, named)
+    goals = split_names(said.get("target", []))
+    chosen = {"features": split_names(said["features"])} if "features" in said else {}
     fits = _fits(loaded, sort_of(loaded), goals, chosen)
-    found = _audited(loaded, said.get("trials")) if said.get("audit") else None
+    found = _run_audit(loaded, said.get("trials")) if said.get("audit") else None
     if place is not None:
         from dplinear.report import release_page
 
@@ -87,7 +87,7 @@ def report(
             ledger=counted,
             dataset=named,
             audit=found,
-            plan=_planned(loaded, kind_of(loaded)),
+            plan=_plan_for(loaded, loaded.kind),
             fits=fits,
         )
         pages.write(place, page)
@@ -107,7 +107,7 @@ def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> l
     return [loaded.regress(goal, **chosen) for goal in goals]
 
 
-def _planned(loaded: Any, kind: str) -> Any:
+def _plan_for(loaded: Any, kind: str) -> Any:
     """Return what was to be expected of such a release, where the planner knows."""
     import dplinear
 
@@ -131,7 +131,7 @@ def _rows(loaded: Any) -> float | None:
     return known if known is not None else getattr(loaded, "count", None)
 
 
-def _audited(loaded: Any, trials: int | None) -> "AuditResult | None":
+def _run_audit(loaded: Any, trials: int | None) -> "AuditResult | None":
     from dplinear.audit.audit import audit_subject
     from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
     from dplinear.noise.entropy import system
@@ -168,7 +168,7 @@ def _entry(loaded: Any) -> str:
     return f"{name}_after_query" if said.get("least_eigenvalue_share") is not None else name
 
 
-def _left(ledger: str | None, dataset: str | None) -> list[Any]:
+def _remaining_budget(ledger: str | None, dataset: str | None) -> list[Any]:
     if ledger is None:
         return []
     from dplinear.cli.errors import Code, CommandError
@@ -193,14 +193,14 @@ def _show(
 ) -> None:
     from dplinear.cli.loading import words
 
-    lines = certified(loaded.certificate)
+    lines = certificate_facts(loaded.certificate)
     lines += [("budget", str(status)) for status in left]
     if found is not None:
         unit = found.unit
         told = f"{unit} ≥ {found.audited:.3g} is proved, {unit} = {found.claimed:.3g} claimed"
         lines.append(("audit", f"{found.mechanism} {found.verdict}: {told}"))
     if place is not None:
-        lines.append(("page", shown(place)))
+        lines.append(("page", short_path(place)))
     say(words(loaded), "", *(part for fit in fits for part in (str(fit.summary()), "")))
     say(facts(lines))
 
@@ -211,13 +211,11 @@ def _content(
     found: "AuditResult | None",
     left: list[Any],
 ) -> dict[str, Any]:
-    from dplinear.cli.loading import kind_of
-
     return {
-        "kind": kind_of(loaded),
+        "kind": loaded.kind,
         "certificate": loaded.certificate.to_dict(),
         "schema": loaded.schema.to_dict() if hasattr(loaded, "schema") else None,
-        "rows": getattr(loaded, "rows", None),
+        "rows": loaded.rows,
         "page": place,
         "audit": None
         if found is None

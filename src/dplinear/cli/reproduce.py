@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dplinear.cli import flags
-from dplinear.cli.output import console, facts, say, shown, table, tell
+from dplinear.cli.output import console, facts, say, short_path, table, tell
 
 
 def _names() -> list[str]:
@@ -65,10 +65,10 @@ def reproduce(
         say(facts([*lines, ("verdict", result.verdict)], f"{result.paper} {result.figure}"), "")
     if figure is None:
         stem = "summary" if paper == "all" else f"{paper}-summary"
-        say(facts([("page", shown(folder / f"{stem}.html"))]))
+        say(facts([("page", short_path(folder / f"{stem}.html"))]))
     else:
         files = [path for result in results[:1] for path in result.files]
-        say(facts([("file", shown(path)) for path in files]))
+        say(facts([("file", short_path(path)) for path in files]))
 
 
 def _list(papers: Any, *, json: bool) -> None:

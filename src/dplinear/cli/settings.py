@@ -22,7 +22,7 @@ _PATHS = frozenset({"data", "release", "schema", "output", "ledger"})
 _LARGEST = 16 * 2**20
 
 
-def settled(given: Mapping[str, Any], aside: Collection[str] = ()) -> dict[str, Any]:
+def merge_settings(given: Mapping[str, Any], aside: Collection[str] = ()) -> dict[str, Any]:
     """Return the arguments of a command: its flags and, where they are silent, its file's.
 
     Requires: the command's own parameters by name, None where a flag was not given; what a file
@@ -93,7 +93,7 @@ def _without_rivals(file: dict[str, Any], said: Mapping[str, Any]) -> dict[str, 
     return {key: value for key, value in file.items() if key not in _GUARANTEES or key in keep}
 
 
-def listed(value: Any) -> Any:
+def split_names(value: Any) -> Any:
     """Return names that may be given one by one or between commas."""
     if isinstance(value, str):
         value = [value]
@@ -136,7 +136,7 @@ def positional(value: str | None, name: str, command: str) -> str:
     return value
 
 
-def required(said: Mapping[str, Any], name: str, sentence: str, hint: str = "") -> Any:
+def require(said: Mapping[str, Any], name: str, sentence: str, hint: str = "") -> Any:
     """Return an argument that a command cannot do without."""
     if said.get(name) in (None, [], ""):
         raise CommandError(sentence, hint)

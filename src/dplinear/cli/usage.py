@@ -48,18 +48,18 @@ def complaint_of(error: Any, called: str) -> Complaint:
     elif words.startswith("Missing command"):
         sentence, hint = f"{path} needs a command.", f"one of {', '.join(known)}."
     elif words.startswith("Missing"):
-        sentence = f"{path} needs {_named(error)}."
+        sentence = f"{path} needs {_parameter_name(error)}."
     elif words.endswith("requires an argument."):
         sentence = f"{path} needs a value after {error.option_name}."
     elif words.startswith("Got unexpected extra"):
         extra = words.rpartition("(")[2].rstrip(")")
         sentence = f"{path} does not know what to do with '{extra}'."
     elif words.startswith("Invalid value for") and _number(words):
-        sentence = f"The value of {_named(error)} must be {_number(words)}."
+        sentence = f"The value of {_parameter_name(error)} must be {_number(words)}."
     return Complaint(Code.USAGE, sentence, hint)
 
 
-def _named(error: Any) -> str:
+def _parameter_name(error: Any) -> str:
     """Return the flag or the argument that an error is about."""
     parameter = error.param
     return str(parameter.metavar or parameter.name) if _positional(parameter) else parameter.opts[0]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dplinear.cli.errors import CommandError
-from dplinear.cli.settings import listed
+from dplinear.cli.settings import split_names
 
 
 def read(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def _same(_: str, value: Any) -> Any:
 
 
 def _names(_: str, value: Any) -> Any:
-    return listed(value)
+    return split_names(value)
 
 
 def _count(key: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Means and covariances of rows whose scale nobody has to know: CoinPress, on exact sums.
+"""Means, covariances and regressions of rows of unknown scale: CoinPress, on exact sums.
 
 `windows.py` shows the same rows on finer grids, `locate.py` finds where a column's cells are;
 `mean.py` and `covariance.py` are the steps, with radii from `radii.py`. `methods.py` has them as

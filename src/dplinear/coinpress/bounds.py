@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from dplinear.adaptive.noisy_sums import Answer, Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.arrays import Floats
+from dplinear.coinpress.methods import CoinPressOutcome
 from dplinear.coinpress.octaves import BINS as OCTAVE_BINS
 from dplinear.coinpress.octaves import OCTAVES, Octaves, boxes
 from dplinear.coinpress.windows import View, Views
@@ -23,7 +24,7 @@ from dplinear.descent.common import check_guarantee
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.row_sums import Count
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Method
+from dplinear.mechanisms.contract import Account, Method, Prepared
 from dplinear.noise.entropy import Entropy
 
 _WHERE = "Bounds"
@@ -72,22 +73,22 @@ class Bounds(Method):
         """Calibrate for a number of columns."""
         coordinates = 1 + columns * 2 * (OCTAVE_BINS + _BINS)
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        return PreparedBounds(columns, budget, checks.kept(self.guarantee, budget.profile))
+        return PreparedBounds(columns, budget, checks.exact_account(self.guarantee, budget.profile))
 
 
 @dataclass(frozen=True)
-class PreparedBounds:
+class PreparedBounds(Prepared[Views, CoinPressOutcome[Ranges]]):
     """A chain with a budget, ready to run once."""
 
     columns: int
     budget: Budget
     account: Account
 
-    def suggest(self, table: Views, entropy: Entropy) -> Ranges:
+    def run(self, table: Views, entropy: Entropy) -> CoinPressOutcome[Ranges]:
         """Pass over the table four times, and return bounds."""
         low, high = table.low, table.high
         view = table.through(low, high)
-        chain = Chain(view, self.budget, entropy)
+        chain = NoisySums(view, self.budget, entropy)
         places = range(1, self.columns + 1)
         first = Query(Octaves(view.shape, places), _SHARES[0])
         count, answer = chain.ask([Query(Count(), _COUNT), first])
@@ -109,7 +110,8 @@ class PreparedBounds:
         (answer,) = chain.ask([Query(last, chain.left)], view)
         ends = [_reach(line, answer.sigma, rows) for line in _lines(answer, _FINAL_BINS)]
         low, high = _ends(table, view, ends)
-        return Ranges(np.where(found, low, table.low), np.where(found, high, table.high), found)
+        ranges = Ranges(np.where(found, low, table.low), np.where(found, high, table.high), found)
+        return CoinPressOutcome(ranges, self.account, {"mu": self.budget.mu, "passes": 4}, rows)
 
 
 Hull = tuple[float, float] | None

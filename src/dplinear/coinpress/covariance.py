@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.windows import Lens, Views
@@ -52,7 +52,7 @@ class CovarianceEstimate:
 
 
 def covariance(
-    chain: Chain,
+    chain: NoisySums,
     table: Views,
     rows: float,
     start: Whitener,
@@ -81,7 +81,7 @@ def covariance(
 
 
 def _step(
-    chain: Chain, table: Views, rows: float, now: Whitener, share: Fraction, *, published: bool
+    chain: NoisySums, table: Views, rows: float, now: Whitener, share: Fraction, *, published: bool
 ) -> CovarianceEstimate:
     size = len(now.centre)
     spared = Fraction(0) if now.known else share * CENTRING
@@ -109,7 +109,7 @@ def _step(
     return CovarianceEstimate(following.centre, values, image, sigma, errors, following)
 
 
-def _length(chain: Chain, rows: float, size: int, share: Fraction) -> float:
+def _length(chain: NoisySums, rows: float, size: int, share: Fraction) -> float:
     """Return the best length to clip rows to, for what a matrix may cost."""
     replaced = chain.budget.neighbours is Neighbours.REPLACE
     moved = math.sqrt(MappedGram.replaced if replaced else 1)

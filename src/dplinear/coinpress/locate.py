@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtri
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress.windows import View, Views, window
 from dplinear.exact.histograms import Histograms
@@ -54,7 +54,7 @@ class _Seen:
     resolved: bool
 
 
-def locate(chain: Chain, table: Views, rows: float, most: Fraction = MOST) -> Located:
+def locate(chain: NoisySums, table: Views, rows: float, most: Fraction = MOST) -> Located:
     """Release histograms of all columns, and again of those that are still in a few bins.
 
     Requires: `rows`, the number of rows where it is public, a noisy count otherwise; `most`, the
@@ -91,17 +91,17 @@ def locate(chain: Chain, table: Views, rows: float, most: Fraction = MOST) -> Lo
 
 
 def _look(
-    chain: Chain, view: View, columns: Sequence[int], rows: float, share: Fraction
+    chain: NoisySums, view: View, columns: Sequence[int], rows: float, share: Fraction
 ) -> list[_Seen | None]:
     places = tuple(column + 1 for column in columns)  # behind the constant
     asked = [Query(Histograms(view.shape, places, bins), share / len(BINS)) for bins in BINS]
     answers = chain.ask(asked, view)
     tables = [answer.values.reshape(len(places), -1) for answer in answers]
     sigmas = [answer.sigma for answer in answers]
-    return [_seen(pair, sigmas, rows, len(places)) for pair in zip(*tables, strict=True)]
+    return [_read_histograms(pair, sigmas, rows, len(places)) for pair in zip(*tables, strict=True)]
 
 
-def _seen(
+def _read_histograms(
     histograms: Sequence[Floats], sigmas: Sequence[float], rows: float, columns: int
 ) -> _Seen | None:
     """Return what the finest bins show that hold most rows clearly; pairs are merged until so."""
@@ -126,14 +126,14 @@ def _summary(counts: Floats, mass: float) -> _Seen:
     middles = (np.arange(size) + 0.5) / size
     total = float(counts.sum())
     centre = float(counts @ middles) / total
-    spread = math.sqrt(float(counts @ (middles - centre) ** 2) / total) / _kept(mass)
+    spread = math.sqrt(float(counts @ (middles - centre) ** 2) / total) / _kept_share(mass)
     held = np.flatnonzero(counts)
     low, high = max(held[0] - _MARGIN, 0.0) / size, min(held[-1] + 1 + _MARGIN, size) / size
     resolved = spread >= _RESOLVED / size or high - low > _WHOLE
     return _Seen(centre, max(spread, 0.5 / size), low, high, resolved=resolved)
 
 
-def _kept(mass: float) -> float:
+def _kept_share(mass: float) -> float:
     """Return what is left of a normal's standard deviation without its tails."""
     if mass >= 1:
         return 1.0

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.windows import Lens, Views
@@ -41,7 +41,7 @@ class MeanEstimate:
 
 
 def mean(
-    chain: Chain, table: Views, rows: float, start: Ball, shares: Sequence[Fraction]
+    chain: NoisySums, table: Views, rows: float, start: Ball, shares: Sequence[Fraction]
 ) -> MeanEstimate:
     """Release the mean in as many steps as there are shares of μ².
 
@@ -58,7 +58,7 @@ def mean(
     return estimate
 
 
-def _step(chain: Chain, table: Views, rows: float, ball: Ball, share: Fraction) -> MeanEstimate:
+def _step(chain: NoisySums, table: Views, rows: float, ball: Ball, share: Fraction) -> MeanEstimate:
     size = len(ball.centre)
     clip = radii.reach(ball.radius, radii.tail(size, BETA))
     lens = Lens.of(table, ball.root, ball.centre, clip)

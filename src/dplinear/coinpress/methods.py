@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import locate
 from dplinear.coinpress.covariance import CovarianceEstimate, Whitener, covariance
@@ -19,7 +19,7 @@ from dplinear.coinpress.mean import Ball, MeanEstimate, mean
 from dplinear.coinpress.windows import Views
 from dplinear.exact.row_sums import Count
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Method
+from dplinear.mechanisms.contract import Account, Method, Prepared
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ZCDP
 
@@ -34,7 +34,7 @@ _SCALES = (1e-50, 1e100)
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome(Generic[Estimate]):
+class CoinPressOutcome(Generic[Estimate]):
     """A released estimate; `count` is what is known of the number of rows."""
 
     estimate: Estimate
@@ -63,7 +63,7 @@ class Start:
         return max(self.count, 1.0)
 
 
-def begin(chain: Chain, table: Views, scale: Floats | None) -> Start:
+def begin(chain: NoisySums, table: Views, scale: Floats | None) -> Start:
     """Release the number of rows and, where no scale is public, where columns are and how wide.
 
     A number of rows that is public costs nothing.
@@ -103,12 +103,11 @@ class CoinPress(Method, Generic[Estimate]):
     def __post_init__(self) -> None:
         where = type(self).__name__
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
-        arguments.choice(self.calibration, "calibration", where, ("exact",))
         arguments.integer(self.steps, "steps", where, low=1, high=MOST_STEPS)
         rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
         if type(self.guarantee) in checks.GRID_HINTS:
             hint = checks.GRID_HINTS[type(self.guarantee)]
-            raise arguments.mistyped("guarantee", where, rule, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", where, rule, self.guarantee, hint)
         if not isinstance(self.guarantee, ZCDP):
             checks.approximate(self.guarantee, where, "normal noise", rule)
         if self.scale is not None:
@@ -127,15 +126,17 @@ class CoinPress(Method, Generic[Estimate]):
         most = int(locate.MOST / locate.FIRST) * sum(locate.BINS) * columns
         sums = (self.steps + 2) * (columns + 1) * columns
         budget = Budget.of(self.guarantee, 1 + most + sums, self.neighbours, where)
-        return PreparedCoinPress(self, scale, budget, checks.kept(self.guarantee, budget.profile))
+        return PreparedCoinPress(
+            self, scale, budget, checks.exact_account(self.guarantee, budget.profile)
+        )
 
     @abstractmethod
-    def estimate(self, chain: Chain, table: Views, start: Start) -> Estimate:
+    def estimate(self, chain: NoisySums, table: Views, start: Start) -> Estimate:
         """Take the steps."""
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedCoinPress(Generic[Estimate]):
+class PreparedCoinPress(Prepared[Views, CoinPressOutcome[Estimate]], Generic[Estimate]):
     """A chain with a budget, ready to run once; `account` is what it will guarantee."""
 
     method: CoinPress[Estimate]
@@ -143,9 +144,9 @@ class PreparedCoinPress(Generic[Estimate]):
     budget: Budget
     account: Account
 
-    def run(self, table: Views, entropy: Entropy) -> Outcome[Estimate]:
+    def run(self, table: Views, entropy: Entropy) -> CoinPressOutcome[Estimate]:
         """Release what it takes, and return the estimate."""
-        chain = Chain(table.through(table.low, table.high), self.budget, entropy)
+        chain = NoisySums(table.through(table.low, table.high), self.budget, entropy)
         start = begin(chain, table, self.scale)
         estimate = self.method.estimate(chain, table, start)
         parameters = {
@@ -154,7 +155,7 @@ class PreparedCoinPress(Generic[Estimate]):
             "looks": start.looks,
             "spent": float(1 - chain.left),
         }
-        return Outcome(estimate, self.account, parameters, start.count)
+        return CoinPressOutcome(estimate, self.account, parameters, start.count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +164,7 @@ class CoinPressMean(CoinPress[MeanEstimate]):
 
     name: ClassVar[str] = "coinpress_mean"
 
-    def estimate(self, chain: Chain, table: Views, start: Start) -> MeanEstimate:
+    def estimate(self, chain: NoisySums, table: Views, start: Start) -> MeanEstimate:
         """Take the steps, with all that is left."""
         ball = Ball(start.centre, start.radius, np.diag(1 / start.scale))
         return mean(chain, table, start.rows, ball, shares(self.steps, chain.left))
@@ -180,9 +181,11 @@ class CoinPressCovariance(CoinPress[CovarianceEstimate]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.centred, bool | np.bool_):
-            raise arguments.mistyped("centred", type(self).__name__, "True or False", self.centred)
+            raise arguments.wrong_type(
+                "centred", type(self).__name__, "True or False", self.centred
+            )
 
-    def estimate(self, chain: Chain, table: Views, start: Start) -> CovarianceEstimate:
+    def estimate(self, chain: NoisySums, table: Views, start: Start) -> CovarianceEstimate:
         """Find the centre, if only the scale is known; take the steps, with all that is left."""
         centre, root = start.centre, np.diag(1 / start.scale)
         if self.centred:
@@ -201,7 +204,7 @@ def scales(scale: Any, columns: int | None, where: str) -> Floats:
         return np.full(columns or 1, _scale(scale, where))
     listed = scale.tolist() if isinstance(scale, np.ndarray) else scale
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
-        raise arguments.mistyped("scale", where, rule, scale)
+        raise arguments.wrong_type("scale", where, rule, scale)
     found = np.array([_scale(each, where) for each in listed])
     if columns is not None and len(found) != columns:
         raise arguments.rejection("scale", where, f"one number, or {columns}", f"{len(found)}")

@@ -51,7 +51,7 @@ class Octaves(RowSum):
         where = "Octaves"
         check_shape(self.shape, where)
         chosen = chosen_columns(self.columns, self.shape, where)
-        edges = [float(self.shape.cells >> octave) for octave in range(OCTAVES, 0, -1)]
+        edges = [float(self.shape.steps_per_unit >> octave) for octave in range(OCTAVES, 0, -1)]
         freeze(self, columns=chosen, size=len(chosen) * BINS, _edges=np.array(edges))
         freeze(self, bound=isqrt(len(chosen) - 1) + 1)  # the root, rounded up
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import clamped, product, shortened
+from dplinear.exact.integers import clamp, product, shorten
 from dplinear.exact.public_maps import (
     bits,
     in_units,
@@ -76,7 +76,7 @@ class Products(RowSum):
         # Elementwise, so that a row's vector is a bitwise function of that row alone.
         np.multiply(terms, products[-1] * self._step, out=terms)
         np.subtract(terms, self.units, out=terms)
-        return np.asarray(shortened(clamped(terms), self.bound).sum(axis=1), np.int64)
+        return np.asarray(shorten(clamp(terms), self.bound).sum(axis=1), np.int64)
 
 
 def _in_units(centre: npt.ArrayLike, size: int, unit: Fraction) -> Floats:
@@ -85,8 +85,8 @@ def _in_units(centre: npt.ArrayLike, size: int, unit: Fraction) -> Floats:
     try:
         array = np.array(centre, np.float64)
     except (TypeError, ValueError):
-        raise mistyped("centre", "Products", rule, type(centre)) from None
+        raise wrong_type("centre", "Products", rule, type(centre)) from None
     if array.shape != (size,) or not np.isfinite(array).all():
         raise rejection("centre", "Products", rule, f"an array of shape {array.shape}")
     whole = [float(round(Fraction(number) / unit)) for number in array.tolist()]
-    return clamped(np.array(whole)[:, None])
+    return clamp(np.array(whole)[:, None])

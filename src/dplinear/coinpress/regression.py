@@ -11,12 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain
+from dplinear.adaptive.noisy_sums import Budget, NoisySums
 from dplinear.arrays import Floats
-from dplinear.coinpress import published
 from dplinear.coinpress.octaves import BINS
-from dplinear.coinpress.rounds import RADII, Ending, pressed
-from dplinear.coinpress.surroundings import SHARES, STRUCTURES, Surroundings, looked_around
+from dplinear.coinpress.rounds import RADII, Ending, run_rounds
+from dplinear.coinpress.surroundings import SHARES, STRUCTURES, LocalFrame, find_local_frame
 from dplinear.descent.common import check_guarantee
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
@@ -24,8 +23,6 @@ from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy.guarantees import ZCDP
-from dplinear.privacy.neighbours import Neighbours
 
 STEPS = 10
 _MOST_STEPS = 50
@@ -51,17 +48,17 @@ class PreparedCoinPress(PreparedSolver):
     radius: str
     structure: str
 
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+    def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Look around, press, and return where the rounds end."""
-        chain = Chain(rows, self.budget, entropy)
-        around = looked_around(chain, self.design, self.structure)
-        ending = pressed(
+        chain = NoisySums(rows, self.budget, entropy)
+        around = find_local_frame(chain, self.design, self.structure)
+        ending = run_rounds(
             chain, around, steps=self.steps, energies=SHARES.energies, radius=self.radius
         )
         silence = _silence(ending, around)
         spread = ending.noise + ending.sampling + ending.unknown
         return Solution(
-            around.frame.readout(around.matrix @ ending.place),
+            around.frame.readout(around.matrix @ ending.theta),
             self.account,
             {
                 "mu": self.budget.mu,
@@ -91,68 +88,41 @@ class CoinPressRegression(Solver):
     Departs from the paper: residual rounds; scales are found by a histogram of octaves instead of
     steps from starting values; all of ρ is spent, where Algorithms 3, 5 and 6 leave .45, .43 and .3
     of it; any noise variance; means, covariances and intercept together; a noisy count under
-    add_remove. `calibration="paper"` runs those algorithms (ZCDP, replace; `unit`, what 1 in the
-    paper is in cells), and its certificate says what they spend.
+    add_remove.
     """
 
     steps: int = STEPS
     radius: str | None = None
     structure: str = "general"
-    unit: float = 1.0
     name: ClassVar[str] = "coinpress"
     numerics: ClassVar[str] = "exact"
     passes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
         check_guarantee(self.guarantee, _WHERE)
         arguments.integer(self.steps, "steps", _WHERE, low=1, high=_MOST_STEPS)
         arguments.choice(self.structure, "structure", _WHERE, STRUCTURES)
-        arguments.positive(self.unit, "unit", _WHERE)
         if self.radius is not None:
             arguments.choice(self.radius, "radius", _WHERE, RADII)
-        if self.calibration == "paper":
-            self._check_published()
-
-    def _check_published(self) -> None:
-        """Raise for what the paper has no algorithm for."""
-        if not isinstance(self.guarantee, ZCDP):
-            rule = "a ZCDP guarantee, where the paper's algorithms are used"
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee)
-        if self.neighbours is not Neighbours.REPLACE:
-            rule = "'replace', where the paper's algorithms are used: they need a public n"
-            raise arguments.rejection("neighbours", _WHERE, rule, self.neighbours)
-        if self.structure not in published.SPENT:
-            hint = "the paper has no algorithm for unknown means and covariances together."
-            kinds = " or ".join(repr(name) for name in published.SPENT)
-            rule = f"{kinds}, where the paper's algorithms are used"
-            raise arguments.rejection("structure", _WHERE, rule, self.structure, hint)
-        if self.radius == "planned":
-            rule = "'gaussian' or 'subexponential', where the paper's algorithms are used"
-            raise arguments.rejection("radius", _WHERE, rule, self.radius)
 
     def prepare(self, design: Design) -> PreparedSolver:
         """Calibrate the whole chain; every sum that may be asked for is counted."""
-        if self.calibration == "paper":
-            assert isinstance(self.guarantee, ZCDP)  # noqa: S101 - checked above
-            radius = self.radius or "gaussian"
-            return published.prepared(self.guarantee, design, self.structure, radius, self.unit)
         p = design.dimension
         coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        account = checks.kept(self.guarantee, budget.profile)
+        account = checks.exact_account(self.guarantee, budget.profile)
         radius = self.radius or "planned"
         return PreparedCoinPress(design, budget, account, self.steps, radius, self.structure)
 
 
-def _covariance(around: Surroundings, variances: Floats) -> Floats:
+def _covariance(around: LocalFrame, variances: Floats) -> Floats:
     """Return the covariance of the coefficients in the design's own cells."""
     root = around.matrix * np.sqrt(variances)
     return around.frame.spread(root @ root.T)
 
 
-def _silence(ending: Ending, around: Surroundings) -> str | None:
+def _silence(ending: Ending, around: LocalFrame) -> str | None:
     """Return why there are no standard errors, or None."""
     if not around.clear:
         return _UNCLEAR

@@ -11,12 +11,12 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.products import Products
-from dplinear.coinpress.surroundings import Surroundings
-from dplinear.descent.residual_sums import Energy
+from dplinear.coinpress.surroundings import LocalFrame
+from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.privacy.neighbours import Neighbours
 
 RADII = ("planned", "gaussian", "subexponential")
@@ -33,7 +33,7 @@ _PRIOR = 2.0  # times the target's variance, that the features may explain
 
 def share_of_rounds(count: int, total: Fraction) -> list[Fraction]:
     """Return what each round may spend: later ones more, as their residuals are smaller."""
-    weights = [Fraction(math.sqrt(place)) for place in range(1, count + 1)]
+    weights = [Fraction(math.sqrt(theta)) for theta in range(1, count + 1)]
     return [total * weight / sum(weights) for weight in weights]
 
 
@@ -82,7 +82,7 @@ class Ending:
     scales.
     """
 
-    place: Floats
+    theta: Floats
     noise: Floats
     sampling: Floats
     unknown: Floats
@@ -90,8 +90,8 @@ class Ending:
     radius: float
 
 
-def pressed(
-    chain: Chain, around: Surroundings, *, steps: int, energies: Fraction, radius: str
+def run_rounds(
+    chain: NoisySums, around: LocalFrame, *, steps: int, energies: Fraction, radius: str
 ) -> Ending:
     """Run the rounds, for all that is left of a chain's budget; `energies` of it for scales.
 
@@ -103,7 +103,7 @@ def pressed(
 
 class _Press:
     def __init__(
-        self, chain: Chain, around: Surroundings, steps: int, energies: Fraction, radius: str
+        self, chain: NoisySums, around: LocalFrame, steps: int, energies: Fraction, radius: str
     ) -> None:
         self.chain, self.around = chain, around
         self.energy = energies / steps
@@ -117,35 +117,35 @@ class _Press:
 
     def run(self) -> Ending:
         around, curve = self.around, self.around.curvature
-        place, noise = np.zeros((2, self.size))
+        theta, noise = np.zeros((2, self.size))
         scale, left = around.target_scale, within(self.radius)
         unknown = prior = np.empty(0)
         flat, most = math.inf, around.most
         for share in self.shares:
-            scale, error = self._scale(around.residual(place), scale)
+            scale, error = self._scale(around.residual(theta), scale)
             if not len(prior):
                 unknown = prior = np.full(self.size, _PRIOR * scale**2 / math.sqrt(self.size))
                 flat = max(scale, around.target_scale)
             elif around.assumed and scale**2 > _WORSE * flat**2 + _DEVIATIONS * error:
                 # Worse than no line: features are longer somewhere than is assumed. Begin again.
-                place, noise, unknown, most = 0 * place, 0 * noise, prior, 2 * most
+                theta, noise, unknown, most = 0 * theta, 0 * noise, prior, 2 * most
                 scale = flat = min(scale, math.sqrt(_WORSE) * flat)
-            values, sigma = self._look(around.residual(place), scale, share)
+            values, sigma = self._look(around.residual(theta), scale, share)
             values, sigma = values / left, sigma / left
             gain = curve * unknown / (curve**2 * unknown + sigma**2)
             gain = np.minimum(gain, 1 / most)
             moved = gain * values
-            place = place + moved
+            theta = theta + moved
             noise = noise * (1 - gain * curve) ** 2 + (gain * sigma) ** 2
             misjudged = _MISJUDGED**2 * float(moved @ moved) / self.size
             unknown = np.minimum(unknown * (1 - gain * curve) + misjudged, prior)
         sampling = clipped_square(self.radius) / left**2 * scale**2 / (self.rows * curve)
-        return Ending(place, noise, sampling, unknown, scale, self.radius)
+        return Ending(theta, noise, sampling, unknown, scale, self.radius)
 
     def _scale(self, weights: Floats, scale: float) -> tuple[float, float]:
         """Release the mean square of residuals; return its root, and the noise of the square."""
         clip = _FAR * scale
-        energy = Energy(self.around.frame.design.shape, weights, clip)
+        energy = SumOfSquares(self.around.frame.design.shape, weights, clip)
         (answer,) = self.chain.ask([Query(energy, self.energy)])
         square = float(answer.values[0]) / self.rows
         root = max(math.sqrt(max(square, (_LEAST * clip) ** 2)), _SMALLEST)

@@ -1,4 +1,4 @@
-"""What a regression by CoinPress finds out before its rounds: middles, sizes, directions."""
+"""The local frame of a regression by CoinPress: middles, sizes and directions, found first."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Chain, Query
+from dplinear.adaptive.noisy_sums import NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.octaves import Boxes, Octaves, boxes
@@ -47,7 +47,7 @@ SHARES = Shares()
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
+class LocalFrame:
     """Coordinates in which features are about uncorrelated and of equal size.
 
     `matrix` takes whitened coefficients to those of the frame. In whitened coordinates the
@@ -77,7 +77,7 @@ class Surroundings:
         return self.frame.residual(self.matrix @ place)
 
 
-def looked_around(chain: Chain, design: Design, structure: str) -> Surroundings:
+def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalFrame:
     """Release what the structure leaves open.
 
     Promises: a count, where it is private; octaves; means, unless they are taken to be 0; then the
@@ -94,16 +94,16 @@ def looked_around(chain: Chain, design: Design, structure: str) -> Surroundings:
     if not found.found.all():
         seen = again(chain, octaves, seen, SHARES.octaves, SHARES.octaves + SHARES.more_octaves)
         found = boxes(seen.values, seen.sigma, rows, centred=not moving)
-    frame, sizes = _framed(design, found)
+    frame, sizes = _initial_frame(design, found)
     if moving:
-        frame = _centred(chain, frame, found, sizes, rows)
+        frame = _release_centre(chain, frame, found, sizes, rows)
     assumed = structure in {"identity", "mean"}
     if assumed:
-        matrix, curvature, most, clear = _scaled(chain, frame, sizes, rows)
+        matrix, curvature, most, clear = _release_scale(chain, frame, sizes, rows)
     else:
-        matrix, curvature, most, clear = _whitened(chain, frame, sizes, rows)
+        matrix, curvature, most, clear = _release_whitening(chain, frame, sizes, rows)
     scale = float(found.scales[-1])
-    return Surroundings(frame, matrix, curvature, most, clear, assumed, rows, count, scale)
+    return LocalFrame(frame, matrix, curvature, most, clear, assumed, rows, count, scale)
 
 
 def _numeric(design: Design) -> list[int]:
@@ -112,7 +112,7 @@ def _numeric(design: Design) -> list[int]:
     return [place for place, indicator in own if not indicator]
 
 
-def _framed(design: Design, found: Boxes) -> tuple[Frame, Floats]:
+def _initial_frame(design: Design, found: Boxes) -> tuple[Frame, Floats]:
     """Return rows around the middles of their boxes, and each coordinate's size.
 
     Indicators keep their zeros and their size.
@@ -125,22 +125,24 @@ def _framed(design: Design, found: Boxes) -> tuple[Frame, Floats]:
     return Frame(design, middles, float(found.middles[-1])), np.concatenate((ones, sizes))
 
 
-def _centred(chain: Chain, frame: Frame, found: Boxes, sizes: Floats, rows: float) -> Frame:
+def _release_centre(
+    chain: NoisySums, frame: Frame, found: Boxes, sizes: Floats, rows: float
+) -> Frame:
     """Release the means of features and target together; keep those that are not mostly noise."""
-    goal = frame.residual(np.zeros(frame.design.dimension)) / found.scales[-1]
-    stacked = np.vstack((frame.features / sizes[1:, None], goal))
+    target_mean = frame.residual(np.zeros(frame.design.dimension)) / found.scales[-1]
+    stacked = np.vstack((frame.features / sizes[1:, None], target_mean))
     clip = _WIDE * radii.tail(len(stacked), _BETA)
     (answer,) = chain.ask([Query(MappedSum(frame.design.shape, stacked, clip), SHARES.means)])
     if answer.sigma > _NOISY * rows:
         return frame
     moved = answer.values / rows
     middle = np.clip(frame.middle + moved[:-1] * sizes[1:], -1.0, 1.0)
-    target = frame.goal + float(moved[-1]) * float(found.scales[-1])
-    return replace(frame, middle=middle, goal=min(max(target, -1.0), 1.0))
+    target = frame.target_mean + float(moved[-1]) * float(found.scales[-1])
+    return replace(frame, middle=middle, target_mean=min(max(target, -1.0), 1.0))
 
 
-def _scaled(
-    chain: Chain, frame: Frame, sizes: Floats, rows: float
+def _release_scale(
+    chain: NoisySums, frame: Frame, sizes: Floats, rows: float
 ) -> tuple[Floats, Floats, Floats, bool]:
     """Release the mean square of all features together; their own sizes are taken to be equal."""
     first = int(frame.design.intercept)
@@ -159,8 +161,8 @@ def _scaled(
     return np.diag(1 / scale), one, _UNEQUAL * one, error < square / 4
 
 
-def _whitened(
-    chain: Chain, frame: Frame, sizes: Floats, rows: float
+def _release_whitening(
+    chain: NoisySums, frame: Frame, sizes: Floats, rows: float
 ) -> tuple[Floats, Floats, Floats, bool]:
     """Release second moments in two steps, the second in the coordinates that the first gives.
 
@@ -187,7 +189,7 @@ def _whitened(
 
 
 def _moments(
-    chain: Chain, frame: Frame, root: Floats, rows: float, share: Fraction
+    chain: NoisySums, frame: Frame, root: Floats, rows: float, share: Fraction
 ) -> tuple[Floats, Floats, float]:
     """Release the mean of clipped second moments: its eigenvalues and vectors, and its noise."""
     clip = radii.tail(len(root), _BETA)

@@ -71,10 +71,10 @@ class Lens:
 
         Requires: an invertible `root`. Where the window would leave the bounds it ends there.
         """
-        inverse = inverted(root)
+        inverse = pseudo_inverse(root)
         reach = radius * _SLACK * np.sqrt(np.einsum("ij,ij->i", inverse, inverse))
         view = table.through(*window(table, centre, reach))
-        return cls(view, placed(view, root, centre))
+        return cls(view, placement_matrix(view, root, centre))
 
     def seen(self, integers: Floats, scale: int) -> "Lens":
         """Return the lens with the matrix as a sum has rounded it, integers·2^−scale."""
@@ -82,7 +82,7 @@ class Lens:
 
     @property
     def _inverse(self) -> Floats:
-        return inverted(self.matrix[:, 1:])
+        return pseudo_inverse(self.matrix[:, 1:])
 
     def point(self, image: Floats) -> Floats:
         """Return the x whose image is w."""
@@ -94,7 +94,7 @@ class Lens:
         return np.asarray(back @ image @ back.T)
 
 
-def inverted(matrix: Floats) -> Floats:
+def pseudo_inverse(matrix: Floats) -> Floats:
     """Return the inverse; on the directions it has, where noise and rounding left no more."""
     try:
         return np.asarray(np.linalg.inv(matrix))
@@ -102,7 +102,7 @@ def inverted(matrix: Floats) -> Floats:
         return np.asarray(np.linalg.pinv(matrix))
 
 
-def placed(view: View, root: Floats, centre: Floats) -> Floats:
+def placement_matrix(view: View, root: Floats, centre: Floats) -> Floats:
     """Return the matrix that makes L(x − c) of a view's cells."""
     constant = root @ (view.middle - centre)
     return np.column_stack((constant, root * view.half))

@@ -56,7 +56,7 @@ class AtomScores:
             shift = max(most.bit_length() - _PLAIN_BITS, 0)
             squared = 4 if atoms.signed else 2  # of the largest distance of two atoms
         else:
-            integers, longest = _rounded(atoms.matrix, centred=not atoms.signed)
+            integers, longest = _round_atoms(atoms.matrix, centred=not atoms.signed)
             squared = 4 * longest**2 if atoms.signed else _diameter(integers, longest)
             limb = EXACT - _ATOM_BITS - ((len(integers) - 1).bit_length() + 1) // 2
             shift = limb
@@ -92,7 +92,7 @@ class AtomScores:
         return np.asarray(scores)
 
 
-def _rounded(matrix: Floats, *, centred: bool) -> tuple[Floats, int]:
+def _round_atoms(matrix: Floats, *, centred: bool) -> tuple[Floats, int]:
     """Return atoms as integer columns of norm at most 2^16, and a bound on the longest."""
     columns = matrix - matrix.mean(axis=1, keepdims=True) if centred else matrix
     peak = np.abs(columns).max()

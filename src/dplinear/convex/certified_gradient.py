@@ -54,7 +54,7 @@ class Point:
 
     def moved(self, direction: Floats) -> "Point":
         """Return the point plus a vector, which is rounded to the point's own grid."""
-        steps = _scaled(direction, self.exponent)
+        steps = _scale_to_integers(direction, self.exponent)
         return Point(self.integers + steps, self.exponent)
 
     def plus(self, vector: Floats) -> Floats:
@@ -106,7 +106,7 @@ class CertifiedRows:
             np.concatenate([np.zeros(0), *(np.asarray(d @ b.features) for b in self.blocks)])
             for d in digits
         ]
-        margins, rest = _added(products, bits, point.exponent)
+        margins, rest = _add_products(products, bits, point.exponent)
         most = self.count * self.problem.norm
         if exact:
             precision = _precision(tolerance / (16 * max(most, 1e-300)))
@@ -177,7 +177,7 @@ class CertifiedRows:
         return np.array([float(number) for number in exact], float)
 
 
-def _added(products: list[Floats], bits: int, exponent: int) -> tuple[Floats, Floats]:
+def _add_products(products: list[Floats], bits: int, exponent: int) -> tuple[Floats, Floats]:
     """Return Σ digits' products in the margins' units, as a number and what rounding left of it."""
     total = rest = np.zeros(products[0].shape)
     for place, part in enumerate(products):
@@ -202,7 +202,7 @@ def _cut(whole: BigIntegers | Words, bits: int) -> list[Floats]:
     return digits[::-1]
 
 
-def _scaled(values: Floats, exponent: int) -> BigIntegers:
+def _scale_to_integers(values: Floats, exponent: int) -> BigIntegers:
     """Return floats times 2^exponent, rounded to integers."""
     mantissas, powers = np.frexp(values)
     pairs = zip(np.ldexp(mantissas, EXACT).tolist(), powers.tolist(), strict=True)

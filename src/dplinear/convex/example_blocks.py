@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dplinear.arrays import Floats
-from dplinear.exact.integers import shrunk
+from dplinear.exact.integers import shrink
 
 CELLS = 1 << 20  # integers to 1: what a label of 1 is
 
@@ -49,7 +49,7 @@ def held_block(block: Block, norm: int) -> Block:
     if not len(over) and (np.abs(block.labels) <= label).all():
         return block
     rows = np.vstack((block.features, np.clip(block.labels, -label, label)))
-    rows[:-1, over] = shrunk(rows[:-1, over], squares[over], most)
+    rows[:-1, over] = shrink(rows[:-1, over], squares[over], most)
     return Block.dense(rows)
 
 

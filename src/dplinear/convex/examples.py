@@ -21,8 +21,9 @@ from dplinear.convex.example_blocks import CELLS, Block, Features, held_block
 from dplinear.convex.losses import Loss
 from dplinear.exact.integers import EXACT
 from dplinear.exact.public_maps import power, rounded_weights
-from dplinear.exact.row_sums import BLOCK_ROWS, WORD, Count, RowSum, freeze
+from dplinear.exact.row_sums import BLOCK_ROWS, Count, RowSum, freeze
 from dplinear.exact.shape import Shape
+from dplinear.exact.sums import SumTotal
 
 _PRODUCT_BITS = 41  # of a feature times a slope, so that a block of 4096 adds up exactly
 
@@ -76,44 +77,25 @@ class Examples:
         totals = [_Total(statistic) for statistic in statistics]
         for block in self._blocks:
             for total in totals:
-                total.add(block, self._step)
+                total.add_block(block, self._step)
         return [total.integers() for total in totals]
 
 
-class _Total:
-    """A sum over blocks, in 64-bit words for as long as these cannot overflow."""
+class _Total(SumTotal):
+    """A sum over blocks, which may be sparse."""
 
-    def __init__(self, statistic: RowSum) -> None:
-        self._statistic = statistic
-        self._whole = np.zeros(statistic.size, object)
-        self._word = np.zeros(statistic.size, np.int64)
-        self._most = 0  # that an entry of the word can be
-
-    def add(self, block: Block, step: int) -> None:
-        """Add a block, at most `step` rows at a time where its rows are needed as they are."""
-        statistic = self._statistic
+    def add_block(self, block: Block, most: int) -> None:
+        """Add a block, at most so many rows at a time where its rows are needed as they are."""
+        statistic, count = self.statistic, len(block.labels)
         if isinstance(statistic, ExampleSum):
-            self._carry(statistic.over(block.features, block.labels), len(block.labels))
+            self.add(statistic.over(block.features, block.labels), count * statistic.bound)
         elif isinstance(statistic, Count):
-            self._carry(statistic.sum(block.features), len(block.labels))
+            self.add(statistic.sum(block.features), count * statistic.bound)
         elif block.rows is None:
             what = type(statistic).__name__
             raise rejection("statistics", "Examples.sums", "made for sparse examples", what)
         else:
-            step = max(1, min(step, (1 << WORD) // statistic.bound))
-            for at in range(0, block.rows.shape[1], step):
-                self._carry(statistic.sum(block.rows[:, at : at + step]), step)
-
-    def _carry(self, part: Integers, rows: int) -> None:
-        most = rows * self._statistic.bound
-        if self._most + most > 1 << WORD:
-            self._whole, self._word, self._most = self.integers(), np.zeros_like(part), 0
-        self._word += part
-        self._most += most
-
-    def integers(self) -> Sums:
-        """Return the sum so far."""
-        return np.asarray(self._whole + self._word.astype(object), object)
+            self.add_rows(block.rows, most)
 
 
 class ExampleSum(RowSum):

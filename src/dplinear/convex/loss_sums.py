@@ -13,7 +13,7 @@ from dplinear.arrays import Floats, Integers
 from dplinear.convex.example_blocks import CELLS, Features
 from dplinear.convex.examples import ExampleSum, Frame
 from dplinear.convex.losses import LogisticLoss, Loss, SquaredLoss
-from dplinear.descent.logistic_sums import decay
+from dplinear.exact.logistic_sums import decay
 from dplinear.exact.public_maps import power, rounded_matrix
 from dplinear.exact.row_sums import freeze
 from dplinear.exact.shape import Shape

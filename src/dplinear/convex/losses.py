@@ -13,7 +13,7 @@ import numpy as np
 
 from dplinear.arguments import positive
 from dplinear.arrays import Floats
-from dplinear.descent.logistic_sums import decay
+from dplinear.exact.logistic_sums import decay
 
 
 class Loss(ABC):

@@ -47,12 +47,12 @@ def minimise(problem: Regularised, blocks: Iterable[Block], tolerance: float) ->
         after = rows.gradient(trial, tolerance, exact=exact)
         if not after.norm <= found.norm * _HALF:
             products *= 2
-            trial, after = _searched(rows, point, found, direction, tolerance, exact=exact)
+            trial, after = _search_along(rows, point, found, direction, tolerance, exact=exact)
         point, found = trial, after
     return point
 
 
-def _searched(
+def _search_along(
     rows: "_Rows",
     point: Point,
     found: Gradient,

@@ -3,13 +3,12 @@
 `Schema` describes it in public; `second_moments` reads it once, from any source, on any engine;
 `SecondMoments` is the exact result, still private. `open_table` is for several passes, each of
 which adds up row sums. `release_moments`, `release_sketch`, `release_rows`, `release_model`,
-`release_mean`, `release_covariance`, `suggest_bounds`, `std_erm` and `proj_erm` are the gate: they
-let out what a mechanism made of it, with a certificate, and nothing else.
+`release_mean`, `release_covariance` and `suggest_bounds` are the gates: they let out what a
+mechanism made of it, with a certificate, and nothing else.
 """
 
 from dplinear.analyst.releases.bounds import SuggestedBounds
 from dplinear.curator.gates.bounds import suggest_bounds
-from dplinear.curator.gates.constrained import proj_erm, std_erm
 from dplinear.curator.gates.means import release_covariance, release_mean
 from dplinear.curator.gates.model import release_model
 from dplinear.curator.gates.moments import release_moments
@@ -31,7 +30,6 @@ __all__ = [
     "Table",
     "exact_sums",
     "open_table",
-    "proj_erm",
     "release_covariance",
     "release_mean",
     "release_model",
@@ -39,6 +37,5 @@ __all__ = [
     "release_rows",
     "release_sketch",
     "second_moments",
-    "std_erm",
     "suggest_bounds",
 ]

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dplinear.arguments import integer, mistyped, positive, real, rejection
-from dplinear.arrays import Array, Floats
+from dplinear.arguments import integer, positive, real, rejection, wrong_type
+from dplinear.arrays import Array, Floats, kind_of
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, Frame
 from dplinear.curator.sources.pool import PATIENCE, bar
-from dplinear.exact.integers import clamped, ordered_squares, shortened
+from dplinear.exact.integers import clamp, ordered_squares, shorten
 from dplinear.exact.row_sums import BLOCK_ROWS
 from dplinear.exact.sparse_integers import sparse_integers
 from dplinear.schema.cells import codes_of, numbers_of
@@ -112,7 +112,7 @@ class Rules:
         middle, half = float((Fraction(low) + Fraction(high)) / 2), _half(low, high)
         with np.errstate(all="ignore"):
             places = (np.clip(numbers_of(_NUMBER, cells), low, high) - middle) / half
-            return np.rint(np.clip(clamped(places), -1.0, 1.0) * CELLS)
+            return np.rint(np.clip(clamp(places), -1.0, 1.0) * CELLS)
 
     def dense(self, cells: Array) -> Floats:
         """Return rows of an array as integers of shape (dimension, rows), before any projection.
@@ -122,7 +122,7 @@ class Rules:
         with np.errstate(all="ignore"):
             values = numbers_of(_NUMBER, cells.ravel()).reshape(cells.shape)
             steps = np.multiply(values.T, self._factor, order="C")
-            rows = shortened(clamped(steps), self._norm, ordered_squares)
+            rows = shorten(clamp(steps), self._norm, ordered_squares)
         return (
             np.vstack((rows, np.full((1, len(cells)), float(self._last)))) if self._last else rows
         )
@@ -143,7 +143,7 @@ def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:
         rule = f"of two dimensions, with {rules.features} columns"
         raise rejection("X", where, rule, f"{X.ndim} dimension(s) {X.shape[1:]}")
     if _is_sparse(y):
-        raise mistyped("y", where, "a NumPy array", type(y))
+        raise wrong_type("y", where, "a NumPy array", type(y))
     _check_kind(y, "y", where)
     if y.ndim != 1:
         raise rejection("y", where, "of one dimension", f"{y.ndim} dimension(s)")
@@ -242,7 +242,7 @@ def _read_labels(bounds: Any, classes: Any, where: str) -> Category | tuple[floa
         raise rejection("target_bounds", where, rule, bounds)
     pair, name = (bounds, "target_bounds") if classes is None else (classes, "classes")
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise mistyped(name, where, "a pair", pair)
+        raise wrong_type(name, where, "a pair", pair)
     if classes is not None:
         levels = [_label(label, where) for label in pair]
         if len({type(level) for level in levels}) > 1 or levels[0] == levels[1]:
@@ -273,8 +273,8 @@ def _check_kind(values: Any, parameter: str, where: str) -> None:
     rule = "a NumPy array of real numbers, text or objects"
     if _is_sparse(values):
         if values.dtype.kind not in "biuf":
-            raise rejection(parameter, where, "of real numbers", f"dtype {values.dtype}")
+            raise rejection(parameter, where, "of real numbers", kind_of(values.dtype))
     elif not isinstance(values, np.ndarray):
-        raise mistyped(parameter, where, f"{rule}, or a SciPy sparse one", type(values))
+        raise wrong_type(parameter, where, f"{rule}, or a SciPy sparse one", type(values))
     elif values.dtype.kind not in _READABLE:
-        raise rejection(parameter, where, rule, f"dtype {values.dtype}")
+        raise rejection(parameter, where, rule, kind_of(values.dtype))

@@ -6,7 +6,7 @@ import numpy as np
 
 from dplinear.analyst.releases.units import Label, read_classes
 from dplinear.arguments import rejection
-from dplinear.arrays import Array, Floats
+from dplinear.arrays import Array, Floats, kind_of
 from dplinear.schema.cells import codes_of
 from dplinear.schema.columns import Category, check_levels
 
@@ -29,9 +29,7 @@ def check_kind(labels: object, second: object, where: str) -> None:
     if kind != "O" and (kind in "SU") != isinstance(second, str):
         rule = f"of labels such as {second!r}"
         hint = "say which two labels y has: classes=(no, yes), the second one being explained."
-        # Of text, not its dtype: that is as wide as the longest label.
-        got = {"U": "text", "S": "bytes"}.get(kind, f"dtype {labels.dtype}")
-        raise rejection("y", where, rule, got, hint)
+        raise rejection("y", where, rule, kind_of(labels.dtype), hint)
 
 
 def is_second(labels: Array, second: Label) -> Floats:

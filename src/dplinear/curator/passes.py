@@ -5,16 +5,17 @@ Each pass is exact: the same bits for the same rows in any order, chunks, thread
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import BigIntegers
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.exact.block_moments import design_moments
 from dplinear.exact.design import Design
 from dplinear.exact.gram import Moments, SecondMoments
-from dplinear.exact.grid import Grid
+from dplinear.exact.grid import Grid, shape_of
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
 from dplinear.exact.sums import Sums
@@ -28,10 +29,14 @@ class Table:
         self._reader = reader
         self.schema = schema
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """What is public about its rows: the shape that row sums are made for."""
         return shape_of(self.schema)
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid.of(self.schema)
 
     def moments(self) -> SecondMoments:
         """Return the exact second moments of its rows, as `second_moments` does."""
@@ -48,7 +53,8 @@ class Table:
         Promises: Python integers, in an array of `size` for each sum; adding or removing one row
         changes each by at most its `bound`, in Euclidean norm.
         """
-        return self._reader.run(Sums(self.schema, checked(statistics, self.shape))).integers()
+        asked = Sums(self.schema, check_sums(statistics, self.shape), self._grid)
+        return self._reader.run(asked).integers()
 
     def __repr__(self) -> str:
         return f"Table({self.schema!r}, private)"
@@ -94,20 +100,14 @@ def exact_sums(
     return Table(reader, schema).sums(statistics)
 
 
-def shape_of(schema: Schema) -> Shape:
-    """Return what is public about the rows that a schema describes."""
-    grid = Grid.of(schema)
-    return Shape(schema.dimension, grid.cells, grid.exponent)
-
-
-def checked(statistics: Any, shape: Shape) -> tuple[RowSum, ...]:
+def check_sums(statistics: Any, shape: Shape) -> tuple[RowSum, ...]:
     """Return the sums if they understand rows of this shape."""
     where = "Table.sums"
     if not isinstance(statistics, Sequence) or not statistics:
-        raise mistyped("statistics", where, "a list of at least one row sum", statistics)
+        raise wrong_type("statistics", where, "a list of at least one row sum", statistics)
     for statistic in statistics:
         if not isinstance(statistic, RowSum):
-            raise mistyped("statistics", where, "a list of row sums", statistic)
+            raise wrong_type("statistics", where, "a list of row sums", statistic)
         if statistic.shape not in {None, shape}:
             hint = "make them with the `shape` of the table they are for."
             raise rejection(

@@ -7,7 +7,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.curator.passes import Table
 from dplinear.curator.sources.source import Reader
@@ -53,7 +53,7 @@ class Windowed:
         declared = check_plain(self.schema, "Windowed")
         ends = zip(declared.items(), low.tolist(), high.tolist(), strict=True)
         schema = Schema(
-            {name: write_column(_narrowed(column, *pair)) for (name, column), *pair in ends}
+            {name: write_column(_narrow(column, *pair)) for (name, column), *pair in ends}
         )
         if self._last is None or self._last.schema != schema:  # rounded rows are kept for the next
             self._last = TableView(self._opened(schema), schema)
@@ -63,7 +63,7 @@ class Windowed:
 def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
     """Return the columns of a schema of numbers alone; raise for any other."""
     if not isinstance(schema, Schema):
-        raise mistyped("schema", where, "a Schema", schema)
+        raise wrong_type("schema", where, "a Schema", schema)
     columns = schema.declared
     rule = "of numeric columns alone, with an intercept, and without a row_norm"
     odd = [name for name, column in columns.items() if not _is_number(column)]
@@ -83,7 +83,7 @@ def _is_number(column: object) -> bool:
     return isinstance(column, Numeric) and not column.missing_indicator
 
 
-def _narrowed(column: Numeric, low: float, high: float) -> Numeric:
+def _narrow(column: Numeric, low: float, high: float) -> Numeric:
     """Return a column with closer bounds: whole numbers, or seconds, where it holds such."""
     if column.type == "boolean":
         return column

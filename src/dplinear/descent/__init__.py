@@ -1,1 +1,1 @@
-"""Descents, one for each family of losses: noisy steps on a chain of sums."""
+"""Descents, one for each family of losses: noisy steps within one budget."""

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import chi2, f
 
 from dplinear.arrays import Floats
-from dplinear.descent.tails import DEGREES, NORMAL, STUDENT, Law, Tails
+from dplinear.descent.tails import DEGREES, NORMAL, STUDENT, ErrorModel, Tails
 
 TAPER = 2.0  # mean lengths, beyond which rows are trusted less and less where tails are heavy
 _RESIDUALS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0, 80.0)
@@ -139,11 +139,13 @@ def _tables(
     light = _light(dimension)
     return (
         _table(NORMAL, light, residuals, tapered=tapered),
-        _table(STUDENT, _counted(heavy), residuals, tapered=tapered),
+        _table(STUDENT, _normalise(heavy), residuals, tapered=tapered),
     )
 
 
-def _table(law: Law, squares: Floats, residuals: tuple[float, ...], *, tapered: bool) -> _Table:
+def _table(
+    law: ErrorModel, squares: Floats, residuals: tuple[float, ...], *, tapered: bool
+) -> _Table:
     limits = _limits(squares, residuals)
     if tapered:
         limits = limits * np.minimum(TAPER**2 / squares, 1.0)
@@ -171,8 +173,8 @@ def _quantiles() -> Floats:
 
 
 def _light(dimension: int) -> Floats:
-    return _counted(np.asarray(chi2.ppf(_quantiles(), dimension) / dimension))
+    return _normalise(np.asarray(chi2.ppf(_quantiles(), dimension) / dimension))
 
 
-def _counted(squares: Floats) -> Floats:
+def _normalise(squares: Floats) -> Floats:
     return np.asarray(squares / np.minimum(squares, 1.0).mean())

@@ -1,11 +1,11 @@
-"""What all descents share: which guarantees they keep, and the budget of their whole chain."""
+"""What all descents share: which guarantees they keep, and the budget of all their steps."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain
+from dplinear.adaptive.noisy_sums import Budget, NoisySums
 from dplinear.descent.settings import Settings
 from dplinear.descent.tails import BANDS
 from dplinear.exact.design import Design
@@ -22,7 +22,7 @@ def check_guarantee(guarantee: Guarantee, where: str) -> None:
     rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
     if type(guarantee) in checks.GRID_HINTS:
         hint = checks.GRID_HINTS[type(guarantee)]
-        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee, hint)
     if not isinstance(guarantee, ZCDP):
         checks.approximate(guarantee, where, "normal noise", rule)
 
@@ -36,12 +36,12 @@ class PreparedDescent(PreparedSolver):
     account: Account
     settings: Settings
 
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+    def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release what it takes to descend, and return where that ends."""
-        return self.descend(Chain(rows, self.budget, entropy))
+        return self.descend(NoisySums(rows, self.budget, entropy))
 
     @abstractmethod
-    def descend(self, chain: Chain) -> Solution:
+    def descend(self, chain: NoisySums) -> Solution:
         """Release what it takes, through the chain."""
 
 
@@ -62,9 +62,8 @@ class Descent(Solver):
     def __post_init__(self) -> None:
         where = type(self).__name__
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
-        arguments.choice(self.calibration, "calibration", where, ("exact",))
         if not isinstance(self.settings, Settings):
-            raise arguments.mistyped("settings", where, "Settings", self.settings)
+            raise arguments.wrong_type("settings", where, "Settings", self.settings)
         check_guarantee(self.guarantee, where)
 
     def prepare(self, design: Design) -> PreparedDescent:
@@ -76,5 +75,5 @@ class Descent(Solver):
         steps = max(self.settings.steps, self.settings.plain_steps)
         coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 7
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
-        account = checks.kept(self.guarantee, budget.profile)
+        account = checks.exact_account(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

@@ -1,6 +1,7 @@
 """Rows as a descent sees them: centred by released means, beside a constant as large as a cell."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,25 +13,27 @@ from dplinear.exact.design import Design
 class Frame:
     """Linear maps of a row's cells, all of them public.
 
-    `middle` is taken off the features and `goal` off the target, where the model has an intercept;
-    the intercept's own cell is multiplied by `constant`.
+    `middle` is taken off the features and `target_mean` off the target, where the model has an
+    intercept; the intercept's own cell is multiplied by `constant`.
     """
 
     design: Design
     middle: Floats
-    goal: float
+    target_mean: float
     constant: float = 1.0
 
-    @property
+    @cached_property
     def matrix(self) -> Floats:
         """The map from a row to the coordinates of the model: the constant, the features."""
         design = self.design
-        matrix = np.zeros((design.dimension, design.shape.dimension))
-        matrix[np.arange(design.dimension), design.features] = 1.0
+        features = design.features
+        matrix = np.zeros((len(features), design.shape.dimension))
+        matrix[np.arange(len(features)), features] = 1.0
         if design.intercept:
-            ones = design.features[0]
+            ones = features[0]
             matrix[1:, ones] -= self.middle
             matrix[0, ones] = self.constant
+        matrix.flags.writeable = False  # the same one for whoever asks
         return matrix
 
     @property
@@ -43,7 +46,7 @@ class Frame:
         weights = -(coefficients @ self.matrix)
         weights[self.design.target] += 1.0
         if self.design.intercept:
-            weights[self.design.features[0]] -= self.goal
+            weights[self.design.features[0]] -= self.target_mean
         return np.asarray(weights)
 
     def readout(self, coefficients: Floats) -> Floats:

@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Answer, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
-from dplinear.descent.logistic_sums import Curvatures, LogisticGradient
 from dplinear.descent.settings import Settings
 from dplinear.descent.survey import SUM_CLIP, Survey, survey
+from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.mechanisms.solver import Solution
 
 _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
@@ -59,15 +59,15 @@ def _settings() -> Settings:
 class PreparedLogistic(PreparedDescent):
     """Logistic descent with a budget, ready to run once."""
 
-    def descend(self, chain: Chain) -> Solution:
+    def descend(self, chain: NoisySums) -> Solution:
         """Return where the steps end."""
         known = survey(self.design, chain, self.settings, target=False)
         rate = _rate(known, chain, self.settings)
         walk = _Walk(known, chain, self.settings, rate)
         path = walk.descend()
-        kept = _kept(path, walk.prior, known, self.budget.mu)
-        path = replace(path, place=path.place * kept)
-        weights = walk.weights(path.place)
+        kept = _kept_share(path, walk.prior, known, self.budget.mu)
+        path = replace(path, theta=path.theta * kept)
+        weights = walk.weights(path.theta)
         unknown = (
             _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, walk.clips.leverage)
         )
@@ -89,7 +89,7 @@ class PreparedLogistic(PreparedDescent):
             noise=known.frame.spread(own @ path.noise @ own.T),
             spread=known.frame.spread(own @ spread @ own.T) if unknown is None else None,
             unknown=unknown,
-            count=known.census.released,
+            count=known.row_count.released,
         )
 
 
@@ -107,9 +107,9 @@ class LogisticDescent(Descent):
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
 
 
-def _rate(known: Survey, chain: Chain, settings: Settings) -> float:
+def _rate(known: Survey, chain: NoisySums, settings: Settings) -> float:
     """Release how many labels are yes, as the sum of y − 1/2; return their share, within reason."""
-    design, rows = known.frame.design, known.census.rows
+    design, rows = known.frame.design, known.row_count.rows
     if not design.intercept:
         return 0.5
     ones = np.zeros(design.shape.dimension)
@@ -133,7 +133,7 @@ class _Path:
     there was at first to what is left of it.
     """
 
-    place: Floats
+    theta: Floats
     unknown: Floats
     cautious: Floats
     noise: Floats
@@ -143,7 +143,7 @@ class _Path:
         """Return the path after a step."""
         doubt = _DOUBT * np.diag(step**2)
         return _Path(
-            self.place + step,
+            self.theta + step,
             left @ self.unknown @ left.T + noise + doubt,
             low @ self.cautious @ low.T + noise + doubt,
             left @ self.noise @ left.T + noise,
@@ -154,12 +154,12 @@ class _Path:
 class _Walk:
     """The steps: a Kalman filter, for which each gradient is a noisy look at the way left."""
 
-    def __init__(self, known: Survey, chain: Chain, settings: Settings, rate: float) -> None:
+    def __init__(self, known: Survey, chain: NoisySums, settings: Settings, rate: float) -> None:
         self.known, self.chain = known, chain
         self.steps = known.steps
         self.counted = settings.bands / self.steps
         self.share = (chain.left - settings.bands) / self.steps
-        self.white, self.frame, self.rows = known.white, known.frame, known.census.rows
+        self.white, self.frame, self.rows = known.white, known.frame, known.row_count.rows
         self.map = self.white.matrix.T @ self.frame.matrix
         start, size = math.log(rate / (1 - rate)), len(self.white.expected)
         spent = float(self.share) * self.steps * chain.budget.mu**2
@@ -181,9 +181,9 @@ class _Walk:
         held = self.white.expected / (matrix**2).sum(axis=0)
         return np.asarray(held * matrix[0] / (self.rows * self.frame.constant))
 
-    def weights(self, place: Floats) -> Floats:
+    def weights(self, theta: Floats) -> Floats:
         """Return what log-odds are made of, cell by cell."""
-        weights = place @ self.map
+        weights = theta @ self.map
         if self.frame.design.intercept:
             weights[self.frame.design.features[0]] += self.model.start
         return np.asarray(weights)
@@ -206,16 +206,16 @@ class _Walk:
             step = gain @ gradient.values
             low = one - gain @ (curvature * np.outer(lowered, lowered))
             path = path.moved(step, one - gain @ curvature, low, variance * gain @ gain.T)
-            before = path.place - step
-            path = replace(path, place=self._bounded(path.place))
-            last = path.place - before, gradient.values, curvature, gain
+            before = path.theta - step
+            path = replace(path, theta=self._bounded(path.theta))
+            last = path.theta - before, gradient.values, curvature, gain
             self.secants = replace(self.secants, last=last)
         return path
 
     def _ask(self, path: _Path) -> tuple[Answer, Floats]:
         """Release the gradient and the curvature at a place; return them as they are seen."""
         design, model = self.frame.design, self.model
-        weights = self.weights(path.place)
+        weights = self.weights(path.theta)
         gradient, total = self.chain.ask(
             [
                 Query(
@@ -227,31 +227,31 @@ class _Walk:
                 Query(Curvatures(design.shape, weights, model.score), self.counted),
             ]
         )
-        self._measured(total, model.curve(path.place).level)
+        self._measured(total, model.curve(path.theta).level)
         further = 0.5 * float(self.white.expected @ np.diag(path.unknown)) / self.rows
-        curvature, level = model.at(path.place, further, self.ratio * _SLACK * self.clips.response)
+        curvature, level = model.at(path.theta, further, self.ratio * _SLACK * self.clips.response)
         self.secants = self.secants.seen(gradient.values, gradient.sigma)
         return gradient, model.bounded(curvature + self.secants.matrix, level)
 
     def _measured(self, total: Answer, expected: float) -> None:
         """Weigh what curvature was expected against what was released."""
         found = float(total.values[0]) / self.rows / expected
-        errors = (total.sigma / expected, self.known.census.error)
+        errors = (total.sigma / expected, self.known.row_count.error)
         error = (math.hypot(*errors) / self.rows) ** 2 + 0.02**2
         weight = self.doubt / (self.doubt + error)
         self.ratio = min(max(self.ratio + weight * (found - self.ratio), 0.3), 1.5)
         self.doubt = weight * error + 0.03**2
 
-    def _bounded(self, place: Floats) -> Floats:
-        variance = float(self.white.expected @ place**2) / self.rows
-        return place * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
+    def _bounded(self, theta: Floats) -> Floats:
+        variance = float(self.white.expected @ theta**2) / self.rows
+        return theta * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
 
     def sampling(self, path: _Path) -> Floats:
         """Return the covariance of the place that is due to the rows being a sample."""
-        matrix, level = self.model.at(path.place, 0.0, self.ratio)
+        matrix, level = self.model.at(path.theta, 0.0, self.ratio)
         matrix = self.model.bounded(matrix + self.secants.matrix / self.clips.response, level)
         inverse = np.linalg.inv(matrix)
-        square = self.ratio * self.model.curve(path.place).square
+        square = self.ratio * self.model.curve(path.theta).square
         return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
 
 
@@ -260,7 +260,7 @@ def _least_part(seen: float) -> float:
     return 0.0 if seen else 0.1
 
 
-def _kept(path: _Path, prior: Floats, known: Survey, mu: float) -> float:
+def _kept_share(path: _Path, prior: Floats, known: Survey, mu: float) -> float:
     """Return what to multiply the place by, so that noise is not taken for a model.
 
     The place shows how much there is beyond its noise; .7 of what was expected, give or take .5, if
@@ -271,10 +271,10 @@ def _kept(path: _Path, prior: Floats, known: Survey, mu: float) -> float:
     noise = path.noise * np.outer(root, root)
     whole = max(float(root**2 @ np.diag(reached @ prior @ reached.T)), 1e-300)
     spent = float(np.trace(noise))
-    seen = (float(root**2 @ path.place**2) - spent) / whole
+    seen = (float(root**2 @ path.theta**2) - spent) / whole
     error = max(2 * float((noise**2).sum()) / whole**2, 1e-12)
     signal = min(max((seen / error + 0.7 / 0.5**2) / (1 / error + 1 / 0.5**2), 0.0), 1.0)
-    enough = min(max((known.census.released * mu - 14) / 6, 0.0), 1.0)
+    enough = min(max((known.row_count.released * mu - 14) / 6, 0.0), 1.0)
     return enough * signal * whole / (signal * whole + spent + 1e-300)
 
 
@@ -285,7 +285,7 @@ def _rare(known: Survey, rate: float, mu: float, leverage: float) -> str | None:
     rows that hold one are longer than their clip by that cell alone.
     """
     fewer = min(rate, 1 - rate)
-    few = known.census.released * fewer * mu < _FEW * known.frame.design.dimension
+    few = known.row_count.released * fewer * mu < _FEW * known.frame.design.dimension
     if fewer < _UNUSUAL and few:
         return _RARE
     shares = _shares_of_levels(known)
@@ -302,7 +302,7 @@ def _shares_of_levels(known: Survey) -> Floats:
     design, matrix = known.frame.design, known.white.matrix
     first = int(design.intercept)
     sizes = (matrix**2).sum(axis=0)  # the Gram matrix is Σ expected/size²·wwᵀ over the columns w
-    squares = (matrix**2 @ (known.white.expected / sizes**2))[first:] / known.census.rows
+    squares = (matrix**2 @ (known.white.expected / sizes**2))[first:] / known.row_count.rows
     middle = np.abs(known.frame.middle)
     indicators = np.array(design.indicators[first:], bool)
     raw = squares + middle**2

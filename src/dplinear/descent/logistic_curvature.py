@@ -88,24 +88,24 @@ class Hessian:
     rows: float
     score: float
 
-    def odds(self, place: Floats) -> tuple[float, Floats]:
+    def odds(self, theta: Floats) -> tuple[float, Floats]:
         """Return the mean of log-odds at a place, and their covariance with u."""
-        mean = float(self.middle @ place)
-        return self.start + mean, self.expected * place / self.rows - self.middle * mean
+        mean = float(self.middle @ theta)
+        return self.start + mean, self.expected * theta / self.rows - self.middle * mean
 
-    def curve(self, place: Floats) -> Curve:
+    def curve(self, theta: Floats) -> Curve:
         """Return the means at a place."""
-        mean, along = self.odds(place)
-        return curve(mean, min(max(float(place @ along), 0.0), MOST_VARIANCE), self.score)
+        mean, along = self.odds(theta)
+        return curve(mean, min(max(float(theta @ along), 0.0), MOST_VARIANCE), self.score)
 
-    def at(self, place: Floats, further: float, factor: float) -> tuple[Floats, float]:
+    def at(self, theta: Floats, further: float, factor: float) -> tuple[Floats, float]:
         """Return the matrix of curvatures, and their mean.
 
         `further` is the variance of log-odds that is still to be found, in no known direction;
         `factor`, what is left of curvature by measurement and by clips.
         """
-        mean, along = self.odds(place)
-        now = max(float(place @ along), 0.0)
+        mean, along = self.odds(theta)
+        now = max(float(theta @ along), 0.0)
         ahead = min(now + further, MOST_VARIANCE)
         found = curve(mean, ahead, self.score)
         level = max(factor * found.level, _LEAST_LEVEL)

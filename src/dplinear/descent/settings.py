@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dplinear.adaptive.noisy_sums import LEAST_SHARE
-from dplinear.arguments import integer, mistyped, positive, rejection
+from dplinear.arguments import integer, positive, rejection, wrong_type
 
 _WHERE = "Settings"
 _MOST_STEPS = 200
@@ -38,7 +38,7 @@ class Settings:
         parts += [self.bands, self.intercept]
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):
-            raise mistyped("shares", _WHERE, "Fractions", parts + firsts)
+            raise wrong_type("shares", _WHERE, "Fractions", parts + firsts)
         steps = [
             integer(steps, name, _WHERE, low=1, high=_MOST_STEPS)
             for name, steps in (("steps", self.steps), ("plain_steps", self.plain_steps))

@@ -10,14 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Answer, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.descent.frame import Frame
-from dplinear.descent.residual_sums import Energy
 from dplinear.descent.settings import Settings
 from dplinear.descent.whitening import Places, Whitening, plain, whitening
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.exact.row_sums import Count, RowSum
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
@@ -32,7 +32,7 @@ _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at
 
 
 @dataclass(frozen=True)
-class Census:
+class RowCount:
     """The number of rows: as released, and biased up, so that steps err towards small."""
 
     released: float
@@ -52,30 +52,30 @@ class Survey:
     coordinates: more where no Gram matrix was bought.
     """
 
-    census: Census
+    row_count: RowCount
     frame: Frame
     scale: float
     white: Whitening
     steps: int
 
 
-def survey(design: Design, chain: Chain, settings: Settings, *, target: bool = True) -> Survey:
+def survey(design: Design, chain: NoisySums, settings: Settings, *, target: bool = True) -> Survey:
     """Release the count, the means, the sizes of cells, and the Gram matrix if it is worth buying.
 
     Without `target` nothing of it is released, and its `scale` is the usual one.
     """
-    census, frame = _centred(design, chain, settings, target=target)
-    square, second = _squares(frame, chain, settings, census, target=target)
+    row_count, frame = _release_centre(design, chain, settings, target=target)
+    square, second = _squares(frame, chain, settings, row_count, target=target)
     frame = replace(frame, constant=math.sqrt(square))
-    white, steps = _whitened(frame, chain, settings, census, square), settings.steps
+    white, steps = _release_whitening(frame, chain, settings, row_count, square), settings.steps
     if white is None:
-        white, steps = plain(design.dimension, census.rows * square), settings.plain_steps
-    return Survey(census, frame, math.sqrt(second), white, steps)
+        white, steps = plain(design.dimension, row_count.rows * square), settings.plain_steps
+    return Survey(row_count, frame, math.sqrt(second), white, steps)
 
 
-def _centred(
-    design: Design, chain: Chain, settings: Settings, *, target: bool
-) -> tuple[Census, Frame]:
+def _release_centre(
+    design: Design, chain: NoisySums, settings: Settings, *, target: bool
+) -> tuple[RowCount, Frame]:
     """Release the count and the means; a mean that is mostly noise is left at the middle."""
     size = design.dimension - design.intercept
     frame = Frame(design, np.zeros(size), 0.0)
@@ -90,16 +90,16 @@ def _centred(
     count, *sums = chain.ask(queries)
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
         count = again(chain, Count(), count, settings.count_first, settings.count)
-    census = Census(max(float(count.values[0]), 0.0), count.sigma)
+    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma)
     if not sums:
-        return census, frame
-    middle = _mean(sums[0], census.rows, doubt=1.5, worst=0.1)
-    goal = float(_mean(sums[1], census.rows, doubt=4.0, worst=0.04)[0]) if target else 0.0
-    return census, replace(frame, middle=middle, goal=goal)
+        return row_count, frame
+    middle = _mean(sums[0], row_count.rows, doubt=1.5, worst=0.1)
+    target_mean = float(_mean(sums[1], row_count.rows, doubt=4.0, worst=0.04)[0]) if target else 0.0
+    return row_count, replace(frame, middle=middle, target_mean=target_mean)
 
 
 def _squares(
-    frame: Frame, chain: Chain, settings: Settings, census: Census, *, target: bool
+    frame: Frame, chain: NoisySums, settings: Settings, row_count: RowCount, *, target: bool
 ) -> Sequence[float]:
     """Release the mean square of a feature's cell, and of the target's."""
     shape, most = frame.design.shape, _SQUARES[1]
@@ -107,13 +107,13 @@ def _squares(
     queries = [Query(MappedNorms(shape, features, most), settings.squares)]
     if target:
         weights = frame.residual(np.zeros(frame.design.dimension))
-        queries.append(Query(Energy(shape, weights, math.sqrt(most)), settings.squares))
-    found = [_mean_square(answer, census.rows) for answer in chain.ask(queries)]
+        queries.append(Query(SumOfSquares(shape, weights, math.sqrt(most)), settings.squares))
+    found = [_mean_square(answer, row_count.rows) for answer in chain.ask(queries)]
     return found if target else [*found, _TYPICAL]
 
 
-def _whitened(
-    frame: Frame, chain: Chain, settings: Settings, census: Census, square: float
+def _release_whitening(
+    frame: Frame, chain: NoisySums, settings: Settings, row_count: RowCount, square: float
 ) -> Whitening | None:
     """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold.
 
@@ -122,7 +122,7 @@ def _whitened(
     None where the matrix would be mostly noise; but if a steep direction would show even so, which
     steps without a matrix would overshoot, a first look makes sure that there is none.
     """
-    design, n = frame.design, census.rows
+    design, n = frame.design, row_count.rows
     size, clip = design.dimension, design.dimension * square
     worth = n * chain.budget.mu / size
     hidden = worth < settings.gram_from
@@ -136,15 +136,15 @@ def _whitened(
             return None
 
     def cleaned(answer: Answer) -> Whitening:
-        kept = _held(answer, design)
+        kept = _nonempty(answer, design)
         kept = kept if len(kept) and not hidden else np.arange(design.dimension)
         matrix = answer.values[np.ix_(kept, kept)]
-        white = whitening(matrix, answer.sigma, n * clip, census.error * clip)
+        white = whitening(matrix, answer.sigma, n * clip, row_count.error * clip)
         return white.among(kept, design.dimension)
 
     white = cleaned(answer)
     plenty = (white.seen == 0 and not hidden) or white.least > _PLENTY
-    if plenty and len(_held(answer, design)) == design.dimension:
+    if plenty and len(_nonempty(answer, design)) == design.dimension:
         return white
     return cleaned(again(chain, gram, answer, settings.gram_first, settings.gram))
 
@@ -155,13 +155,15 @@ def _worth_a_look(worth: float, size: int, settings: Settings) -> bool:
     return small and size > 2 * _STEEP and worth * math.sqrt(size) >= _SHOWN
 
 
-def _held(answer: Answer, design: Design) -> Places:
+def _nonempty(answer: Answer, design: Design) -> Places:
     """Return the coordinates that a noisy Gram matrix does not show to be a level of no rows."""
     seen = np.diag(answer.values) > _DEVIATIONS * answer.sigma
     return np.flatnonzero(seen | ~np.array(design.indicators))
 
 
-def again(chain: Chain, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
+def again(
+    chain: NoisySums, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction
+) -> Answer:
     """Release a sum once more, for what is left of its share; return the mean by precision.
 
     Its noise is that of one release for the whole share.

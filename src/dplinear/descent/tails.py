@@ -32,14 +32,14 @@ _HEAVY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class ErrorModel:
     """P(|z| < x) and E min(z², x²) for an error z in scales."""
 
     _inside: Floats
     _square: Floats
 
     @classmethod
-    def of(cls, inside: Floats) -> "Law":
+    def of(cls, inside: Floats) -> "ErrorModel":
         """Return the law with these probabilities at `_AT`."""
         slope = 2 * _AT * (1 - inside)  # of E min(z², x²)
         areas = (slope[1:] + slope[:-1]) / 2 * _AT[1]
@@ -54,8 +54,8 @@ class Law:
         return np.interp(limits, _AT, self._square)
 
 
-NORMAL = Law.of(np.asarray(2 * ndtr(_AT) - 1))
-STUDENT = Law.of(2 * t.cdf(_AT * t.ppf((1 + _WITHIN) / 2, DEGREES), DEGREES) - 1)
+NORMAL = ErrorModel.of(np.asarray(2 * ndtr(_AT) - 1))
+STUDENT = ErrorModel.of(2 * t.cdf(_AT * t.ppf((1 + _WITHIN) / 2, DEGREES), DEGREES) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Watch:
         self.tails = replace(self.tails, middles=self.tails.middles * factor)
 
 
-def in_nearest_band(law: Law, end: float) -> float:
+def in_nearest_band(law: ErrorModel, end: float) -> float:
     """Return the share of errors between `FAR` scales and the end of that band."""
     near, far = law.inside(np.array([FAR, end]))
     return float(far - near)

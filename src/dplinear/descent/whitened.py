@@ -14,18 +14,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from dplinear.adaptive.noisy_sums import Answer, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.descent.clips import TAPER, Clip, Clips
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.frame import Frame
-from dplinear.descent.residual_sums import Bands, Gradient, Residuals
 from dplinear.descent.secants import Secants
 from dplinear.descent.settings import Settings
-from dplinear.descent.survey import Census, Survey, survey
+from dplinear.descent.survey import RowCount, Survey, survey
 from dplinear.descent.tails import Watch, edges, scales_within
 from dplinear.descent.whitening import Whitening
 from dplinear.exact.design import Design
+from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.solver import Solution
 
@@ -49,7 +49,7 @@ _RESTLESS = (
 class PreparedWhitened(PreparedDescent):
     """Whitened descent with a budget, ready to run once."""
 
-    def descend(self, chain: Chain) -> Solution:
+    def descend(self, chain: NoisySums) -> Solution:
         """Return where the steps end."""
         return _Run(self.design, chain, self.account, self.settings).solution()
 
@@ -66,12 +66,12 @@ class WhitenedDescent(Descent):
 class _Path:
     """Where a descent ended, in whitened coordinates.
 
-    `place` is expected to be `reached` times the best place, plus noise of variance `noise` and
+    `theta` is expected to be `reached` times the best place, plus noise of variance `noise` and
     sampling errors of variance `sampling`, or `stated`, which trusts what successive gradients show
     of a curvature only where it is far from the expected one; `scale` is that of the residuals.
     """
 
-    place: Floats
+    theta: Floats
     reached: Floats
     noise: Floats
     sampling: Floats
@@ -85,7 +85,9 @@ class _Path:
 class _Run:
     """One descent."""
 
-    def __init__(self, design: Design, chain: Chain, account: Account, settings: Settings) -> None:
+    def __init__(
+        self, design: Design, chain: NoisySums, account: Account, settings: Settings
+    ) -> None:
         self.design, self.chain, self.account = design, chain, account
         self.settings = settings
         self.mu = chain.budget.mu
@@ -94,20 +96,20 @@ class _Run:
     def solution(self) -> Solution:
         """Release everything in turn."""
         known = survey(self.design, self.chain, self.settings)
-        census, frame, white = known.census, known.frame, known.white
-        levels = self._worth_levelling(census, known.scale)
+        row_count, frame, white = known.row_count, known.frame, known.white
+        levels = self._worth_levelling(row_count, known.scale)
         kept_back = self.settings.bands + (self.settings.intercept if levels else 0)
         shares = steps_shares(known.steps, self.chain.left - kept_back)
         path = _Walk(self, known, shares).descend()
-        kept = _kept(path, white.expected, census.released * self.mu)
+        kept = _kept_share(path, white.expected, row_count.released * self.mu)
         if path.scale > _widest(known.scale):
             kept = 0.0 * kept
         if not white.clear:  # so that with little noise the line is that of least squares
-            kept = kept * _calmed(path, white.expected)
-        coefficients = white.matrix @ (path.place * kept)
+            kept = kept * _shrinkage_factor(path, white.expected)
+        coefficients = white.matrix @ (path.theta * kept)
         extra = 0.0
         if levels:
-            frame, extra = self._levelled(frame, coefficients, census, path.scale)
+            frame, extra = self._levelled(frame, coefficients, row_count, path.scale)
         wide = white.matrix * (kept * np.sqrt(path.noise))
         wider = white.matrix * np.sqrt(path.noise + path.stated + path.unknown)
         silence = _silence(path, kept, white)
@@ -118,7 +120,7 @@ class _Run:
             noise=self._spread(frame, wide, extra),
             spread=None if silence else self._spread(frame, wider, extra),
             unknown=silence,
-            count=census.released,
+            count=row_count.released,
         )
 
     @staticmethod
@@ -131,29 +133,31 @@ class _Run:
         covariance[0, 0] += extra
         return covariance
 
-    def _worth_levelling(self, census: Census, scale: float) -> bool:
+    def _worth_levelling(self, row_count: RowCount, scale: float) -> bool:
         """Return whether the mean of the residuals would be more than noise."""
         if not self.settings.intercept:
             return False
         noise = 3 * scale / (math.sqrt(self.settings.intercept) * self.mu)
-        return self.design.intercept and noise < 0.02 * census.rows
+        return self.design.intercept and noise < 0.02 * row_count.rows
 
     def _levelled(
-        self, frame: Frame, coefficients: Floats, census: Census, scale: float
+        self, frame: Frame, coefficients: Floats, row_count: RowCount, scale: float
     ) -> tuple[Frame, float]:
         """Move the intercept to the mean of the residuals, clipped wide: errors may be skewed.
 
         The clip is so wide that its noise is what sampling errors are; returns its variance, too.
         """
         share = float(self.settings.intercept)
-        wide = max(3.0, math.sqrt(share * census.rows) * self.mu)
+        wide = max(3.0, math.sqrt(share * row_count.rows) * self.mu)
         clip = min(wide * scale, _MOST_RESIDUAL)
         residuals = Residuals(self.shape, frame.residual(coefficients), clip)
         (answer,) = self.chain.ask([Query(residuals, self.settings.intercept)])
-        total, noise, n = float(answer.values[0]), answer.sigma, census.rows
+        total, noise, n = float(answer.values[0]), answer.sigma, row_count.rows
         doubt = 9 * (noise**2 + n * scale**2)  # three standard deviations
         kept = 1 - doubt / total**2 if total**2 > doubt else 0.0
-        return replace(frame, goal=frame.goal + kept * total / n), (kept * noise / n) ** 2
+        return replace(frame, target_mean=frame.target_mean + kept * total / n), (
+            kept * noise / n
+        ) ** 2
 
     def _parameters(self, path: _Path, known: Survey) -> dict[str, float]:
         return {
@@ -172,9 +176,9 @@ class _Walk:
 
     def __init__(self, run: _Run, known: Survey, shares: Sequence[Fraction]) -> None:
         self.run, self.shares = run, shares
-        self.frame, self.census, self.white = known.frame, known.census, known.white
+        self.frame, self.row_count, self.white = known.frame, known.row_count, known.white
         self.scale = known.scale
-        size, rows = len(self.white.expected), self.census.rows
+        size, rows = len(self.white.expected), self.row_count.rows
         self.length = math.sqrt(self.white.dimension / rows)
         noise = size / (rows * float(sum(shares)) * run.mu**2)
         self.clips = Clips(size, noise, rows, run.settings.residual_clip)
@@ -182,8 +186,8 @@ class _Walk:
 
     def descend(self) -> _Path:
         """Take the steps."""
-        n, expected, scale = self.census.rows, self.white.expected, self.scale
-        place, reached, noise = (np.zeros(len(expected)) for _ in range(3))
+        n, expected, scale = self.row_count.rows, self.white.expected, self.scale
+        theta, reached, noise = (np.zeros(len(expected)) for _ in range(3))
         prior = self._prior(scale)
         unknown, doubt, watch, skewed = prior, 0.3**2, Watch(), False
         secants = Secants(expected)
@@ -194,7 +198,7 @@ class _Walk:
                 prior = self._prior(scale * math.sqrt(1 + watch.tails.energy))
                 unknown, reached = prior, np.zeros(len(expected))
             clip = self.clips.best(watch.tails)
-            gradient, bands = self._ask(place, scale, clip, share)
+            gradient, bands = self._ask(theta, scale, clip, share)
             watch.see(bands, n, scale)
             new = self._rescaled(scale, bands, doubt)
             if self.run.settings.residual_clip is None:
@@ -208,14 +212,14 @@ class _Walk:
             curve = response * curved
             gain = curve * unknown / (curve**2 * unknown + gradient.sigma**2)
             gain = np.minimum(gain, 1 / (response * np.maximum(self.white.most, curved)))
-            moved = place + gain * gradient.values
-            secants.moved(pull, error, moved - place)
-            unknown = unknown * (1 - gain * curve) + (_MISJUDGED * (moved - place)) ** 2
+            moved = theta + gain * gradient.values
+            secants.moved(pull, error, moved - theta)
+            unknown = unknown * (1 - gain * curve) + (_MISJUDGED * (moved - theta)) ** 2
             reached = reached + gain * curve * (1 - reached)
             noise = noise * (1 - gain * curve) ** 2 + (gain * gradient.sigma) ** 2
-            fall = float(expected @ (moved**2 - place**2)) / n / scale**2
+            fall = float(expected @ (moved**2 - theta**2)) / n / scale**2
             scale = max(scale * math.sqrt(min(max(1 - fall, 0.5), 1.0)), _LEAST_SCALE)
-            place = moved
+            theta = moved
         sampling = self.clips.square(clip, watch.tails) * scale**2 / (response**2 * curved)
         # What the last gradient shows of the way left, beyond two deviations of its noise: rows
         # that are all clipped pull on, which the filter does not know.
@@ -223,31 +227,31 @@ class _Walk:
         left = np.maximum(prior * (1 - reached) ** 2, shown)
         trusted = np.where(np.abs(np.log(secants.factors)) > math.log(1.5), 1.0, secants.factors)
         sampling = reached**2 * sampling
-        return _Path(place, reached, noise, sampling, trusted * sampling, left, prior, scale, clip)
+        return _Path(theta, reached, noise, sampling, trusted * sampling, left, prior, scale, clip)
 
     def _prior(self, scale: float) -> Floats:
         """Return what the line is expected to be, by the targets' scale: a variance."""
-        variance = self.run.settings.prior * self.census.rows * scale**2
+        variance = self.run.settings.prior * self.row_count.rows * scale**2
         return np.full(len(self.white.expected), variance / self.white.dimension)
 
     def _ask(
-        self, place: Floats, scale: float, clip: Clip, share: Fraction
+        self, theta: Floats, scale: float, clip: Clip, share: Fraction
     ) -> tuple[Answer, Answer]:
         """Release the gradient at a place, and how many residuals are small and far there."""
-        shape, weights = self.run.shape, self.frame.residual(self.white.matrix @ place)
+        shape, weights = self.run.shape, self.frame.residual(self.white.matrix @ theta)
         leverage = clip.product / clip.residual * self.length
         taper = TAPER * self.length if clip.tapered else None
         gradient = Gradient(shape, self.map, weights, leverage, clip.residual * scale, taper)
-        bands = Bands(shape, weights, scale, edges(scale, _MOST_RESIDUAL))
+        bands = ResidualHistogram(shape, weights, scale, edges(scale, _MOST_RESIDUAL))
         counted = self.run.settings.bands / len(self.shares)
         answers = self.run.chain.ask([Query(gradient, share), Query(bands, counted)])
         return answers[0], answers[1]
 
     def _rescaled(self, scale: float, bands: Answer, doubt: float) -> float:
         """Move the residuals' scale towards the one that 68% of them are within."""
-        n = self.census.rows
+        n = self.row_count.rows
         share = min(max(float(bands.values[0]) / n, 0.05), 0.97)
-        error = (bands.sigma**2 + 0.5 * self.census.error**2) / n**2 / 0.48**2 + 0.02**2
+        error = (bands.sigma**2 + 0.5 * self.row_count.error**2) / n**2 / 0.48**2 + 0.02**2
         change = -math.log(scales_within(share)) * doubt / (doubt + error)
         return max(scale * math.exp(min(max(change, -1.0), 0.3)), _LEAST_SCALE)
 
@@ -276,17 +280,17 @@ def _silence(path: _Path, kept: Floats, white: Whitening) -> str | None:
     return None
 
 
-def _calmed(path: _Path, expected: Floats) -> float:
+def _shrinkage_factor(path: _Path, expected: Floats) -> float:
     """Return what to multiply the place by, because of sampling errors: James and Stein's factor.
 
     Departs from them: half of the errors are counted, as the filter takes directions of little
     curvature for reached; and the factor is at least a half.
     """
-    length = max(float(expected @ path.place**2), 1e-300)
+    length = max(float(expected @ path.theta**2), 1e-300)
     return 1 - min(_COUNTED * float(expected @ path.sampling) / length, 0.5)
 
 
-def _kept(path: _Path, expected: Floats, rows: float) -> Floats:
+def _kept_share(path: _Path, expected: Floats, rows: float) -> Floats:
     """Return what to multiply the place by, so that noise is not taken for a line.
 
     All of it where the filter expects to have found a third of the way; otherwise what the place
@@ -296,7 +300,7 @@ def _kept(path: _Path, expected: Floats, rows: float) -> Floats:
     found = 1 - float(expected @ gap) / float(expected @ path.prior)
     whole = path.reached**2 * path.prior
     total = max(float(expected @ whole), 1e-300)
-    seen = float(expected @ (path.place**2 - path.noise)) / total
+    seen = float(expected @ (path.theta**2 - path.noise)) / total
     error = max(2 * float(expected**2 @ path.noise**2) / total**2, 1e-12)
     # Beforehand .7 of what is expected, give or take .5.
     signal = min(max((seen / error + 0.7 / 0.5**2) / (1 / error + 1 / 0.5**2), 0.0), 1.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.analyst.regression.shrinkage import cleaned
+from dplinear.analyst.regression.shrinkage import clean_eigenvalues
 from dplinear.arrays import Floats
 
 Places = npt.NDArray[np.intp]
@@ -76,9 +76,9 @@ def whitening(gram: Floats, sigma: float, trace: float, count_error: float) -> W
     values, vectors = np.linalg.eigh(gram)
     trace = _trace(values, sigma, trace, count_error)
     mean = trace / size
-    seen = _seen(values, sigma, mean)
-    pushed, _ = cleaned(values, sigma)
-    held = _lowered(np.maximum.accumulate(pushed), trace)
+    seen = _excess_spread(values, sigma, mean)
+    pushed, _ = clean_eigenvalues(values, sigma)
+    held = _lower(np.maximum.accumulate(pushed), trace)
     held = seen * held + (1 - seen) * mean
     ridged = held + seen * min(RIDGE * norm, mean)
     most = np.clip(np.minimum(held + norm, trace) / ridged, _LEAST_CURVATURE, MOST_CURVATURE)
@@ -99,7 +99,7 @@ def _trace(values: Floats, sigma: float, expected: float, count_error: float) ->
     return max(found, _LEAST_TRACE * expected)
 
 
-def _seen(values: Floats, sigma: float, mean: float) -> float:
+def _excess_spread(values: Floats, sigma: float, mean: float) -> float:
     """Return how far the eigenvalues are spread beyond what the noise alone would do."""
     size = len(values)
     noise = sigma**2 / 2 * size * (size + 1) * (1 + 3 / size)
@@ -107,7 +107,7 @@ def _seen(values: Floats, sigma: float, mean: float) -> float:
     return min(1.0, _SEEN * (1 - noise / spread)) if spread > noise else 0.0
 
 
-def _lowered(values: Floats, total: float) -> Floats:
+def _lower(values: Floats, total: float) -> Floats:
     """Return max(values − t, 0), with the t that makes the sum `total`; `values` ascend."""
     descending = values[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.moments import release_moments
+from dplinear.estimators.bounds import Bounds, by_place, columns_of, for_columns, read_bounds
 from dplinear.estimators.tables import column_names, features_of, numbers
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown, savable, veil
@@ -23,7 +24,6 @@ from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric
 
 FEWEST = 2  # rows that a release must show to say anything
-_MECHANISM = "analyze_gauss"
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -39,7 +39,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     bounds: Any
     row_norm: float | None
     neighbours: str
-    mechanism: str | None
+    mechanism: str
     ledger: AnyLedger | None
     dataset: str | None
     moments_: MomentsRelease
@@ -58,10 +58,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _features(self, X: Any, *targets: Any) -> tuple[Array, list[str]]:
         """Return the table of X and its columns' names, and remember what is public about it."""
-        table = features_of(X, self._where)
+        columns = columns_of(read_bounds(self.bounds, self._where))
+        table = features_of(X, self._where, columns)
         validate_data(self, X if hasattr(X, "shape") else table, *targets, skip_check_array=True)
         given = getattr(self, "feature_names_in_", None)
         return table, column_names(given, table.shape[1])
+
+    def _bounded(self, bounds: Bounds, names: list[str]) -> dict[str, Any]:
+        """Return the bounds of the columns of X, which `_features` remembered, by their names."""
+        own = getattr(self, "feature_names_in_", None)
+        return for_columns(by_place(bounds, own, self._where), names, "bounds", self._where)
 
     def _numbers(self, X: Any) -> Floats:
         """Return X as numbers, for a model that has been fitted."""
@@ -84,9 +90,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             "dataset": self.dataset,
         }
 
-    def _release(self, table: Array, columns: dict[str, Any]) -> MomentsRelease:
+    def _release(self, table: Array, columns: dict[str, Any], mechanism: str) -> MomentsRelease:
         """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
-        mechanism = _MECHANISM if self.mechanism is None else self.mechanism
         self.moments_ = release_moments(table, **self._asked(columns), mechanism=mechanism)
         self.certificate_ = self.moments_.certificate
         return self._usable(self.moments_)
@@ -97,7 +102,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         A search over many fits must not break off because of one draw of the noise.
         """
         known = moments.rows is not None and moments.schema.row_norm is None
-        total = moments.weight if known else float(moments.unbiased[0, 0])
+        total = moments.weight if known else float(moments.unbiased_estimate[0, 0])
         if total >= FEWEST:
             return moments
         self._warn()
@@ -162,5 +167,5 @@ def _ends(column: object) -> tuple[Any, Any]:
 def check_flag(value: object, parameter: str, where: str) -> bool:
     """Return a truth value, if it is one."""
     if not isinstance(value, bool | np.bool_):
-        raise mistyped(parameter, where, "True or False", value)
+        raise wrong_type(parameter, where, "True or False", value)
     return bool(value)

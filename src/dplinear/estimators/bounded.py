@@ -5,14 +5,14 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.arguments import positive, real
 from dplinear.arrays import Array, Floats
 from dplinear.convex.sets import ConvexSet, L1Ball, Moved
 from dplinear.convex.sets.given import Constraint
 from dplinear.curator.examples import Rules
-from dplinear.curator.gates.constrained import std_erm
-from dplinear.estimators.tables import centred
+from dplinear.curator.gates.model import release_model
+from dplinear.estimators.tables import centre_columns
 from dplinear.schema.columns import Numeric
 
 
@@ -25,31 +25,32 @@ def bounded_release(
     row_norm: float | None,
     intercept: bool,
     **asked: Any,
-) -> tuple[LinearRelease, Floats, float]:
-    """Release a model by `std_erm`; return it, and its coefficients in the columns' own units.
+) -> tuple[ConstrainedRelease, Floats, float]:
+    """Return a model in a set, and its coefficients in the columns' own units.
 
     Requires: `constraint`, on the coefficients of cells in [−1, 1] and of a constant 1, the last,
     where there is an `intercept`; `row_norm`, for the cells alone (None: what their bounds give).
     """
-    cells, middle, half = centred(table, columns)
+    cells, middle, half = centre_columns(table, columns)
     norm = math.sqrt(len(columns)) if row_norm is None else row_norm
     value = 1.0 / norm if intercept else 0.0
     rules = Rules(features=len(columns), row_norm=norm, classes=(0, 1), intercept=value)
     # Rounded to a grid, the constant may be a little less than what one cell is: never more.
     reach = 1.0 / max(rules.scale, rules.constant)
-    release = std_erm(
+    release: ConstrainedRelease = release_model(
         cells,
-        labels,
+        target=labels,
         row_norm=norm,
-        constraint=partial(stretched, constraint, reach),
-        intercept=value,
+        constraint=partial(stretch_set, constraint, reach),
+        intercept=intercept,
+        intercept_scaling=value if intercept else None,
         **asked,
     )
     coefficients = release.coefficients / half
     return release, coefficients, release.intercept - float(coefficients @ middle)
 
 
-def stretched(constraint: Constraint, factor: float, dimension: int) -> ConvexSet:
+def stretch_set(constraint: Constraint, factor: float, dimension: int) -> ConvexSet:
     """Return a set of coefficients, for rows that are shorter by a factor."""
     made: Any = constraint
     if isinstance(made, Real):

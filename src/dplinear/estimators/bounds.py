@@ -1,28 +1,44 @@
-"""Public bounds, as estimators take them: one pair for all columns, or one pair for each."""
+"""Public bounds, as estimators take them: one pair for all columns, or one for each, or by name."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dplinear.arguments import mistyped, real, rejection
+from dplinear.arguments import real, rejection, wrong_type
 
 Pair = tuple[Any, Any]  # two real numbers, kept as they came so that fractions stay exact
+Bounds = Pair | list[Pair] | dict[str, Pair]
 
 
-def read_bounds(bounds: Any, parameter: str, where: str) -> Pair | list[Pair]:
-    """Return the pair for all columns, or the pairs for each, as far as no table need be seen."""
+def read_bounds(bounds: Any, where: str) -> Bounds:
+    """Return the bounds of the columns of X, as far as no table need be seen.
+
+    They are those of a target, or a mapping of the names of a data frame's columns to pairs.
+    """
+    if not isinstance(bounds, Mapping):
+        return read_target_bounds(bounds, where, "bounds")
+    hint = 'write bounds={"age": (0, 100), ...}, with a pair for each column.'
+    if not bounds or not all(isinstance(name, str) for name in bounds):
+        raise wrong_type("bounds", where, "a mapping of columns' names to pairs", bounds, hint)
+    return {name: _pair(pair, "bounds", where, hint) for name, pair in bounds.items()}
+
+
+def read_target_bounds(
+    bounds: Any, where: str, parameter: str = "target_bounds"
+) -> Pair | list[Pair]:
+    """Return the pair for all targets, or the pairs for each."""
     hint = (
         f"write {parameter}=(low, high) for all columns, or a list with a pair for each. Bounds "
         "are public: they come from what is known about the columns, never from the rows."
     )
     rule = "a pair of numbers (low, high), or a list of such pairs"
     if bounds is None:
-        raise mistyped(parameter, where, f"given, as {rule}", bounds, hint)
+        raise wrong_type(parameter, where, f"given, as {rule}", bounds, hint)
     listed = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
     if not isinstance(listed, list | tuple) or not listed:
-        raise mistyped(parameter, where, rule, bounds, hint)
+        raise wrong_type(parameter, where, rule, bounds, hint)
     if all(isinstance(end, numbers.Real) for end in listed):
         return _pair(listed, parameter, where, hint)
     return [_pair(pair, parameter, where, hint) for pair in listed]
@@ -31,11 +47,39 @@ def read_bounds(bounds: Any, parameter: str, where: str) -> Pair | list[Pair]:
 def _pair(pair: Any, parameter: str, where: str, hint: str) -> Pair:
     rule = "made of pairs (low, high) of finite numbers with low below high"
     if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
-        raise mistyped(parameter, where, rule, pair, hint)
+        raise wrong_type(parameter, where, rule, pair, hint)
     low, high = pair
     if real(low, parameter, where, hint=hint) >= real(high, parameter, where, hint=hint):
         raise rejection(parameter, where, rule, pair, hint)
     return low, high
+
+
+def by_place(bounds: Bounds, frame_names: Sequence[str] | None, where: str) -> Pair | list[Pair]:
+    """Return bounds that were given by name as a pair for each column, in the frame's order.
+
+    Requires: the names of the frame's own columns, or None for a table whose columns have none.
+    """
+    if not isinstance(bounds, dict):
+        return bounds
+    if frame_names is None:
+        rule = "a pair, or a list of pairs, where X is no data frame"
+        hint = "the columns of an array have no names: write the pairs in their order."
+        raise rejection("bounds", where, rule, "pairs by name", hint)
+    missing = [str(name) for name in frame_names if name not in bounds]
+    if missing:
+        rule = "a mapping that has every column of X"
+        raise rejection("bounds", where, rule, f"none for {', '.join(missing)}")
+    unknown = [name for name in bounds if name not in set(frame_names)]
+    if unknown:
+        rule = "a mapping of the columns of X"
+        hint = f"X has the columns {', '.join(map(str, frame_names))}."
+        raise rejection("bounds", where, rule, ", ".join(unknown), hint)
+    return [bounds[name] for name in frame_names]
+
+
+def columns_of(bounds: Bounds) -> int | None:
+    """Return the public number of columns; None where one pair stands for all of them."""
+    return len(bounds) if isinstance(bounds, list | dict) else None
 
 
 def for_columns(

@@ -3,22 +3,23 @@
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.regression.classes import likelier, log_probabilities, probabilities
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice
 from dplinear.arrays import Array, Floats
 from dplinear.convex.learners import LEARNERS
 from dplinear.convex.sets.given import check_constraint
-from dplinear.curator.gates.model import release_model
+from dplinear.curator.gates.model import LOSSES, release_model
 from dplinear.curator.labels import check_kind, is_second, read_labels
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
-from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import column_of, joined, target_names
+from dplinear.estimators.bounds import read_bounds
+from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
+from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee
 
 
@@ -34,12 +35,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`, `schema_`.
 
     With a `constraint`, coefficients stay in a set, and pure guarantees can be kept (`delta=None`),
-    by `std_erm` and its `learner`: an L1 radius, a set, or what makes one for a number of
+    by `release_model` and its `mechanism`: an L1 radius, a set, or what makes one for a number of
     dimensions, in log-odds to a half-width of each column's bounds (the intercept as one more
     coefficient, the last). `row_norm` is then without the intercept.
     """
 
-    fit_result_: ModelRelease | LinearRelease
+    fit_result_: ModelRelease | ConstrainedRelease
     coef_: Floats
     intercept_: Floats
     classes_: Array
@@ -50,7 +51,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         bounds: Any = None,
-        classes: Any = (0, 1),
+        classes: Any = None,
         row_norm: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
@@ -58,7 +59,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
         constraint: Any = None,
-        learner: str = "auto",
+        mechanism: str = "auto",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -71,21 +72,21 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.dataset = dataset
         self.guarantee = guarantee
         self.constraint = constraint
-        self.learner = learner
+        self.mechanism = mechanism
 
     def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once.
 
-        Requires: `bounds`; without them this raises before it looks at X.
+        Requires: `bounds` and `classes`; without them this raises before it looks at X.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
-        bounds = read_bounds(self.bounds, "bounds", self._where)
+        bounds = read_bounds(self.bounds, self._where)
         classes = read_labels(self.classes, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
-        columns = for_columns(bounds, names, "bounds", self._where)
+        columns = self._bounded(bounds, names)
         check_kind(y, classes[1], self._where)
         (goal,) = target_names(names, labels)
         asked = self._asked(columns | {goal: (0, 1)})
@@ -98,7 +99,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
-        choice(self.learner, "learner", self._where, ("auto", *LEARNERS))
+        known = LOSSES["logistic"] if self.constraint is None else LEARNERS
+        hint = "with a constraint there are others." if self.constraint is None else ""
+        choice(self.mechanism, "mechanism", self._where, (AUTO, *known), hint=hint)
         if self.constraint is not None:
             check_constraint(self.constraint, self._where)
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
@@ -108,11 +111,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     ) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
         model = release_model(
-            joined(features, labels),
+            join_columns(features, labels),
             target=goal,
             features=list(asked["schema"].columns[:-1]),
             intercept=bool(self.fit_intercept),
             loss="logistic",
+            mechanism=None if self.mechanism == AUTO else self.mechanism,
             **asked,
         )
         if model.rows is None and model.count is not None and model.count < FEWEST:
@@ -134,7 +138,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             intercept=bool(self.fit_intercept),
             loss="logistic",
             classes=(0, 1),
-            learner=self.learner,
+            mechanism=self.mechanism,
             **asked,
         )
         return coefficients, intercept
@@ -149,19 +153,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             return np.asarray(cells @ self.coef_[0] + self.intercept_[0])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chances of both labels, in the order of `classes_`."""
-        odds = self.decision_function(X)
-        return np.column_stack((expit(-odds), expit(odds)))
+        """Return the probabilities of both labels, in the order of `classes_`."""
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of the chances."""
-        odds = self.decision_function(X)
-        return -np.column_stack((np.logaddexp(0, odds), np.logaddexp(0, -odds)))
+        """Return the logarithms of the probabilities."""
+        return log_probabilities(self.decision_function(X))
 
     def predict(self, X: Any) -> Array:
         """Return the likelier label."""
-        odds = self.decision_function(X)
-        return np.asarray(self.classes_[(odds > 0).astype(int)])
+        return likelier(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from dplinear.arrays import Array, Floats
 from dplinear.coinpress.methods import MOST_STEPS, scales
 from dplinear.curator.gates.means import release_covariance, release_mean
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
-from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.bounds import read_bounds
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown
 from dplinear.mechanisms.checks import read_guarantee
@@ -43,14 +43,14 @@ class _CoinPress(PrivateEstimator):
 
     def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:
         """Check what is public; return the table and what its gate is asked."""
-        bounds = read_bounds(self.bounds, "bounds", self._where)
+        bounds = read_bounds(self.bounds, self._where)
         check_shown(self.ledger, self._where)
         read_guarantee(self._where, self.epsilon, self.delta, self._promise)
         integer(self.steps, "steps", self._where, low=1, high=MOST_STEPS)
         if self.scale is not None:
             scales(self.scale, None, self._where)
         features, names = self._features(X)
-        return features, self._asked(for_columns(bounds, names, "bounds", self._where))
+        return features, self._asked(self._bounded(bounds, names))
 
     def _keep(self, release: MeanRelease | CovarianceRelease) -> None:
         """Remember what the release says of itself."""

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from dplinear.arguments import integer, rejection
 from dplinear.arrays import Array, Floats
 from dplinear.estimators.base import PrivateEstimator
-from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.bounds import read_bounds
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -60,13 +60,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Requires: `bounds`; without them this raises before it looks at X.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
-        bounds = read_bounds(self.bounds, "bounds", self._where)
+        bounds = read_bounds(self.bounds, self._where)
         if self.n_components is not None:
             integer(self.n_components, "n_components", self._where, low=1)
         self._check_guarantee()
         features, names = self._features(X)
         count = self._count(features)
-        moments = self._release(features, for_columns(bounds, names, "bounds", self._where))
+        moments = self._release(features, self._bounded(bounds, names), self.mechanism)
         found = moments.pca(count, names)
         self.n_components_ = count
         self.components_ = found.components

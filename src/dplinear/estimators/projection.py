@@ -11,7 +11,7 @@ from dplinear.arguments import integer, rejection
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.rows import release_rows
 from dplinear.estimators.base import PrivateEstimator
-from dplinear.estimators.bounds import for_columns, read_bounds
+from dplinear.estimators.bounds import read_bounds
 from dplinear.estimators.tables import features_of
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown
@@ -118,7 +118,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
     def _prepare(self, X: Any) -> Array:
         """Check all arguments, then the columns of X; draw the projection."""
         check_shown(self.ledger, self._where)
-        bounds = read_bounds(self.bounds, "bounds", self._where)
+        bounds = read_bounds(self.bounds, self._where)
         k = integer(
             self.n_components, "n_components", self._where, low=1, high=row_maps.MOST_COLUMNS
         )
@@ -132,7 +132,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             missing_public=self.missing_public,
         )
         table, names = self._features(X)
-        columns = for_columns(bounds, names, "bounds", self._where)
+        columns = self._bounded(bounds, names)
         self.schema_ = Schema(columns, row_norm=self.row_norm)
         fixed = self.noise == "quantile"
         for of_last in ("release_", "certificate_"):  # of another projection

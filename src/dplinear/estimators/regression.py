@@ -6,22 +6,28 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from dplinear.analyst.regression.fit import Fit, Fits
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, positive, real, rejection
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.model import SOLVERS, release_model
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
-from dplinear.estimators.bounds import for_columns, read_bounds
-from dplinear.estimators.tables import column_of, joined, target_names, targets_of
+from dplinear.estimators.bounds import (
+    columns_of,
+    for_columns,
+    read_bounds,
+    read_target_bounds,
+)
+from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
+from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 
-_MOMENTS = "moments"
+_SEVERAL = "analyze_gauss"  # what "auto" is for several targets
 
 
 class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
@@ -29,7 +35,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
 
     target_bounds: Any
     fit_intercept: bool
-    fit_result_: Fit | Fits | ModelRelease | LinearRelease
+    fit_result_: Fit | Fits | ModelRelease | ConstrainedRelease
     coef_: Floats
     intercept_: Any
 
@@ -43,17 +49,17 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
-        bounds = read_bounds(self.bounds, "bounds", self._where)
-        target_bounds = read_bounds(self.target_bounds, "target_bounds", self._where)
+        bounds = read_bounds(self.bounds, self._where)
+        target_bounds = read_target_bounds(self.target_bounds, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._penalties()
         self._check_guarantee()
         features, names = self._features(X, y)
         targets = self._targets(y, len(features))
         goals = target_names(names, targets)
-        columns = for_columns(bounds, names, "bounds", self._where)
+        columns = self._bounded(bounds, names)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
-        self._learn(joined(features, targets), columns, names, goals)
+        self._learn(join_columns(features, targets), columns, names, goals)
         if targets.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             if isinstance(self.fit_result_, Fits):
@@ -61,15 +67,26 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         return self
 
     def _targets(self, y: Any, rows: int) -> Array:
-        """Return one target or several."""
-        return targets_of(y, rows, self._where)
+        """Return one target or several: of a list, as many as there are bounds."""
+        bounds = read_target_bounds(self.target_bounds, self._where)
+        return targets_of(y, rows, self._where, columns_of(bounds))
 
     def _learn(
         self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
         """Release, and keep a row of coefficients for each target: here, of all moments."""
+        self._learn_from_moments(table, columns, names, goals, self.mechanism)
+
+    def _learn_from_moments(
+        self,
+        table: Array,
+        columns: dict[str, Any],
+        names: list[str],
+        goals: list[str],
+        mechanism: str,
+    ) -> None:
         ridge, l1 = self._penalties()
-        moments = self._release(table, columns)
+        moments = self._release(table, columns, mechanism)
         fits = moments.regress(goals, names, ridge=ridge, l1=l1, intercept=bool(self.fit_intercept))
         self.fit_result_ = fits
         self.coef_, self.intercept_ = fits.coefficients, fits.intercepts
@@ -94,11 +111,12 @@ class PrivateLinearRegression(_PrivateRegressor):
     Requires: public `bounds` for the columns of X (a pair for all, or one for each) and
     `target_bounds` for y; values outside are clamped, missing ones are the middle. The guarantee is
     `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
-    that are `neighbours`. `solver` is one of `release_model`'s methods, "moments" (a release of all
-    second moments by `mechanism`), or "auto": "moments" for several targets or if a mechanism is
-    named; for one, what the planner expects to be the most accurate, of the public number of rows
+    that are `neighbours`. `mechanism` is one of `release_model`'s, for one target; one of
+    `release_moments`', whose release has all second moments; or "auto": "analyze_gauss" for several
+    targets; for one, what the planner expects to be the most accurate, of the public number of rows
     where neighbours replace each other, or of `expected_rows`, a public guess; without either,
-    "whitened_descent". Options: docs/estimators.md.
+    "whitened_descent". Options: docs/estimators.md. Where X is a list of rows, give a pair of
+    bounds for each column: nothing else says how many there are (docs/locality.md).
     Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
     `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
@@ -115,8 +133,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         fit_intercept: bool = True,
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
-        solver: str = "auto",
-        mechanism: str | None = None,
+        mechanism: str = "auto",
         guarantee: Guarantee | None = None,
         expected_rows: int | None = None,
     ) -> None:
@@ -129,31 +146,26 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
-        self.solver = solver
         self.mechanism = mechanism
         self.guarantee = guarantee
         self.expected_rows = expected_rows
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
-        solver = choice(self.solver, "solver", self._where, (AUTO, _MOMENTS, *SOLVERS))
-        if solver in SOLVERS and self.mechanism is not None:
-            hint = f'solver="{_MOMENTS}" makes a release of moments, by a mechanism.'
-            raise rejection("mechanism", self._where, "left out", self.mechanism, hint)
+        choice(self.mechanism, "mechanism", self._where, (AUTO, *SOLVERS, *MECHANISMS))
 
     def _learn(
         self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
-        solver = self.solver
-        if solver == AUTO:
-            several = len(goals) > 1 or self.mechanism is not None
-            solver = _MOMENTS if several else AUTO
-        if solver == _MOMENTS:
-            super()._learn(table, columns, names, goals)
+        mechanism = self.mechanism
+        if mechanism == AUTO and len(goals) > 1:
+            mechanism = _SEVERAL
+        if mechanism in MECHANISMS:
+            self._learn_from_moments(table, columns, names, goals, mechanism)
             return
         if len(goals) > 1:
-            hint = f'solver="{_MOMENTS}" takes several targets.'
-            raise rejection("y", self._where, "one target for this solver", len(goals), hint)
+            hint = f"several targets are for {', '.join(MECHANISMS)}, which release all moments."
+            raise rejection("y", self._where, f"one target for {mechanism}", len(goals), hint)
         relation = Neighbours.parse(self.neighbours, self._where, RELATIONS)
         public = (len(table) or None) if relation is Neighbours.REPLACE else None
         model = release_model(
@@ -161,7 +173,7 @@ class PrivateLinearRegression(_PrivateRegressor):
             target=goals[0],
             features=names,
             intercept=bool(self.fit_intercept),
-            method=solver,
+            mechanism=mechanism,
             expected_rows=public if self.expected_rows is None else self.expected_rows,
             **self._asked(columns),
         )
@@ -224,10 +236,10 @@ class PrivateLasso(_Penalised):
     where that is public and otherwise its private estimate. All other arguments, requirements and
     promises are those of `PrivateLinearRegression`.
 
-    With `pure`, the guarantee is pure `epsilon`, whatever `delta`, for one target, by `std_erm`:
+    With `pure`, the guarantee is pure `epsilon`, whatever `delta`, for one target:
     instead of the penalty, `constraint` bounds Σ|bⱼ|, where each column, and the target, is counted
     in half-widths of its bounds (the intercept as one more coefficient). `fit_result_` is then a
-    `LinearRelease`, of the cells that bounds map to [−1, 1], and `row_norm` is without the
+    `ConstrainedRelease`, of the cells that bounds map to [−1, 1], and `row_norm` is without the
     intercept.
     """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dplinear.arguments import positive
 from dplinear.convex.sets import L2Ball
-from dplinear.estimators.compressed import ConstrainedClassifier
+from dplinear.estimators.constrained import ConstrainedClassifier
 from dplinear.ledger import AnyLedger
 from dplinear.privacy.guarantees import Guarantee
 
@@ -16,8 +16,8 @@ class PrivateSVM(ConstrainedClassifier):
 
     Requires: `constraint`, the radius of an L2 ball, or any set, on the coefficients of rows of
     norm 1: margins are at most this large, so a radius of some units lets the hinge bend. All else
-    as `PrivateCompressedClassifier` does. In a ball no exact learner keeps pure ε: without `delta`,
-    name the learner "output_perturbation", whose guarantee is of the ideal mechanism only.
+    as `PrivateConstrainedClassifier` does. In a ball no exact mechanism keeps pure ε: without
+    `delta`, name "output_perturbation", whose guarantee is of the ideal mechanism only.
     Promises: what scikit-learn's LinearSVC with the hinge loss would find within the set, but for
     the noise. After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`.
     """
@@ -31,11 +31,11 @@ class PrivateSVM(ConstrainedClassifier):
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         row_norm: float | None = None,
-        classes: Any = (0, 1),
+        classes: Any = None,
         projection: str | None = "auto",
-        dimension: int | None = None,
-        learner: str = "auto",
-        rows: float | None = None,
+        dimension: int | str | None = None,
+        mechanism: str = "auto",
+        expected_rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
         ledger: AnyLedger | None = None,
@@ -49,8 +49,8 @@ class PrivateSVM(ConstrainedClassifier):
         self.classes = classes
         self.projection = projection
         self.dimension = dimension
-        self.learner = learner
-        self.rows = rows
+        self.mechanism = mechanism
+        self.expected_rows = expected_rows
         self.neighbours = neighbours
         self.fit_intercept = fit_intercept
         self.ledger = ledger

@@ -6,7 +6,8 @@ of rows. scikit-learn's own array checks do both, so they are not used.
 """
 
 import warnings
-from collections import Counter
+from array import array as buffer
+from collections import Counter, UserList, deque
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,22 +17,30 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from dplinear.arguments import mistyped, rejection
-from dplinear.arrays import Array, Floats
+from dplinear.arguments import rejection, wrong_type
+from dplinear.arrays import Array, Floats, kind_of
 from dplinear.schema import INTERCEPT
-from dplinear.schema.cells import array_of, numbers_of, texts_of_datetimes
+from dplinear.schema.canonical import discreet
+from dplinear.schema.cells import array_of, numbers_of, objects_of, texts_of_datetimes
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable, series_cells
 
 _NUMBERS = "biuf"
 _CELL = -1  # what an entry of a list is that is no row
 _READABLE = "biufOSU"
+_LISTS = (list, tuple, deque, UserList)
+_NO_ROW: list[Any] | None = None
+_TYPED = ("__array__", "__array_interface__", "__array_struct__", "__arrow_c_stream__")
 _NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
 
 
-def features_of(X: Any, where: str) -> Array:
-    """Return X as an array of two dimensions, its cells as they are."""
-    table = _array(X, "X", where)
+def features_of(X: Any, where: str, columns: int | None = None) -> Array:
+    """Return X as an array of two dimensions, its cells as they are.
+
+    Requires: `columns`, their number, where that is public. A list has no shape of its own: without
+    it, X has as many columns as most of its rows (docs/locality.md).
+    """
+    table = _array(X, "X", where, columns)
     if table.ndim != 2:
         hint = (
             "Reshape your data: X.reshape(-1, 1) is a table of one column, X.reshape(1, -1) of one "
@@ -52,13 +61,13 @@ def rows_of(X: Any, where: str) -> Any:
         raise rejection("X", where, "a table with at least one column", f"{X.shape[1:]}")
     if X.dtype.kind not in _NUMBERS:
         hint = "Complex data not supported." if X.dtype.kind == "c" else ""
-        raise rejection("X", where, "of real numbers", f"dtype {X.dtype}", hint)
+        raise rejection("X", where, "of real numbers", kind_of(X.dtype), hint)
     # Not X.tocsr(), which may add up a row's entries in an order that another row's decides.
     return X
 
 
 def plain_numbers(table: Any) -> Any:
-    """Return the numbers of a table as `std_erm` reads them, NaN where there is none."""
+    """Return the numbers of a table as `release_model` reads them, NaN where there is none."""
     if _is_sparse(table):
         return table
     with np.errstate(all="ignore"):
@@ -67,7 +76,7 @@ def plain_numbers(table: Any) -> Any:
 
 def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:
     """Return y as one column of targets or labels; a table of one column is taken, with a word."""
-    found = targets_of(y, rows, where)
+    found = targets_of(y, rows, where, 1)
     if found.ndim == 1:
         return found
     if found.shape[1] > 1:
@@ -77,7 +86,7 @@ def column_of(y: Any, rows: int, where: str, what: str = "targets") -> Array:
     return np.asanyarray(found[:, 0])
 
 
-def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Floats, Floats, Floats]:
+def centre_columns(table: Array, columns: Sequence[Numeric]) -> tuple[Floats, Floats, Floats]:
     """Return the cells that bounds map to [−1, 1], the columns' middles and their half-widths."""
     ends = [(float(column.low), float(column.high)) for column in columns]
     low, high = np.array(ends).T
@@ -87,13 +96,16 @@ def centred(table: Array, columns: Sequence[Numeric]) -> tuple[Floats, Floats, F
     return np.clip(cells, -1.0, 1.0), middle, half
 
 
-def targets_of(y: Any, rows: int, where: str) -> Array:
-    """Return y as an array of one or two dimensions, as long as X.
+def targets_of(y: Any, rows: int, where: str, columns: int | None = None) -> Array:
+    """Return y as an array of one or two dimensions, as long as X; `columns` as for X.
 
+    Where there is one, an entry of a list is a cell, or a row of one cell.
     That X and y differ in length is a slip of the program that cut them, not a fact about anybody
     in them, so it may raise; the lengths themselves stay unsaid.
     """
-    targets = _array(y, "y", where)
+    if columns == 1 and _is_list(y):
+        y, columns = [_only_cell(entry) for entry in y], _CELL
+    targets = _array(y, "y", where, columns)
     if targets.ndim not in {1, 2}:
         rule = "of one dimension, or of two with a column for each target"
         raise rejection("y", where, rule, f"{targets.ndim} dimension(s)")
@@ -104,14 +116,14 @@ def targets_of(y: Any, rows: int, where: str) -> Array:
     return targets
 
 
-def joined(features: Array, targets: Array) -> Array:
+def join_columns(features: Array, targets: Array) -> Array:
     """Return one table: the features, then the targets, masks kept."""
-    return _stacked([features, targets])
+    return _stack([features, targets])
 
 
-def _stacked(parts: Sequence[Array]) -> Array:
+def _stack(parts: Sequence[Array]) -> Array:
     if any(part.dtype.kind not in _NUMBERS for part in parts):
-        parts = [part.astype(object) for part in parts]
+        parts = [objects_of(part) for part in parts]
     masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
     stack = np.ma.column_stack if masked else np.column_stack
     with np.errstate(all="ignore"):  # a signalling NaN of a short type is no word of ours
@@ -125,9 +137,9 @@ def numbers(table: Array, columns: Iterable[Numeric]) -> Floats:
     """
     read = np.empty(table.shape)
     with np.errstate(all="ignore"):
-        for place, column in enumerate(columns):
-            cells = numbers_of(column, table[:, place])
-            read[:, place] = np.where(np.isnan(cells), float(column.missing), cells)
+        for index, column in enumerate(columns):
+            cells = numbers_of(column, table[:, index])
+            read[:, index] = np.where(np.isnan(cells), float(column.missing), cells)
     return read
 
 
@@ -137,7 +149,7 @@ def column_names(given: Sequence[Any] | None, count: int) -> list[str]:
     fit = [name for name in names if name.strip() and name.isprintable() and name != INTERCEPT]
     if len(set(fit)) == count:
         return names
-    return [f"x{place}" for place in range(count)]
+    return [f"x{index}" for index in range(count)]
 
 
 def target_names(features: Sequence[str], targets: Array) -> list[str]:
@@ -146,25 +158,21 @@ def target_names(features: Sequence[str], targets: Array) -> list[str]:
     One target has one name, in a column or in a table: lists without rows cannot tell which.
     """
     several = targets.ndim > 1 and targets.shape[1] > 1
-    names = [f"y{place}" for place in range(targets.shape[1])] if several else ["y"]
+    names = [f"y{index}" for index in range(targets.shape[1])] if several else ["y"]
     while set(names) & set(features):
         names = [f"target {name}" for name in names]
     return names
 
 
-def _array(values: Any, parameter: str, where: str) -> Array:
+def _array(values: Any, parameter: str, where: str, columns: int | None = None) -> Array:
     """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
     if _is_sparse(values):
         rule = "dense: sparse input is not supported"
-        raise mistyped(parameter, where, rule, type(values), "pass values.toarray().")
+        raise wrong_type(parameter, where, rule, type(values), "pass values.toarray().")
     if isinstance(values, np.ndarray):
         return _readable(values, parameter, where)
     # A list's dtype would be chosen by its cells: one complex number makes all of them complex.
-    array = (
-        _of_lists(values)
-        if isinstance(values, list | tuple)
-        else _of_frame(values, parameter, where)
-    )
+    array = _of_lists(values, columns) if _is_list(values) else _of_frame(values, parameter, where)
     return _readable(_as_objects(array), parameter, where)
 
 
@@ -182,20 +190,28 @@ def _as_objects(array: Array) -> Array:
 
 
 def _of_frame(values: Any, parameter: str, where: str) -> Array:
-    lazy = False
-    try:
-        lazy = hasattr(values, "collect") and not hasattr(values, "shape")
-        names = [] if lazy else _names_of(values)
-        array = np.asarray(None) if lazy else _whole(values)
-    except Exception:  # noqa: BLE001 - the words of another library may quote cells
-        array, names = np.asarray(None), []
+    hint, names, array = _lazy(values), [], np.asarray(None)
+    if not hint:
+        try:
+            names, array = _names_of(values), _whole(values)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001 - the words of another library may quote cells
+            array = np.asarray(None)
     if not array.ndim:
         rule = "an array, a data frame or a list of rows"
-        hint = "collect a lazy frame first." if lazy else ""
-        raise mistyped(parameter, where, rule, type(values), hint)
+        raise wrong_type(parameter, where, rule, type(values), hint)
     if len(set(names)) < len(names):
         raise rejection(parameter, where, "a table whose columns have different names", names)
     return array
+
+
+def _lazy(values: Any) -> str:
+    """Return what to do about a table that is yet to be computed; nothing where it is one."""
+    known = set(dir(type(values)))
+    if "__dask_graph__" in known:
+        return "compute a Dask collection first: values.compute()."
+    return "collect a lazy frame first." if "collect" in known and "shape" not in known else ""
 
 
 def _whole(values: Any) -> Array:
@@ -203,6 +219,11 @@ def _whole(values: Any) -> Array:
 
     An Arrow table is read column by column: one type for all of them depends on what is missing.
     """
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas" and not hasattr(values, "iloc"):  # an index, or what a series holds
+        from pandas import Series
+
+        values = Series(values)
     if hasattr(values, "iloc"):
         return _of_pandas(values)
     if not hasattr(values, "__array__"):
@@ -211,14 +232,14 @@ def _whole(values: Any) -> Array:
         return array_of(values)
     if not hasattr(values, "__arrow_c_stream__"):
         return np.asarray(values)
-    polars = type(values).__module__.partition(".")[0] == "polars"
+    polars = library == "polars"
     if not hasattr(values, "columns"):
         column = exportable(values.to_frame()).to_series() if polars else values
         return array_of(pa.chunked_array(column))
     if polars:
         values = exportable(values)
     columns = [array_of(column) for column in pa.table(values).columns]
-    return _stacked(columns) if columns else np.asarray(values)
+    return _stack(columns) if columns else np.asarray(values)
 
 
 def _of_pandas(values: Any) -> Array:
@@ -227,8 +248,8 @@ def _of_pandas(values: Any) -> Array:
     Categories are taken by their codes: NumPy asks each what it is, and some raise.
     """
     if getattr(values, "ndim", 0) == 2:
-        columns = [_of_pandas(values.iloc[:, place]) for place in range(values.shape[1])]
-        return _stacked(columns) if columns else np.asarray(values)
+        columns = [_of_pandas(values.iloc[:, index]) for index in range(values.shape[1])]
+        return _stack(columns) if columns else np.asarray(values)
     levels = getattr(values.dtype, "categories", None)
     if isinstance(values.dtype, np.dtype):
         return _as_objects(np.asarray(values))
@@ -236,8 +257,8 @@ def _of_pandas(values: Any) -> Array:
         cells = series_cells(values)
         return _as_objects(cells if isinstance(cells, np.ndarray) else array_of(cells))
     known = np.empty(len(levels) + 1, dtype=object)  # a code of -1 is the last one: missing
-    for place, level in enumerate(levels):
-        known[place] = level
+    for index, level in enumerate(levels):
+        known[index] = level
     return np.asarray(known[np.asarray(values.cat.codes)])
 
 
@@ -247,36 +268,66 @@ def _names_of(values: Any) -> list[str]:
     return [str(name) for name in named if isinstance(name, str | int | float | tuple)]
 
 
-def _of_lists(values: Sequence[Any]) -> Array:
+def _is_list(values: object) -> bool:
+    """Return whether a container is a list to us: it has a length and entries, but no type.
+
+    Text is none, nor is what NumPy reads by a type of its own, such as a buffer.
+    """
+    kind = type(values)
+    if issubclass(kind, _LISTS):
+        return True
+    if _is_sparse(values) or issubclass(kind, str | bytes | bytearray | memoryview | buffer):
+        return False
+    typed = {*_TYPED, "keys", "collect"} & set(dir(kind))
+    return not typed and {"__len__", "__getitem__"} <= set(dir(kind))
+
+
+def _of_lists(values: Sequence[Any], columns: int | None) -> Array:
     """Return a list of cells, or of rows, as an array of objects.
 
-    A row is a list, a tuple or an array. NumPy would ask every cell what it is: some raise, and
-    others are sequences that it takes apart. What most entries are is what a list is one of: cells,
-    or rows of so many columns. An entry that is something else is missing, and changes no other.
+    A row is a list or an array. NumPy would ask every cell what it is: some raise, and others are
+    sequences that it takes apart. An entry that is no row of so many columns is missing, and
+    changes no other. Where `columns` is None, what most entries are is what a list is one of.
     """
+    values = list(values)
     rows = [_cells(row) for row in values]
-    seen = Counter(_CELL if row is None else len(row) for row in rows)
-    width = max(seen, key=lambda each: (seen[each], each), default=_CELL)
+    width = _usual(rows) if columns is None else columns
     if width == _CELL:
         array = np.empty(len(rows), dtype=object)
-        for place, cell in enumerate(values):
-            array[place] = cell
+        for index, cell in enumerate(values):
+            array[index] = cell
         return array
     table = np.full((len(rows), width), None, dtype=object)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row is not None and len(row) == width:
             for column, cell in enumerate(row):
-                table[place, column] = cell
+                table[index, column] = cell
     return table
 
 
+def _usual(rows: list[list[Any] | None]) -> int:
+    """Return how long most rows are, or that most entries are cells.
+
+    No rule that looks at nothing but rows keeps one of them from deciding: between a list of one
+    width and one of another there are lists that differ in a row each, and in one of these steps
+    the width changes. This rule puts it where half of the rows are of another width.
+    """
+    seen = Counter(_CELL if row is None else len(row) for row in rows)
+    return max(seen, key=lambda each: (seen[each], each), default=_CELL)
+
+
+@discreet(_NO_ROW)
 def _cells(row: Any) -> list[Any] | None:
     kind = type(row)
-    try:
-        nested = issubclass(kind, list | tuple) or (issubclass(kind, np.ndarray) and row.ndim > 0)
-        return list(row) if nested else None
-    except Exception:  # noqa: BLE001 - a list of a class with its own ideas
-        return None
+    nested = issubclass(kind, _LISTS) or (issubclass(kind, np.ndarray) and row.ndim > 0)
+    return list(row) if nested else None
+
+
+def _only_cell(entry: Any) -> Any:
+    row = _cells(entry)
+    if row is None:
+        return entry
+    return row[0] if len(row) == 1 else None
 
 
 def _readable(array: Array, parameter: str, where: str) -> Array:
@@ -284,7 +335,7 @@ def _readable(array: Array, parameter: str, where: str) -> Array:
         return array if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
     rule = "of real numbers, of text or of objects"
     hint = "Complex data not supported." if array.dtype.kind == "c" else ""
-    raise rejection(parameter, where, rule, f"dtype {array.dtype}", hint)
+    raise rejection(parameter, where, rule, kind_of(array.dtype), hint)
 
 
 def _is_sparse(values: object) -> bool:

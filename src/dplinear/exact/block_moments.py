@@ -15,8 +15,8 @@ import numpy as np
 from dplinear.arguments import integer, rejection
 from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.exact.design import Design
-from dplinear.exact.integers import bounded
-from dplinear.exact.row_sums import Count, RowSum, check_shape, chosen_columns, freeze, taken
+from dplinear.exact.integers import bound_norms
+from dplinear.exact.row_sums import Count, RowSum, check_shape, chosen_columns, freeze, take_columns
 from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Shape
 
@@ -60,7 +60,7 @@ class BlockMoments(RowSum):
         columns = tuple(sorted((*features, target)))
         freeze(self, features=features, columns=columns, size=len(columns) ** 2)
         freeze(self, bound=self.feature_square + self.target_square)
-        # The pass clips the integer of every cell at `cells`: so many of them can be no longer.
+        # The pass clips every integer at `steps_per_unit`: so many of them can be no longer.
         cell = min(self.shape.unit, self.shape.sensitivity)
         within = len(features) * cell <= self.feature_square and cell <= self.target_square
         freeze(self, _surely=within)
@@ -73,7 +73,7 @@ class BlockMoments(RowSum):
 
     def _bounded(self, rows: Floats) -> Floats:
         """Return features and target within their bounds; a view of rows that are so already."""
-        cells, largest = taken(rows, self.columns), self._largest
+        cells, largest = take_columns(rows, self.columns), self._largest
         if self._surely:
             return cells
         target = self.columns.index(self.target)
@@ -83,7 +83,7 @@ class BlockMoments(RowSum):
             cells = cells.copy(order="K")
             np.clip(cells[target], -largest, largest, out=cells[target])
             own = [place for place in range(len(cells)) if place != target]
-            cells[own] = bounded(cells[own], self.feature_square)
+            cells[own] = bound_norms(cells[own], self.feature_square)
         return cells
 
 

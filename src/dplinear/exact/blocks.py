@@ -37,15 +37,15 @@ class Blocks(ABC, Generic[Part]):
     `keep`, if set, collects the rounded blocks, which float32 holds exactly: a cell is below 2^21.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, grid: Grid | None = None) -> None:
         self.schema = schema
         self.keep: list[Kept] | None = None
-        self._grid = Grid.of(schema)
+        self._grid = Grid.of(schema) if grid is None else grid
 
     @cached_property
     def _encoder(self) -> Encoder:
         """What maps cells: made when it is needed, as blocks that were kept need none."""
-        return Encoder(self.schema, float(self._grid.cells))
+        return Encoder(self.schema, float(self._grid.steps_per_unit))
 
     @abstractmethod
     def add(self, rows: Floats) -> None:
@@ -99,8 +99,9 @@ class Blocks(ABC, Generic[Part]):
 class Reduction(ABC, Generic[Part]):
     """What one pass adds up. Frozen, and can be sent to workers."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, grid: Grid | None = None) -> None:
         self.schema = schema
+        self.grid = Grid.of(schema) if grid is None else grid
 
     @abstractmethod
     def accumulator(self) -> Blocks[Part]:

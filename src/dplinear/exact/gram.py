@@ -17,11 +17,11 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, rejection
-from dplinear.arrays import Floats
+from dplinear.arguments import rejection, wrong_type
+from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
-from dplinear.exact.totals import WORD, Total, Words, integers_of, normalised
+from dplinear.exact.totals import WORD, Total, integers_of, normalise
 from dplinear.schema import Schema
 
 _MAGIC = b"dplinear-gram-2\n"
@@ -38,11 +38,11 @@ class SecondMoments:
 
     __slots__ = ("_count", "_grid", "_high", "_low", "_schema")
 
-    def __init__(self, schema: Schema, high: Words, low: Words, count: int) -> None:
+    def __init__(self, schema: Schema, high: Integers, low: Integers, count: int) -> None:
         self._schema = schema
         self._count = count
         self._grid = Grid.of(schema)
-        self._high, self._low = normalised(high, low)
+        self._high, self._low = normalise(high, low)
         self._high.flags.writeable = self._low.flags.writeable = False
 
     @classmethod
@@ -83,7 +83,7 @@ class SecondMoments:
 
     def cells(self) -> Floats:
         """Return the second moments of the cells in [−1, 1], each rounded once to float64."""
-        unit = self._grid.cells**2
+        unit = self._grid.steps_per_unit**2
         exact = [float(Fraction(entry, unit)) for entry in self.integers.ravel()]
         return np.array(exact).reshape(self._low.shape)
 
@@ -93,7 +93,7 @@ class SecondMoments:
         Undoes the schema's affine maps in exact arithmetic: x = centre·intercept + half_width·t.
         """
         features = self._schema.features
-        unit = self._grid.cells**2
+        unit = self._grid.steps_per_unit**2
         inner = self.integers
         scaled = np.array([[Fraction(entry, unit) for entry in row] for row in inner], object)
         half = np.array([feature.half_width for feature in features], object)
@@ -142,7 +142,7 @@ class SecondMoments:
         where = "SecondMoments.from_bytes"
         rule = "bytes that SecondMoments.to_bytes wrote"
         if not isinstance(data, bytes | bytearray | memoryview):
-            raise mistyped("data", where, rule, data)
+            raise wrong_type("data", where, rule, data)
         data = bytes(data)
         start = len(_MAGIC) + 16
         if not data.startswith(_MAGIC) or len(data) < start:

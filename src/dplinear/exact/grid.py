@@ -1,10 +1,12 @@
 """The integer grid rows are rounded to, chosen from the schema alone.
 
-A cell t in [−1, 1] becomes the integer nearest t·`cells`; a row of integers has norm at most
-2^`exponent`. So the grid's unit is 1/`cells`, exactly, the number 1 is the integer `cells`, and the
-norm bound in cells is B = 2^exponent / cells. docs/exact-pass.md has the proofs.
+A cell t in [−1, 1] becomes the integer nearest t·`steps_per_unit`; a row of integers has norm at
+most 2^`exponent`. So the grid's unit is 1/`steps_per_unit`, exactly, the number 1 is the integer
+`steps_per_unit`, and the norm bound in cells is B = 2^exponent / cells. docs/exact-pass.md has the
+proofs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,8 +17,9 @@ import numpy as np
 
 from dplinear.arguments import integer
 from dplinear.arrays import Floats
-from dplinear.exact.integers import shrunk
+from dplinear.exact.integers import shrink
 from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.shape import Shape
 from dplinear.schema import Schema
 
 _EXACT = 2**53
@@ -26,14 +29,14 @@ _LARGEST_EXPONENT = 26  # so that the squared norms we verify stay below 2^53
 
 @dataclass(frozen=True)
 class Grid:
-    """Integers `cells` per unit; rows of integer norm at most 2^`exponent`."""
+    """Integers `steps_per_unit` per unit; rows of integer norm at most 2^`exponent`."""
 
     exponent: int
-    cells: int
+    steps_per_unit: int
 
     def __post_init__(self) -> None:
         integer(self.exponent, "exponent", "Grid", low=1, high=_LARGEST_EXPONENT)
-        integer(self.cells, "cells", "Grid", low=1)
+        integer(self.steps_per_unit, "cells", "Grid", low=1)
         if self.largest_cell**2 > _LARGEST_CELL_SQUARED:
             raise ValueError("The grid is too fine for blocks of float64 products to be exact.")
 
@@ -44,18 +47,17 @@ class Grid:
         Promises: between 7e5 and 1.5e6 integers per half-range of a column for up to 4,000
         features (2^26/√d above). Rounding moves a cell by at most 1/(2·cells) of half its range.
         """
-        exponent = _finest_exponent(schema)
-        return cls(exponent, _cells(schema, exponent))
+        return cls(*_finest_of(schema))
 
     @property
     def bound(self) -> Fraction:
         """B, the norm no clipped row exceeds, in cells: exact."""
-        return Fraction(2**self.exponent, self.cells)
+        return Fraction(2**self.exponent, self.steps_per_unit)
 
     @property
     def largest_cell(self) -> int:
         """The largest integer a cell can be: 1, or a whole row."""
-        return min(self.cells, 1 << self.exponent)
+        return min(self.steps_per_unit, 1 << self.exponent)
 
     @property
     def sensitivity(self) -> int:
@@ -63,20 +65,33 @@ class Grid:
         return 1 << 2 * self.exponent
 
 
+def shape_of(schema: Schema) -> Shape:
+    """Return what is public about the rows that a schema describes, on their grid."""
+    grid = Grid.of(schema)
+    return Shape(schema.dimension, grid.steps_per_unit, grid.exponent)
+
+
+def plain_shape(dimension: int) -> Shape:
+    """Return the same for rows of so many cells in [−1, 1], whatever they are."""
+    exponent, cells = _finest(lambda exponent: isqrt(4**exponent // dimension))
+    return Shape(dimension, cells, exponent)
+
+
+def _finest(cells_at: Callable[[int], int]) -> tuple[int, int]:
+    """Return the largest exponent, and its cells, for which blocks of products are exact."""
+    return next(
+        (exponent, cells)
+        for exponent in range(_LARGEST_EXPONENT, 0, -1)
+        if min(cells := cells_at(exponent), 1 << exponent) ** 2 <= _LARGEST_CELL_SQUARED
+    )
+
+
 @lru_cache(maxsize=64)
-def _finest_exponent(schema: Schema) -> int:
-    candidates = range(_LARGEST_EXPONENT, 0, -1)
-    return next(q for q in candidates if _largest(schema, q) ** 2 <= _LARGEST_CELL_SQUARED)
-
-
-def _cells(schema: Schema, exponent: int) -> int:
-    if schema.row_norm is None:
-        return isqrt(4**exponent // schema.norm_squared)
-    return int(2**exponent / schema.row_norm)
-
-
-def _largest(schema: Schema, exponent: int) -> int:
-    return min(_cells(schema, exponent), 1 << exponent)
+def _finest_of(schema: Schema) -> tuple[int, int]:
+    norm = schema.row_norm
+    if norm is None:
+        return _finest(lambda exponent: isqrt(4**exponent // schema.norm_squared))
+    return _finest(lambda exponent: int(2**exponent / norm))
 
 
 def round_to_grid(grid: Grid, scaled: Floats, missing: Floats) -> Floats:
@@ -88,21 +103,21 @@ def round_to_grid(grid: Grid, scaled: Floats, missing: Floats) -> Floats:
     integers; column j is a bitwise function of column j alone.
     """
     rows = np.rint(scaled, out=scaled)
-    largest = float(grid.cells)
+    largest = float(grid.steps_per_unit)
     np.clip(rows, -largest, largest, out=rows)
     if rows.size and np.isnan(rows.min()):
         np.copyto(rows, np.clip(np.rint(missing), -largest, largest), where=np.isnan(rows))
-    if len(rows) * grid.cells**2 <= grid.sensitivity:
+    if len(rows) * grid.steps_per_unit**2 <= grid.sensitivity:
         return rows  # no row of such cells can be longer
     squares = _squared_norms(grid, rows)
     over = np.flatnonzero(squares > grid.sensitivity)
     if len(over):
-        rows[:, over] = shrunk(rows[:, over], squares[over], grid.sensitivity)
+        rows[:, over] = shrink(rows[:, over], squares[over], grid.sensitivity)
     return rows
 
 
 def _squared_norms(grid: Grid, rows: Floats) -> Floats:
-    if len(rows) * grid.cells**2 <= _EXACT:
+    if len(rows) * grid.steps_per_unit**2 <= _EXACT:
         # All partial sums are integers below 2^53: exact, in whatever order they are added.
         return np.asarray(np.einsum("ij,ij->j", rows, rows))
     total = np.zeros(rows.shape[1])

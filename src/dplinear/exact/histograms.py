@@ -10,7 +10,7 @@ import numpy as np
 
 from dplinear.arguments import integer
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.row_sums import RowSum, check_shape, chosen_columns, freeze, taken
+from dplinear.exact.row_sums import RowSum, check_shape, chosen_columns, freeze, take_columns
 from dplinear.exact.shape import Shape
 from dplinear.privacy.neighbours import Neighbours
 
@@ -48,8 +48,8 @@ class Histograms(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the counts, flat."""
-        largest = min(self.shape.cells, 1 << self.shape.exponent)
-        cells = taken(rows, self.columns).astype(np.int64)
+        largest = min(self.shape.steps_per_unit, 1 << self.shape.exponent)
+        cells = take_columns(rows, self.columns).astype(np.int64)
         # Integers throughout: a cell of −largest is in the first bin, one of +largest in the last.
         # Cells beyond them, which no row should have, count there too: a column counts a row once.
         places = (cells + largest) * self.bins // (2 * largest + 1)

@@ -19,7 +19,7 @@ _MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 
 _memory = threading.local()
 
 
-def quantised(matrix: Floats, exponent: int) -> tuple[Floats, int]:
+def quantise(matrix: Floats, exponent: int) -> tuple[Floats, int]:
     """Round a public matrix to integers that multiply integer rows exactly.
 
     Requires: finite entries, not all zero; rows to multiply of integer norm at most 2^exponent.
@@ -84,15 +84,15 @@ def product(matrix: Floats, rows: Floats) -> Floats:
     return np.matmul(matrix, rows, out=scratch("products", (len(matrix), rows.shape[1])))
 
 
-def clamped(values: Floats) -> Floats:
-    """Return any float64 as a number that `shortened` takes: NaN is 0, the rest within ±2^100.
+def clamp(values: Floats) -> Floats:
+    """Return any float64 as a number that `shorten` takes: NaN is 0, the rest within ±2^100.
 
     The operations are elementwise; a row with an infinite entry then points where that one does.
     """
     return np.clip(np.where(np.isnan(values), 0.0, values), -_FARTHEST, _FARTHEST)
 
 
-def shortened(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | None = None) -> Floats:
+def shorten(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | None = None) -> Floats:
     """Round columns in place; scale those then longer than `norm` down to it, and round again.
 
     Requires: entries of at most 2^100; `norm` from 2^10 to 2^26; `lengths`, which adds up squares
@@ -109,11 +109,11 @@ def shortened(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | Non
             squares = (lengths or squared_lengths)(rows)
         # The others are multiplied by 1: picking columns out and putting them back takes longer.
         rows *= np.where(over, (norm - _MARGIN) / np.sqrt(np.maximum(squares, 1.0)), 1.0)
-        bounded(np.rint(rows, out=rows), norm**2)
+        bound_norms(np.rint(rows, out=rows), norm**2)
     return rows
 
 
-def bounded(rows: Floats, most: int) -> Floats:
+def bound_norms(rows: Floats, most: int) -> Floats:
     """Shorten, in place, the columns whose squared norm is above `most`.
 
     Requires: integers; squared norms of at most 2^53, so that their sums are exact in any order.
@@ -122,11 +122,11 @@ def bounded(rows: Floats, most: int) -> Floats:
     squares = np.einsum("ij,ij->j", rows, rows)
     over = np.flatnonzero(squares > most)
     if len(over):
-        rows[:, over] = shrunk(rows[:, over], squares[over], most)
+        rows[:, over] = shrink(rows[:, over], squares[over], most)
     return rows
 
 
-def shrunk(rows: Floats, squares: Floats, most: int) -> Floats:
+def shrink(rows: Floats, squares: Floats, most: int) -> Floats:
     """Scale long columns of integers towards zero, until their squared norm is at most `most`.
 
     Requires: `most` of at most 2^52; `squares`, the squared norms, each a bitwise function of its

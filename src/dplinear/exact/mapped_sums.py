@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import product, shortened, squared_lengths
+from dplinear.exact.integers import product, shorten, squared_lengths
 from dplinear.exact.public_maps import bits, in_units, longest, power, rounded_matrix
 from dplinear.exact.row_sums import RowSum, freeze
 from dplinear.exact.shape import Shape
@@ -38,9 +38,9 @@ class _Mapped(RowSum):
         freeze(self, integers=integers, scale=scale)
 
     @property
-    def _worth(self) -> Fraction:
+    def _unit(self) -> Fraction:
         """What an integer of the product is worth in the cells' units."""
-        return power(-self.scale) / self.shape.cells
+        return power(-self.scale) / self.shape.steps_per_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +56,16 @@ class _OfClipped(_Mapped):
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
         reach, where = longest(len(self.integers)), type(self).__name__
-        clip = in_units(self.norm, "norm", where, worth=self._worth, reach=reach)
+        clip = in_units(self.norm, "norm", where, worth=self._unit, reach=reach)
         shift = bits(clip) - self._bits
         most = int(clip / power(shift))
         freeze(self, size=len(self.integers) ** self._power, bound=most**self._power)
-        freeze(self, unit=(self._worth * power(shift)) ** self._power)
+        freeze(self, unit=(self._unit * power(shift)) ** self._power)
         freeze(self, _longest=most, _step=2.0**-shift)
 
     def _clipped(self, rows: Floats) -> Floats:
         """Return c for each row, in steps."""
-        return shortened(product(self.integers * self._step, rows), self._longest)
+        return shorten(product(self.integers * self._step, rows), self._longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class MappedNorms(_Mapped):
 
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
-        worth, reach = self._worth**2, longest(len(self.integers)) ** 2
+        worth, reach = self._unit**2, longest(len(self.integers)) ** 2
         limit = in_units(self.limit, "limit", "MappedNorms", worth=worth, reach=reach)
         shift = max(bits(limit) - _SQUARE_BITS, 0)
         freeze(self, bound=int(limit / 2**shift), unit=worth * 2**shift, _step=2.0**-shift)

@@ -5,14 +5,14 @@ docs/exact-pass.md, "Other sums", has the rules and the proofs.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isqrt
+from math import inf, isqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, positive, rejection
+from dplinear.arguments import positive, rejection, wrong_type
 from dplinear.arrays import Floats
-from dplinear.exact.integers import EXACT, quantised
+from dplinear.exact.integers import EXACT, quantise
 from dplinear.exact.row_sums import check_shape
 from dplinear.exact.shape import Shape
 
@@ -22,7 +22,7 @@ def rounded_matrix(
 ) -> tuple[Floats, int]:
     """Return a matrix with a column for each cell as integers·2^−scale, and the scale."""
     check_shape(shape, where)
-    return quantised(_public(values, (None, shape.dimension), parameter, where), shape.exponent)
+    return quantise(_public(values, (None, shape.dimension), parameter, where), shape.exponent)
 
 
 def rounded_weights(
@@ -30,7 +30,7 @@ def rounded_weights(
 ) -> tuple[Floats, int]:
     """Return a number for each cell as integers·2^−scale, a matrix of one row, and the scale."""
     check_shape(shape, where)
-    return quantised(_public(values, (shape.dimension,), parameter, where)[None], shape.exponent)
+    return quantise(_public(values, (shape.dimension,), parameter, where)[None], shape.exponent)
 
 
 def _public(
@@ -41,7 +41,7 @@ def _public(
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError):
-        raise mistyped(parameter, where, rule, type(values)) from None
+        raise wrong_type(parameter, where, rule, type(values)) from None
     fits = array.ndim == len(shape)
     fits = fits and all(want in {None, got} for want, got in zip(shape, array.shape, strict=True))
     if not fits:
@@ -55,7 +55,9 @@ def in_units(
     clip: float, parameter: str, where: str, *, worth: Fraction, reach: int = 1 << EXACT
 ) -> Fraction:
     """Return a clip in units of `worth`: at least 1, at most `reach`, which no row exceeds."""
-    exact = Fraction(positive(clip, parameter, where)) / worth
+    if not (type(clip) is float and 0 < clip < inf):
+        clip = positive(clip, parameter, where)
+    exact = Fraction(clip) / worth
     # As a float64, which is what rows are compared with.
     return Fraction(float(min(max(exact, Fraction(1)), Fraction(reach))))
 

@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dplinear.arguments import integer, mistyped, positive, rejection
+from dplinear.arguments import integer, positive, rejection, wrong_type
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import EXACT, shrunk
+from dplinear.exact.integers import EXACT, shrink
 from dplinear.exact.shape import Shape
 from dplinear.privacy.neighbours import Neighbours
 
 BLOCK_ROWS = 4096  # the most rows that `sum` is handed at once
+_RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 WORD = 62  # and the most bits of what it returns
 _LARGEST_EXPONENT = 26
 
@@ -55,8 +56,10 @@ class RowSum(ABC):
 
         Requires: add/remove or replace neighbours.
         """
-        where, allowed = type(self).__name__, (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
-        relation = Neighbours.parse(neighbours, f"{where}.sensitivity_squared", allowed)
+        if neighbours is Neighbours.ADD_REMOVE:
+            return self.bound**2
+        where = f"{type(self).__name__}.sensitivity_squared"
+        relation = Neighbours.parse(neighbours, where, _RELATIONS)
         return self.bound**2 * (self.replaced if relation is Neighbours.REPLACE else 1)
 
     @abstractmethod
@@ -109,7 +112,7 @@ class SquaredNorms(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the limited squared norms."""
-        cells = taken(rows, self.columns)
+        cells = take_columns(rows, self.columns)
         squares = np.minimum(np.einsum("ij,ij->j", cells, cells), float(self.bound))
         return np.array([squares.astype(np.int64).sum()])
 
@@ -135,7 +138,7 @@ class ClippedGram(RowSum):
     def __post_init__(self) -> None:
         where = "ClippedGram"
         check_shape(self.shape, where)
-        norm = int(Fraction(positive(self.norm, "norm", where)) * self.shape.cells)
+        norm = int(Fraction(positive(self.norm, "norm", where)) * self.shape.steps_per_unit)
         chosen = chosen_columns(self.columns, self.shape, where)
         freeze(self, columns=chosen, size=len(chosen) ** 2)
         freeze(self, bound=min(max(norm, 1), 1 << self.shape.exponent) ** 2)
@@ -143,30 +146,31 @@ class ClippedGram(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the matrix of the clipped rows, flat."""
-        cells = taken(rows, self.columns)
+        cells = take_columns(rows, self.columns)
         squares = np.einsum("ij,ij->j", cells, cells)
         over = np.flatnonzero(squares > self.bound)
         if len(over):
             cells = cells.copy(order="K")
-            cells[:, over] = shrunk(cells[:, over], squares[over], self.bound)
+            cells[:, over] = shrink(cells[:, over], squares[over], self.bound)
         return (cells @ cells.T).astype(np.int64).ravel()
 
 
 def check_shape(shape: Shape, where: str) -> None:
     """Raise unless blocks of such rows multiply exactly."""
     if not isinstance(shape, Shape):
-        raise mistyped("shape", where, "a Shape", shape)
-    integer(shape.exponent, "shape.exponent", where, low=1, high=_LARGEST_EXPONENT)
+        raise wrong_type("shape", where, "a Shape", shape)
+    if not (type(shape.exponent) is int and 1 <= shape.exponent <= _LARGEST_EXPONENT):
+        integer(shape.exponent, "shape.exponent", where, low=1, high=_LARGEST_EXPONENT)
     largest = isqrt(2**EXACT // BLOCK_ROWS)
-    if min(shape.cells, 1 << shape.exponent) > largest:
+    if min(shape.steps_per_unit, 1 << shape.exponent) > largest:
         rule = f"of at most {largest} cells, so that blocks of products are exact"
-        raise rejection("shape", where, rule, shape.cells)
+        raise rejection("shape", where, rule, shape.steps_per_unit)
 
 
 def chosen_columns(columns: Any, shape: Shape, where: str) -> tuple[int, ...]:
     """Return the indices of cells, if they are such and differ."""
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-        raise mistyped("columns", where, "a list of indices of cells", columns)
+        raise wrong_type("columns", where, "a list of indices of cells", columns)
     high = shape.dimension - 1
     chosen = tuple(integer(column, "columns", where, low=0, high=high) for column in columns)
     if not chosen or len(set(chosen)) < len(chosen):
@@ -174,7 +178,7 @@ def chosen_columns(columns: Any, shape: Shape, where: str) -> tuple[int, ...]:
     return chosen
 
 
-def taken(rows: Floats, columns: Sequence[int]) -> Floats:
+def take_columns(rows: Floats, columns: Sequence[int]) -> Floats:
     """Return the chosen cells of each row; without a copy where they stand side by side."""
     first, last = columns[0], columns[-1]
     if tuple(columns) == tuple(range(first, last + 1)):

@@ -5,24 +5,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from dplinear.arrays import BigIntegers, Floats, Integers
+from dplinear.arrays import BigIntegers, Floats
 
 
 @dataclass(frozen=True)
 class Shape:
     """What is public about a second-moment matrix before any row is read.
 
-    Rows are integers of Euclidean norm at most 2^`exponent`, `cells` of them to the unit.
+    Rows are integers of Euclidean norm at most 2^`exponent`, `steps_per_unit` of them to the unit.
     """
 
     dimension: int
-    cells: int
+    steps_per_unit: int
     exponent: int
 
     @property
     def unit(self) -> int:
         """How many integer units of the matrix make 1 in the cells' units."""
-        return self.cells**2
+        return self.steps_per_unit**2
 
     @property
     def sensitivity(self) -> int:
@@ -32,21 +32,19 @@ class Shape:
     @property
     def bound(self) -> Fraction:
         """B, the norm no row exceeds, in cells."""
-        return Fraction(2**self.exponent, self.cells)
+        return Fraction(2**self.exponent, self.steps_per_unit)
 
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
     """The exact second moments of a table's bounded rows. Private.
 
-    `rows` is the number of rows where the mechanism may use it: private under add_remove. `peaks`
-    are the largest squares of each column, where a mechanism asks for them.
+    `rows` is the number of rows where the mechanism may use it: private under add_remove.
     """
 
     shape: Shape
     integers: BigIntegers = field(repr=False)
     rows: int | None = field(default=None, repr=False)
-    peaks: Integers | None = field(default=None, repr=False)
 
     def matrix(self) -> Floats:
         """Return the matrix in the cells' units, each entry rounded once."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dplinear.arrays import Floats
-from dplinear.exact.integers import clamped
+from dplinear.exact.integers import clamp
 from dplinear.schema.sparse_rows import Indices, SparseRows
 
 _MARGIN = 2.0  # as for dense rows: rounding moves a length, so that few rows are too long again
@@ -23,7 +23,7 @@ def sparse_integers(  # noqa: PLR0917 - the rows, which of them, and what become
     """
     count, size = last - first, rows.shape[1]
     indices, places, values = rows.cells(first, last)
-    steps = _shortened(indices, clamped(values.astype(np.float64) * factor), count, norm)
+    steps = _shorten(indices, clamp(values.astype(np.float64) * factor), count, norm)
     kept = np.flatnonzero(steps)
     indices, places, steps = indices[kept], places[kept], steps[kept]
     starts = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=count))))
@@ -34,7 +34,7 @@ def sparse_integers(  # noqa: PLR0917 - the rows, which of them, and what become
     return sparse.csc_array((steps, places, starts), shape=(size, count))
 
 
-def _shortened(rows: Indices, values: Floats, count: int, norm: int) -> Floats:
+def _shorten(rows: Indices, values: Floats, count: int, norm: int) -> Floats:
     """Round entries; scale the rows then longer than `norm` down to it, and round again.
 
     Requires: values of at most 2^100, in order of rows.

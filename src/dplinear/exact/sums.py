@@ -6,10 +6,11 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
+from dplinear.exact.grid import Grid
 from dplinear.exact.row_sums import BLOCK_ROWS, WORD, RowSum
-from dplinear.exact.totals import Total, Words, integers_of, normalised
+from dplinear.exact.totals import Total, integers_of, normalise
 from dplinear.schema import Schema
 
 
@@ -18,9 +19,9 @@ class ExactSums:
 
     __slots__ = ("_high", "_low", "_sizes")
 
-    def __init__(self, sizes: tuple[int, ...], high: Words, low: Words) -> None:
+    def __init__(self, sizes: tuple[int, ...], high: Integers, low: Integers) -> None:
         self._sizes = sizes
-        self._high, self._low = normalised(high, low)
+        self._high, self._low = normalise(high, low)
 
     def __add__(self, other: Self) -> Self:
         return type(self)(self._sizes, self._high + other._high, self._low + other._low)
@@ -38,39 +39,55 @@ class ExactSums:
         return np.stack((self._high, self._low)).astype("<i8").tobytes()
 
 
+class SumTotal(Total):
+    """One row sum over blocks of rows, as many at a time as a word holds."""
+
+    def __init__(self, statistic: RowSum) -> None:
+        super().__init__((statistic.size,))
+        self.statistic = statistic
+
+    def add_rows(self, rows: Floats, most: int = BLOCK_ROWS) -> None:
+        """Add the sum over a block, at most so many rows at a time."""
+        bound = self.statistic.bound
+        step = max(1, min(most, (1 << WORD) // bound))
+        for start in range(0, rows.shape[1], step):
+            block = rows[:, start : start + step]
+            self.add(self.statistic.sum(block), block.shape[1] * bound)
+
+
 class SumAccumulator(Blocks[ExactSums]):
     """Adds up row sums, exactly. One per thread or worker."""
 
-    def __init__(self, schema: Schema, statistics: Sequence[RowSum]) -> None:
-        super().__init__(schema)
-        self._statistics = statistics
-        self._totals = [Total((statistic.size,)) for statistic in statistics]
+    def __init__(
+        self, schema: Schema, statistics: Sequence[RowSum], grid: Grid | None = None
+    ) -> None:
+        super().__init__(schema, grid)
+        self._totals = [SumTotal(statistic) for statistic in statistics]
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows to every sum."""
-        for statistic, total in zip(self._statistics, self._totals, strict=True):
-            step = max(1, min(BLOCK_ROWS, (1 << WORD) // statistic.bound))
-            for start in range(0, rows.shape[1], step):
-                block = rows[:, start : start + step]
-                total.add(statistic.sum(block), block.shape[1] * statistic.bound)
+        for total in self._totals:
+            total.add_rows(rows)
 
     def result(self) -> ExactSums:
         """Return the sums of all rows so far."""
         words = [total.words() for total in self._totals]
         high, low = (np.concatenate(part) for part in zip(*words, strict=True))
-        return ExactSums(tuple(statistic.size for statistic in self._statistics), high, low)
+        return ExactSums(tuple(total.statistic.size for total in self._totals), high, low)
 
 
 class Sums(Reduction[ExactSums]):
     """The pass that adds up row sums."""
 
-    def __init__(self, schema: Schema, statistics: Iterable[RowSum]) -> None:
-        super().__init__(schema)
+    def __init__(
+        self, schema: Schema, statistics: Iterable[RowSum], grid: Grid | None = None
+    ) -> None:
+        super().__init__(schema, grid)
         self.statistics = tuple(statistics)
 
     def accumulator(self) -> SumAccumulator:
         """Return an accumulator of the sums."""
-        return SumAccumulator(self.schema, self.statistics)
+        return SumAccumulator(self.schema, self.statistics, self.grid)
 
     def merge(self, parts: Iterable[ExactSums]) -> ExactSums:
         """Return the sum of partial sums."""

@@ -1,4 +1,4 @@
-"""The budget: what the gate tells whoever counts, before a row is read.
+"""Privacy budgets: what is spent on a dataset, written before a row is read.
 
 `open_ledger` opens a budget that outlives the process; `Request` is one spend in public terms,
 `Ledger` the hook that may refuse it; `tally` is a context in which this thread's spends are

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from dplinear.arguments import is_url, rejection, veiled
+from dplinear.arguments import is_url, redact, rejection
 
 _WHERE = "open_ledger"
 # Strict, so that no part of a password with an unescaped mark is taken for a name that is shown.
@@ -108,14 +108,14 @@ class Veiled(str):
         try:
             has_password = Address.parse(text).has_password
         except ValueError:
-            return veiled(text)
+            return redact(text)
         return _bare(text) if has_password else text
 
     def __str__(self) -> str:
-        return veiled(self[:])
+        return redact(self[:])
 
     def __repr__(self) -> str:
-        return repr(veiled(self[:]))
+        return repr(redact(self[:]))
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dplinear.analyst.releases.certificate import GUARANTEES
-from dplinear.arguments import mistyped, positive, rejection
+from dplinear.arguments import positive, rejection, wrong_type
 from dplinear.ledger.request import LedgerError, Request, refusal
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -65,7 +65,7 @@ class Budget:
     def __post_init__(self) -> None:
         if type(self.guarantee) not in GUARANTEES.values():
             rule = "a guarantee: one of " + ", ".join(GUARANTEES)
-            raise mistyped("guarantee", "Budget", rule, self.guarantee)
+            raise wrong_type("guarantee", "Budget", rule, self.guarantee)
         relation = Neighbours.parse(self.neighbours, "Budget")
         object.__setattr__(self, "neighbours", relation)
         if self.change is not None:
@@ -74,7 +74,7 @@ class Budget:
                 rule = "left out for neighbours that are whole rows"
                 raise rejection("change", "Budget", rule, self.change)
         if not isinstance(self.missing_public, bool):
-            raise mistyped("missing_public", "Budget", "True or False", self.missing_public)
+            raise wrong_type("missing_public", "Budget", "True or False", self.missing_public)
         if self.missing_public and self.change is None:
             rule = "left out where no `change` is given"
             raise rejection("missing_public", "Budget", rule, self.missing_public)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
 from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
@@ -127,7 +127,7 @@ class BudgetLedger(ABC):
     ) -> None:
         """Give a dataset its budget, once: it can never be raised, reset or taken back."""
         if not is_word(dataset):
-            raise mistyped("dataset", "declare", WORD, dataset)
+            raise wrong_type("dataset", "declare", WORD, dataset)
         relation = Neighbours.parse(neighbours, "declare")
         budget = Budget(guarantee, relation, change, missing_public)
         with self.writing() as lines:
@@ -194,9 +194,9 @@ class BudgetLedger(ABC):
     def keep(self, request: str, content: bytes) -> None:
         """Keep the bytes of a release, once, so that the same request gets them again."""
         if not is_word(request):
-            raise mistyped("request", "keep", WORD, request)
+            raise wrong_type("request", "keep", WORD, request)
         if not isinstance(content, bytes):
-            raise mistyped("content", "keep", "the bytes of a release", type(content).__name__)
+            raise wrong_type("content", "keep", "the bytes of a release", type(content).__name__)
         with self.writing() as lines:
             paid = lines.last("spend", request=request)
             if paid is None:

@@ -4,7 +4,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from dplinear.arguments import is_url, mistyped, rejection
+from dplinear.arguments import is_url, rejection, wrong_type
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.request import Ledger, refusal
 
@@ -48,7 +48,7 @@ def as_ledger(given: Any) -> Any:
 def _url(path: object) -> str | None:
     """Return the URL of a server, or None for a path."""
     if not isinstance(path, str | os.PathLike):
-        raise mistyped("path", "open_ledger", "the path of a ledger, or a URL", path)
+        raise wrong_type("path", "open_ledger", "the path of a ledger, or a URL", path)
     said: Any = os.fspath(path)  # bytes, from some objects that stand for a path
     if not isinstance(said, str):
         return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
@@ -86,13 +86,13 @@ def checked(request: Request, where: str) -> Request:
     Words of a class of their own become plain ones: what is written is what is hashed.
     """
     if not isinstance(request, Request):
-        raise mistyped("request", where, "a Request", request)
+        raise wrong_type("request", where, "a Request", request)
     words = {name: getattr(request, name) for name in ("request", "dataset", "mechanism")}
     for name, word in words.items():
         if not (is_word(word) or (name == "dataset" and word is None)):
-            raise mistyped(name, where, WORD, word)
+            raise wrong_type(name, where, WORD, word)
     if not isinstance(request.parameters, Mapping):
-        raise mistyped("parameters", where, "a mapping", request.parameters)
+        raise wrong_type("parameters", where, "a mapping", request.parameters)
     relation = Neighbours.parse(request.neighbours, where)
     plain: dict[str, Any] = {name: word and word[:] for name, word in words.items()}
     return replace(request, **plain, neighbours=relation)

@@ -13,7 +13,7 @@ Those that release rows, one for each of the table's: `additive_noise`, `project
 
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms.cells.mi_projection import MIProjection
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared, PreparedMoments
 from dplinear.mechanisms.moments.additive_wishart import AdditiveWishart
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
 from dplinear.mechanisms.moments.inverse_wishart import InverseWishart
@@ -44,6 +44,7 @@ __all__ = [
     "Measurement",
     "Mechanism",
     "Prepared",
+    "PreparedMoments",
     "PreparedRows",
     "ProjectedRows",
     "RowMechanism",

@@ -25,8 +25,8 @@ from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS, least_un
 from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy import calibrate, paper
-from dplinear.privacy.guarantees import ZCDP, ApproxDP
+from dplinear.privacy import calibrate
+from dplinear.privacy.guarantees import ZCDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -67,7 +67,6 @@ class AdaSSP(Solver):
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
     half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
     the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
-    `calibration="paper"` has the published constants, and the guarantee that really holds.
     """
 
     shares: tuple[float, float, float] = SHARES
@@ -76,55 +75,47 @@ class AdaSSP(Solver):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
-        object.__setattr__(self, "shares", _shares(self.shares, self.calibration))
+        object.__setattr__(self, "shares", _shares(self.shares))
         rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if isinstance(self.guarantee, ZCDP):
-            if self.calibration == "paper":
-                hint = 'the published constants are for (ε, δ); calibration="exact" takes ZCDP.'
-                raise arguments.rejection("guarantee", _WHERE, rule, self.guarantee, hint)
-        elif type(self.guarantee) in checks.GRID_HINTS:
+        if type(self.guarantee) in checks.GRID_HINTS:
             hint = checks.GRID_HINTS[type(self.guarantee)]
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
-        else:
-            asked = checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
-            if self.calibration == "paper":
-                checks.published(asked, _WHERE)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee, hint)
+        if not isinstance(self.guarantee, ZCDP):
+            checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
 
     def prepare(self, design: Design) -> "PreparedAdaSSP":
         """Choose the three variances, in units of the grid, and the step of the grid."""
-        halved = 2 if self.calibration == "exact" and design.dimension > 1 else 1
         for step in range(0, 256, 4):
-            distance = Distance(design, self.neighbours, step, halved)
+            distance = Distance(design, self.neighbours, step, self._halved(design))
             variances = self._variances(distance)
             if variances is None or variances.least > _LARGEST_VARIANCE:
                 break
             if max(variances) <= _LARGEST_VARIANCE:
-                profile = distance.profile(variances)
-                exact = self.calibration == "exact"
-                account = checks.kept(self.guarantee, profile) if exact else _honest(self, profile)
-                return PreparedAdaSSP(design, distance, variances, account, exact)
+                return self._prepared(distance, variances)
         hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
         raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
 
+    def _halved(self, design: Design) -> int:
+        """Return what the variance is divided by off the diagonal."""
+        return 2 if design.dimension > 1 else 1
+
+    def _prepared(self, distance: "Distance", variances: Parts) -> "PreparedAdaSSP":
+        account = checks.exact_account(self.guarantee, distance.profile(variances))
+        return PreparedAdaSSP(distance.design, distance, variances, account)
+
     def _variances(self, distance: "Distance") -> Parts | None:
-        if self.calibration == "paper":
-            square = Fraction(paper.adassp(_asked(self)).value) ** 2
-            published = Parts(*(square * part for part in distance.published))
-            least = GRID_LEAST_VARIANCE
-            return Parts(*(Fraction(max(ceiling(part), least)) for part in published))
         relative = Parts(
             *(part / Fraction(s) for part, s in zip(distance.squares, self.shares, strict=True))
         )
         smallest = min(relative.least, relative.gram / distance.halved, relative.cross)
         relative = Parts(*(part / smallest for part in relative))
         variance = self._least_variance(distance, relative)
-        return None if math.isinf(variance) else _scaled(relative, variance)
+        return None if math.isinf(variance) else _scale_variances(relative, variance)
 
     def _least_variance(self, distance: "Distance", relative: Parts) -> float:
         """Return what to multiply relative variances by, the smallest of which is 1."""
         variance = GRID_LEAST_VARIANCE
-        if not self._suffices(distance, _scaled(relative, variance)):
+        if not self._suffices(distance, _scale_variances(relative, variance)):
             variance = max(
                 calibrate.grid_gaussian(
                     self.guarantee, distance.norm(relative), float(distance.inverse(relative))
@@ -132,42 +123,28 @@ class AdaSSP(Solver):
                 variance,
             )
         # The profile of the rounded variances has the last word.
-        while math.isfinite(variance) and not self._suffices(distance, _scaled(relative, variance)):
+        while math.isfinite(variance) and not self._suffices(
+            distance, _scale_variances(relative, variance)
+        ):
             variance = up(variance, 8)
         return variance
 
     def _suffices(self, distance: "Distance", variances: Parts) -> bool:
-        profile = distance.profile(variances)
-        if isinstance(self.guarantee, ZCDP):
-            return Fraction(profile.mu) ** 2 <= 2 * Fraction(self.guarantee.rho)
-        asked = _asked(self)
-        return profile.delta(asked.epsilon) <= asked.delta
+        return distance.profile(variances).keeps(self.guarantee)
 
 
-def _asked(mechanism: AdaSSP) -> ApproxDP:
-    assert isinstance(mechanism.guarantee, ApproxDP)  # noqa: S101 - checked when it was made
-    return mechanism.guarantee
-
-
-def _honest(mechanism: AdaSSP, profile: GridGaussian) -> Account:
-    return checks.what_holds(_asked(mechanism), profile)
-
-
-def _scaled(relative: Parts, variance: float) -> Parts:
+def _scale_variances(relative: Parts, variance: float) -> Parts:
     """Return variances that are floats, none below its share of `variance`."""
     return Parts(*(Fraction(ceiling(part * Fraction(variance))) for part in relative))
 
 
-def _shares(shares: object, calibration: str) -> tuple[float, float, float]:
+def _shares(shares: object) -> tuple[float, float, float]:
     rule = "three numbers above 0 that add up to 1"
     if not isinstance(shares, tuple | list) or len(shares) != 3:
-        raise arguments.mistyped("shares", _WHERE, rule, shares)
+        raise arguments.wrong_type("shares", _WHERE, rule, shares)
     least, gram, cross = (arguments.positive(share, "shares", _WHERE) for share in shares)
     if abs(least + gram + cross - 1) > 1e-9:
         raise arguments.rejection("shares", _WHERE, rule, shares)
-    if calibration == "paper" and (least, gram, cross) != SHARES:
-        hint = 'the paper splits ε in three; calibration="exact" takes other shares.'
-        raise arguments.rejection("shares", _WHERE, "left out for the paper", shares, hint)
     return least, gram, cross
 
 
@@ -184,8 +161,8 @@ class Distance:
     halved: int
 
     @property
-    def published(self) -> Parts:
-        """The squares that the paper's constant multiplies: of one row more or less."""
+    def single(self) -> Parts:
+        """The squares of what one row more or less moves, before the eigenvalue is rounded."""
         a, c = self.design.feature_square, self.design.target_square
         coarse = 1 << 2 * self.step
         return Parts(Fraction(UNITS) ** 2, Fraction(a * a, coarse), Fraction(a * c, coarse))
@@ -193,7 +170,7 @@ class Distance:
     @property
     def squares(self) -> Parts:
         """The squared sensitivity of each part by itself."""
-        _, gram, cross = self.published
+        _, gram, cross = self.single
         if self.neighbours is Neighbours.REPLACE:
             gram, cross = gram * (2 if self.design.dimension > 1 else 1), cross * 4
         return Parts(Fraction(SENSITIVITY) ** 2, gram, cross)
@@ -202,8 +179,8 @@ class Distance:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
         least = Fraction(SENSITIVITY) ** 2 / variances.least
         if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
-            g = self.published.gram / variances.gram
-            h = self.published.cross / variances.cross
+            g = self.single.gram / variances.gram
+            h = self.single.cross / variances.cross
             # The worst rows meet at the cosine h/2g: what is gained in one part is lost in another.
             return least + (2 * g + 2 * h + h * h / (2 * g) if h <= 2 * g else 4 * h)
         squares = self.squares
@@ -240,18 +217,14 @@ class Released:
 
 @dataclass(frozen=True)
 class PreparedAdaSSP(PreparedSolver):
-    """Noise of known `variances`, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue).
-
-    `exact`: whether the ridge is made for this noise, or is the paper's.
-    """
+    """Noise of known variances, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue)."""
 
     design: Design
     distance: Distance
     variances: Parts
     account: Account
-    exact: bool
 
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+    def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release the vector, and solve."""
         statistic = Statistic(self.design.shape, rows.bounded_moments(self.design))
         return self.solution(self.measure(statistic, entropy))
@@ -302,10 +275,7 @@ class PreparedAdaSSP(PreparedSolver):
         kept = self._kept(released.gram)
         gram = released.gram[np.ix_(kept, kept)]
         values, vectors = np.linalg.eigh(gram)
-        lower = self._lower(released.least)
-        if self.exact:
-            # Free: the noisy matrix has a bound of its own, and may have lost an empty column.
-            lower = max(lower, float(values[0]) - self._reach)
+        lower = self._lower(released.least, float(values[0]))
         ridge = max(self._reach - max(lower, 0.0), 0.0)
         inverse = np.zeros_like(released.gram)
         floor = self._floor(values)
@@ -325,7 +295,7 @@ class PreparedAdaSSP(PreparedSolver):
         _, sigma, _ = self._sigmas
         held = np.diag(gram) > _DEVIATIONS * sigma
         kept = np.flatnonzero(held | ~np.array(self.design.indicators))
-        return kept if self.exact and len(kept) else np.arange(len(gram))
+        return kept if len(kept) else np.arange(len(gram))
 
     def _noise(self, coefficients: Floats) -> Floats:
         """Return the covariance of the noise of Xᵀy − XᵀX·b."""
@@ -336,35 +306,30 @@ class PreparedAdaSSP(PreparedSolver):
 
     @property
     def _reach(self) -> float:
-        """What the noise takes from the least eigenvalue of XᵀX: on average, or the paper's bound.
+        """What the noise takes from the least eigenvalue of XᵀX, on average.
 
         The expected norm of noise with σ² on and σ²/2 off the diagonal is at most σ√(2d).
         """
         _, sigma, _ = self._sigmas
-        d = self.design.dimension
-        if not self.exact:
-            return sigma * math.sqrt(d * math.log(2 * d * d / FAILURE))
-        return sigma * math.sqrt(2 * d)
+        return sigma * math.sqrt(2 * self.design.dimension)
 
-    def _lower(self, least: float) -> float:
-        """Return what the least eigenvalue is not below, but for `FAILURE`."""
+    def _lower(self, least: float, seen: float) -> float:
+        """Return what the least eigenvalue is not below, but for `FAILURE`.
+
+        `seen` is that of the noisy matrix, a bound for free: it may have lost an empty column.
+        """
         sigma, _, _ = self._sigmas
-        if self.exact:
-            return least + float(ndtri(FAILURE)) * sigma
-        asked = self.account.asked
-        assert isinstance(asked, ApproxDP)  # noqa: S101 - the paper's constants are for no other
-        square = self.design.feature_square / self.design.shape.unit
-        return least - math.log(6 / asked.delta) / (asked.epsilon / 3) * square
+        return max(least + float(ndtri(FAILURE)) * sigma, seen - self._reach)
 
     def _floor(self, values: Floats) -> float:
         """Return what an eigenvalue of the ridged matrix is raised to where noise ate the ridge."""
         rounding = float(np.abs(values).max()) * 1e-13
         _, sigma, _ = self._sigmas
-        return max(sigma if self.exact else 0.0, rounding)
+        return max(sigma, rounding)
 
     def _parameters(self, lower: float, ridge: float) -> dict[str, float]:
         least, gram, cross = self._sigmas
-        cells = self.design.shape.cells
+        cells = self.design.shape.steps_per_unit
         return {
             "ridge": ridge,
             "lambda_lower": lower,

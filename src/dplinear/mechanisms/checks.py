@@ -1,6 +1,5 @@
 """What every mechanism checks of its public arguments; fractions rounded once, upwards."""
 
-import math
 from typing import Any
 
 from dplinear import arguments
@@ -9,9 +8,7 @@ from dplinear.mechanisms.contract import Account
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
-from dplinear.privacy.roots import smallest_private
 
-CALIBRATIONS = ("exact", "paper")
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 # Why noise on a grid has no guarantee of these kinds, and which to ask for instead.
 GRID_HINTS: dict[type[Guarantee], str] = {
@@ -31,11 +28,13 @@ def read_guarantee(
             rule = "left out where epsilon or delta is given"
             raise arguments.rejection("guarantee", where, rule, guarantee)
         if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
-            raise arguments.mistyped("guarantee", where, "a guarantee such as ZCDP(rho)", guarantee)
+            raise arguments.wrong_type(
+                "guarantee", where, "a guarantee such as ZCDP(rho)", guarantee
+            )
         return within_reach(guarantee, where)
     if epsilon is None:
         hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
-        raise arguments.mistyped(
+        raise arguments.wrong_type(
             "epsilon", where, "given: there is no default privacy", epsilon, hint
         )
     asked: Guarantee = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
@@ -62,11 +61,6 @@ def relation(value: Any, where: str) -> Neighbours:
     return Neighbours.parse(value, where, RELATIONS)
 
 
-def calibration(value: Any, where: str) -> str:
-    """Return the kind of calibration."""
-    return arguments.choice(value, "calibration", where, CALIBRATIONS)
-
-
 def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> ApproxDP:
     """Return the guarantee, if it is the (ε, δ) that such noise can be calibrated for."""
     if isinstance(guarantee, PureDP) or (isinstance(guarantee, ApproxDP) and guarantee.delta == 0):
@@ -74,20 +68,11 @@ def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> Ap
         raise arguments.rejection("guarantee", where, rule, guarantee, hint)
     if not isinstance(guarantee, ApproxDP):
         hint = f"no theorem gives {noise} a guarantee of this kind: ask for ApproxDP(ε, δ)."
-        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee, hint)
     if guarantee.epsilon == 0:
         hint = "with ε = 0 all is left to δ: give ε a part of the budget."
         raise arguments.rejection("guarantee", where, rule, guarantee, hint)
     return guarantee
-
-
-def published(guarantee: ApproxDP, where: str) -> ApproxDP:
-    """Return the guarantee, if the paper's theorems speak of it."""
-    if guarantee.delta < 1 / math.e:
-        return guarantee
-    rule = "one with δ below 1/e, where the paper's constants are used"
-    hint = 'calibration="exact" has no such limit.'
-    raise arguments.rejection("guarantee", where, rule, guarantee, hint)
 
 
 def same_shape(statistic: Statistic, shape: Shape, where: str) -> None:
@@ -97,22 +82,6 @@ def same_shape(statistic: Statistic, shape: Shape, where: str) -> None:
         raise arguments.rejection("statistic", where, rule, statistic.shape)
 
 
-def least_epsilon(asked: ApproxDP, profile: Profile) -> float:
-    """Return the least ε that a profile keeps at the δ that was asked for."""
-    if profile.delta(0.0) <= asked.delta:
-        return 0.0
-    # The search starts from what was asked for: far beyond it δ may be no float at all.
-    return smallest_private(profile.delta, asked.delta, asked.epsilon)
-
-
-def what_holds(asked: ApproxDP, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
-    """Return the account of a published constant: the ε that is proved for it, at the same δ."""
-    epsilon = least_epsilon(asked, profile)
-    if epsilon > asked.epsilon:
-        notes = (*notes, "The published constant does not keep what was asked for.")
-    return Account(asked, ApproxDP(epsilon, asked.delta), profile, notes)
-
-
-def kept(asked: Guarantee, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
-    """Return the account of an exact calibration: what was asked for holds."""
+def exact_account(asked: Guarantee, profile: Profile, notes: tuple[str, ...] = ()) -> Account:
+    """Return the account of a mechanism: what was asked for holds."""
     return Account(asked, asked, profile, notes)

@@ -1,21 +1,24 @@
-"""The contract of a mechanism: a bounded statistic and a guarantee in, released numbers out.
+"""The contract of every mechanism, whatever it releases: public facts, `prepare`, then `run`.
 
 `prepare` sees public facts only: it calibrates, and refuses what cannot be kept, before a row is
-read. What it returns sees the statistic once, in `measure`.
+read. What it returns sees the private table once, in `run`, and returns what may be released.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
+
+Private = TypeVar("Private")
+Made = TypeVar("Made", bound="Outcome")
 
 
 @dataclass(frozen=True)
@@ -33,43 +36,55 @@ class Measurement:
     """Released numbers, the law they follow, and what they promise. Public."""
 
     values: Floats
-    law: Law
+    law: NoiseModel
     account: Account
     parameters: Mapping[str, Any]
 
 
-class Prepared(ABC):
-    """A mechanism calibrated for a shape, ready to measure one statistic once.
+class Outcome(Protocol):
+    """What a run returns, beside its numbers: what it guarantees, for the certificate. Public."""
+
+    @property
+    def account(self) -> Account:
+        """What the outcome guarantees."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The public numbers of the mechanism, as plain JSON."""
+
+
+class Prepared(ABC, Generic[Private, Made]):
+    """A mechanism calibrated on public facts, ready to run once.
 
     `account` is what it will guarantee, known before any row is read.
     """
 
-    shape: Shape
     account: Account
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the statistic must say how many rows there are."""
-        return False
-
     @abstractmethod
-    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
-        """Return the released numbers for the statistic."""
+    def run(self, table: Private, entropy: Entropy, /) -> Made:
+        """Return what is released of the table."""
+
+
+class PreparedMoments(Prepared[Statistic, Measurement]):
+    """A mechanism calibrated for second moments of a shape."""
+
+    shape: Shape
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
     """A way of releasing something.
 
-    Implementations are frozen dataclasses of `guarantee`, `neighbours`, `calibration` ("exact" or
-    "paper") and options of their own, all public.
+    Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
+    all public. `calibration` is what the certificate says of the amount of noise.
     """
 
     guarantee: Guarantee
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    calibration: str = "exact"
     name: ClassVar[str]
     numerics: ClassVar[str]
+    calibration: ClassVar[str] = "exact"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,5 +92,5 @@ class Mechanism(Method):
     """A way of releasing second moments."""
 
     @abstractmethod
-    def prepare(self, shape: Shape) -> Prepared:
+    def prepare(self, shape: Shape) -> PreparedMoments:
         """Calibrate for public facts; raise if the guarantee cannot be kept."""

@@ -1,9 +1,9 @@
 """The contract of a solver: one linear model of bounded rows and a guarantee in, coefficients out.
 
-As with mechanisms, `prepare` sees public facts only; what it returns sees the rows, in `solve`.
+As with mechanisms, `prepare` sees public facts only; what it returns sees the rows, in `run`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 from dplinear.arrays import Floats
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
-from dplinear.mechanisms.contract import Account, Method
-from dplinear.noise.entropy import Entropy
+from dplinear.mechanisms.contract import Account, Method, Prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +35,10 @@ class Solution:
     weight: float | None = None
 
 
-class PreparedSolver(ABC):
-    """A solver calibrated for a design, ready to solve it once.
-
-    `account` is what it will guarantee, known before any row is read.
-    """
+class PreparedSolver(Prepared[Rows, Solution]):
+    """A solver calibrated for a design: it runs on the rows, and returns their model."""
 
     design: Design
-    account: Account
-
-    @abstractmethod
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
-        """Return the released model of the rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Normal laws that are cut off at a ball, by exact rejection: idealised numerics."""
+"""Normal distributions that are cut off at a ball, by exact rejection: idealised numerics."""
 
 import math
 

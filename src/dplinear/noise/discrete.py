@@ -65,7 +65,9 @@ def gaussian(
     Promises: as `laplace`. The variance of the law is at most `variance`, and next to equal to it
     from 1 upwards.
     """
-    exact = arguments.rational(variance, "variance", "discrete.gaussian")
+    exact = variance
+    if not (type(exact) is Fraction and exact > 0):
+        exact = arguments.rational(variance, "variance", "discrete.gaussian")
     if exact > _LARGEST_VARIANCE:
         raise arguments.rejection("variance", "discrete.gaussian", "at most 2^100", variance)
     shape = sizes.shape(size, "discrete.gaussian")

@@ -59,7 +59,7 @@ def _shortfalls(qualities: npt.ArrayLike) -> Qualities:
         raise arguments.rejection("qualities", _WHERE, rule, f"an array of shape {values.shape}")
     whole = set(map(type, values)) == {int} if values.dtype == object else values.dtype.kind in "iu"
     if not whole:
-        raise arguments.mistyped("qualities", _WHERE, rule, f"an array of {values.dtype}")
+        raise arguments.wrong_type("qualities", _WHERE, rule, f"an array of {values.dtype}")
     best, worst = int(values.max()), int(values.min())
     if values.dtype != object and worst >= -(2**62) and best < 2**62:
         return np.asarray(best - values.astype(np.int64))

@@ -118,11 +118,12 @@ def _degrees(degrees: Any, dimension: int, where: str) -> float:
     return arguments.real(degrees, "degrees", where, low=dimension - 1, open_low=True, hint=hint)
 
 
-def _refused(parameter: str, where: str, rule: str, matrix: NDArray[Any]) -> ValueError:
+def _refused(
+    parameter: str, where: str, rule: str, matrix: NDArray[Any]
+) -> arguments.ArgumentError:
     shape = " x ".join(str(side) for side in matrix.shape) or "0-dimensional"
-    sentence = f"The '{parameter}' parameter of {where} must be {rule}."
-    hint = "Hint: its entries are not shown, as they may be private."
-    return ValueError(f"{sentence} Got a {shape} array that is not.\n\n{hint}")
+    hint = "its entries are not shown, as they may be private."
+    return arguments.ArgumentError(parameter, where, rule, f"a {shape} array that is not", hint)
 
 
 def _square(matrix: ArrayLike, parameter: str, where: str) -> Floats:
@@ -130,8 +131,8 @@ def _square(matrix: ArrayLike, parameter: str, where: str) -> Floats:
     try:
         array = np.asarray(matrix, np.float64)
     except (TypeError, ValueError, OverflowError):
-        sentence = f"The '{parameter}' parameter of {where} must be {rule}."
-        raise TypeError(f"{sentence} Got a {type(matrix).__name__} that is not.") from None
+        got = f"a {type(matrix).__name__} that is not"
+        raise arguments.ArgumentTypeError(parameter, where, rule, got) from None
     if array.ndim != 2 or len(array) == 0 or array.shape[0] != array.shape[1]:
         raise _refused(parameter, where, rule, array)
     if not np.isfinite(array).all():

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from dplinear import __version__, arguments
+from dplinear import arguments
 from dplinear.papers.exhibits import Exhibit, Paper, Result, Run
+from dplinear.version import __version__
 
 ALL = "all"
 
@@ -92,7 +93,7 @@ def reproduce(
     """
     from dplinear.report import summary_page
 
-    names, chosen = _chosen(paper, figure)
+    names, chosen = _choose_figures(paper, figure)
     seed = arguments.integer(seed, "seed", "reproduce", low=0, high=2**32)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +130,7 @@ def _results(paper: str, figure: str | None, run: Run) -> Iterator[Result]:
             yield Result(paper, name, *finding, tuple(outcome.files))
 
 
-def _chosen(paper: str, figure: str | None) -> tuple[list[str], str | None]:
+def _choose_figures(paper: str, figure: str | None) -> tuple[list[str], str | None]:
     arguments.choice(paper, "paper", "reproduce", [*PAPERS, ALL])
     if paper == ALL:
         if figure is not None:

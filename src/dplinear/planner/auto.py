@@ -11,7 +11,7 @@ from typing import Any
 
 from dplinear.arguments import integer
 from dplinear.planner.facts import EXPLAINED, MOST_ROWS, Facts
-from dplinear.planner.plan import QUESTIONS, ranked
+from dplinear.planner.plan import QUESTIONS, rank_lines
 from dplinear.planner.populations import WIDTH
 from dplinear.planner.questions import is_exact
 from dplinear.privacy.guarantees import Guarantee
@@ -69,6 +69,6 @@ def choose(learn: str, ways: Sequence[str], asked: Asked, rows: int | None) -> C
     able = [way for way in exact if question.refusal(way, facts) is None] or [ways[0]]
     if rows is None or len(able) == 1:
         return Choice(able[0], f"'auto' is {able[0]} here, whatever the number of rows.")
-    best = ranked(question, facts, able)[0]
+    best = rank_lines(question, facts, able)[0]
     note = f"'auto' chose {best.mechanism}, of the least predicted error for {rows:,} rows."
     return Choice(best.mechanism, note)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.convex.compression import theorems
 from dplinear.convex.learners import LEARNERS
 from dplinear.convex.losses import LOSSES, Loss
 from dplinear.convex.sets.given import Constraint, check_constraint, set_of
 from dplinear.mechanisms import checks
-from dplinear.planner.compression import weakened
+from dplinear.planner.compression import weaken
 from dplinear.planner.populations import seed_of
 from dplinear.planner.texts import Assumed
 from dplinear.planner.trials import MOST_ENTRIES, Contestant, Trial
@@ -69,7 +69,7 @@ class ExpectedLearner:
 
 
 @dataclass(frozen=True)
-class Promised:
+class TheoryBound:
     """What the theory promises with unit constants, whatever the dimension.
 
     `preserving` is the m of Lemma 3.10 for γ = 1, below which it says nothing, `approximate` and
@@ -103,12 +103,12 @@ class CompressedForecast:
     guarantee: Guarantee
     neighbours: Neighbours
     trivial: float
-    promised: Promised
+    promised: TheoryBound
     lines: tuple[ExpectedLearner, ...]
 
     @property
     def learner(self) -> str:
-        """The learner of the least median excess, as `std_erm` calls it."""
+        """The learner of the least median excess, as `release_model` calls it."""
         return self.lines[0].learner
 
     @property
@@ -122,7 +122,7 @@ class CompressedForecast:
         return next((line for line in self.lines if line.dimension is not None), None)
 
     def __str__(self) -> str:
-        printed = [list(HEADS), *(_printed(line) for line in self.lines)]
+        printed = [list(HEADS), *(_table_row(line) for line in self.lines)]
         widths = [max(map(len, column)) for column in zip(*printed, strict=True)]
         rows = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -185,11 +185,12 @@ def forecast_compressed(
     """Predict the risk of private models in a constraint set, in several dimensions, by simulation.
 
     Requires: public guesses of the number of `rows` and of `features`; the `constraint`, `loss`,
-    budget, `neighbours` and `clip` as for `std_erm`; what is assumed of the table: about how many
-    `nonzeros` a row has, at most half of the features (None: dense), how many `relevant` features
-    there are, the most frequent, and the `spread` of labels within ±1 around the model that they
-    come from. All `dimensions` are tried for all `learners`; by default those of 50, 100, 400 and
-    1000 that suit each. `watch` wraps the loop over so many `repetitions`, a table each.
+    budget, `neighbours` and `clip` as for `release_model`; what is assumed of the table: about how
+    many `nonzeros` a row has, at most half of the features (None: dense), how many `relevant`
+    features there are, the most frequent, and the `spread` of labels within ±1 around the
+    model that they come from. All `dimensions` are tried for all `learners`; by default those of
+    50, 100, 400 and 1000 that suit each. `watch` wraps the loop over so many `repetitions`, a table
+    each.
     Promises: nothing private is read and nothing is spent. The same arguments give the same
     numbers, but for the seconds. At most 20,000 rows are simulated, and 20,000,000 dense cells:
     fewer rows get a guarantee that is weaker by as much, so that noise is the same beside them.
@@ -211,7 +212,7 @@ def forecast_compressed(
     trial = Trial(
         assumed,
         simulated,
-        weakened(asked, rows / simulated) if simulated < rows else asked,
+        weaken(asked, rows / simulated) if simulated < rows else asked,
         checks.relation(neighbours, _WHERE),
         None if clip is None else real(clip, "clip", _WHERE, low=2.0**-10, high=8.0),
     )
@@ -228,7 +229,7 @@ def forecast_compressed(
         lipschitz=loss.steepest(assumed.base.radius),
     )
     lines = [
-        _expected(who, each, setting, trivial)
+        _summarise(who, each, setting, trivial)
         for who, each in zip(contestants, results, strict=True)
     ]
     return CompressedForecast(
@@ -236,12 +237,12 @@ def forecast_compressed(
         simulated=simulated,
         features=features,
         nonzeros=assumed.nonzeros,
-        constraint=_named(assumed),
+        constraint=_constraint_name(assumed),
         loss=loss.name,
         guarantee=asked,
         neighbours=trial.neighbours,
         trivial=trivial,
-        promised=_promised(setting, asked, assumed),
+        promised=_theory_bound(setting, asked, assumed),
         lines=tuple(sorted(lines, key=lambda line: line.excess)),
     )
 
@@ -257,7 +258,7 @@ def _learners(learners: Any) -> list[str] | None:
     if learners is None:
         return None
     if isinstance(learners, str) or not isinstance(learners, Sequence) or not learners:
-        raise mistyped("learners", _WHERE, "a list of at least one learner", learners)
+        raise wrong_type("learners", _WHERE, "a list of at least one learner", learners)
     return [choice(learner, "learners", _WHERE, LEARNERS) for learner in learners]
 
 
@@ -265,7 +266,7 @@ def _dimensions(dimensions: Any, features: int) -> list[int] | None:
     if dimensions is None:
         return None
     if isinstance(dimensions, str) or not isinstance(dimensions, Sequence):
-        raise mistyped("dimensions", _WHERE, "a list of numbers of dimensions", dimensions)
+        raise wrong_type("dimensions", _WHERE, "a list of numbers of dimensions", dimensions)
     most = min(features, MOST_ENTRIES // features)
     if most < 1 and dimensions:
         rule = f"empty for more than {MOST_ENTRIES:,} features"
@@ -273,7 +274,7 @@ def _dimensions(dimensions: Any, features: int) -> list[int] | None:
     return [integer(m, "dimensions", _WHERE, low=1, high=most) for m in dimensions]
 
 
-def _expected(
+def _summarise(
     who: Contestant, results: Floats, setting: theorems.Setting, trivial: float
 ) -> ExpectedLearner:
     risks, seconds = results.T
@@ -298,13 +299,13 @@ def _expected(
     )
 
 
-def _promised(setting: theorems.Setting, asked: Guarantee, assumed: Assumed) -> Promised:
+def _theory_bound(setting: theorems.Setting, asked: Guarantee, assumed: Assumed) -> TheoryBound:
     known = asked.to(ApproxDP, delta=_DELTA) if isinstance(asked, ZCDP) else asked
     assert isinstance(known, PureDP | ApproxDP)  # noqa: S101 - other kinds are refused by learners
     base, smoothness = assumed.base, assumed.loss.smoothness
     pure = isinstance(known, PureDP) or known.delta == 0
     curvature = smoothness * base.diameter**2
-    return Promised(
+    return TheoryBound(
         width=setting.width,
         diameter=base.diameter,
         preserving=theorems.preserving_dimension(setting, 1.0, FAILURE),
@@ -317,7 +318,7 @@ def _promised(setting: theorems.Setting, asked: Guarantee, assumed: Assumed) -> 
     )
 
 
-def _named(assumed: Assumed) -> str:
+def _constraint_name(assumed: Assumed) -> str:
     base = assumed.base
     return f"{base.name} set of radius {base.radius:g}"
 
@@ -326,7 +327,7 @@ def _short(value: float) -> str:
     return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
 
 
-def _printed(line: ExpectedLearner) -> list[str]:
+def _table_row(line: ExpectedLearner) -> list[str]:
     return [
         line.learner,
         "–" if line.dimension is None else f"{line.dimension}",
@@ -339,7 +340,7 @@ def _printed(line: ExpectedLearner) -> list[str]:
     ]
 
 
-def shown(found: CompressedForecast) -> "Table":
+def forecast_table(found: CompressedForecast) -> "Table":
     """Return the lines as a table to print."""
     from rich.box import SIMPLE
     from rich.table import Table
@@ -348,7 +349,7 @@ def shown(found: CompressedForecast) -> "Table":
     for head in HEADS:
         table.add_column(head, justify="left" if head == HEADS[0] else "right", no_wrap=True)
     for line in found.lines:
-        table.add_row(*_printed(line))
+        table.add_row(*_table_row(line))
     return table
 
 
@@ -384,7 +385,7 @@ def main(arguments: Sequence[str] | None = None, console: "Console | None" = Non
     found = forecast_compressed(**asked, constraint=radius, watch=watch)
     for line in found.above():
         console.print(line, highlight=False)
-    console.print(shown(found))
+    console.print(forecast_table(found))
     for line in found.below():
         console.print(line, highlight=False)
 

@@ -177,7 +177,7 @@ def strength(situation: Situation) -> float:
     return 1.0 / calibrate.gaussian(guarantee, 1.0)
 
 
-def weakened(guarantee: Guarantee, factor: float) -> Guarantee:
+def weaken(guarantee: Guarantee, factor: float) -> Guarantee:
     """Return a guarantee that allows noise smaller by a factor: fewer rows then fare as more would.
 
     ε times the factor where nothing is left to δ, μ times it elsewhere, with the same δ.
@@ -192,4 +192,4 @@ def weakened(guarantee: Guarantee, factor: float) -> Guarantee:
             return GDP(mu).to(ApproxDP, delta=guarantee.delta)
         case _:
             rule = "a PureDP, ApproxDP or ZCDP guarantee"
-            raise arguments.mistyped("guarantee", "compression.weakened", rule, guarantee)
+            raise arguments.wrong_type("guarantee", "compression.weakened", rule, guarantee)

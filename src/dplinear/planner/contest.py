@@ -17,7 +17,7 @@ from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.adassp import AdaSSP
-from dplinear.mechanisms.contract import Prepared
+from dplinear.mechanisms.contract import PreparedMoments
 from dplinear.mechanisms.solver import PreparedSolver, Solver
 from dplinear.noise import simulation
 from dplinear.planner.populations import seed_of
@@ -47,7 +47,7 @@ class Contest:
     guarantee: Guarantee
     neighbours: Neighbours
     solvers: Mapping[str, PreparedSolver]
-    mechanisms: Mapping[str, Prepared]
+    mechanisms: Mapping[str, PreparedMoments]
 
     @classmethod
     def of(
@@ -76,7 +76,7 @@ class Contest:
     ) -> dict[str, Floats]:
         """Return the line of each of those named, the intercept first, in cells."""
         found = {
-            name: prepared.solve(rows, simulation.entropy(seed_of(name, seed))).coefficients
+            name: prepared.run(rows, simulation.entropy(seed_of(name, seed))).coefficients
             for name, prepared in self.solvers.items()
             if name in names
         }
@@ -91,9 +91,9 @@ class Contest:
     def _count(self, rows: SimulatedRows) -> int | None:
         return None if self.neighbours is Neighbours.ADD_REMOVE else rows.count
 
-    def _regression(self, prepared: Prepared, statistic: Statistic, seed: int) -> Floats:
+    def _regression(self, prepared: PreparedMoments, statistic: Statistic, seed: int) -> Floats:
         """Release moments and regress on them, as an analyst would."""
-        measured = prepared.measure(statistic, simulation.entropy(seed))
+        measured = prepared.run(statistic, simulation.entropy(seed))
         account = measured.account
         certificate = Certificate(
             mechanism="simulated",

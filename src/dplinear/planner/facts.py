@@ -4,11 +4,12 @@ Nothing here is read from a table: `rows` is the caller's own figure or guess.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.planner.populations import TAILS, WIDTH
 from dplinear.privacy import calibrate
@@ -50,7 +51,7 @@ class Facts:
         """The μ of the Gaussian mechanism that keeps the guarantee."""
         return effective_mu(self.guarantee)
 
-    def resized(self, rows: int) -> "Facts":
+    def resize(self, rows: int) -> "Facts":
         """Return the same facts of another number of rows."""
         return replace(self, rows=rows)
 
@@ -91,7 +92,7 @@ def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
     return type(guarantee)(amount)
 
 
-def written(guarantee: Guarantee) -> str:
+def write_arguments(guarantee: Guarantee) -> str:
     """Return the guarantee as the arguments of a call."""
     match guarantee:
         case ApproxDP():
@@ -117,16 +118,17 @@ def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:
 
     With a `target` a number of columns does not count it; a schema has it among its columns.
     """
-    if isinstance(value, Schema):
+    if isinstance(value, Schema | Mapping):
+        value = Schema.of(value, WHERE, "columns")
         own = value.dimension - value.has_intercept
         if target and own < 2:
             rule = "a schema of a target and at least one feature"
             raise rejection("columns", WHERE, rule, value)
         return own - target, value.dimension, value.bound**2
-    rule = "a number of columns, or a Schema"
+    rule = "a number of columns, or a Schema, or a mapping of column names to declarations"
     hint = "a number counts the features; a Schema has bounds and categories, and the target too."
     if isinstance(value, bool) or not isinstance(value, int):
-        raise mistyped("columns", WHERE, rule, value, hint)
+        raise wrong_type("columns", WHERE, rule, value, hint)
     columns = integer(value, "columns", WHERE, low=1, high=MOST_COLUMNS, hint=hint)
     dimension = columns + 1 + target
     return columns, dimension, float(dimension)

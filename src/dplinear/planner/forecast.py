@@ -1,4 +1,4 @@
-"""What to expect of a budget before it is spent, by simulation of tables that nobody owns."""
+"""What to expect of a budget before it is spent, on simulated tables."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dplinear.arguments import choice, integer, mistyped, rejection
+from dplinear.arguments import choice, integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.descent.whitened import WhitenedDescent
@@ -81,7 +81,7 @@ class Forecast:
 
     def __str__(self) -> str:
         heads = ["method", "excess risk", "90% of tables", "R²", "worse than mean", "seconds"]
-        printed = [heads, *(_printed(line) for line in self.lines)]
+        printed = [heads, *(_table_row(line) for line in self.lines)]
         widths = [max(map(len, column)) for column in zip(*printed, strict=True)]
         rows = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -143,20 +143,20 @@ def forecast(
     asked = checks.read_guarantee(_WHERE, epsilon, delta, guarantee)
     tables = integer(tables, "tables", _WHERE, low=1)
     seed = integer(seed, "seed", _WHERE, low=0)
-    fits = _fits(_chosen(methods), asked, relation, kind)
+    fits = _fits(_choose_methods(methods), asked, relation, kind)
     found = {name: np.empty((tables, 2)) for name in fits}
     with threadpool_limits(1, "blas"):  # more threads only wait for each other over small matrices
         for table in range(tables):
             generator = simulation.generator(seed_of("table", seed, table))
-            population = Population.drawn(kind, generator)
+            population = Population.draw(kind, generator)
             simulated = population.table(rows, generator)
             for name, fit in fits.items():
                 start = time.perf_counter()
                 line = fit(simulated, seed_of(name, seed, table))
                 seconds = time.perf_counter() - start
                 found[name][table] = population.excess(line), seconds
-    floor = _expected(FLOOR, found.pop(FLOOR), kind)
-    lines = [_expected(name, results, kind) for name, results in found.items()]
+    floor = _summarise(FLOOR, found.pop(FLOOR), kind)
+    lines = [_summarise(name, results, kind) for name, results in found.items()]
     lines.sort(key=lambda line: line.excess)
     return Forecast(rows, kind, asked, relation, tables, (*lines, floor))
 
@@ -171,11 +171,11 @@ def _size(rows: int, kind: Kind) -> int:
     return rows
 
 
-def _chosen(methods: Any) -> Sequence[str]:
+def _choose_methods(methods: Any) -> Sequence[str]:
     if methods is None:
         return tuple(METHODS)
     if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
-        raise mistyped("methods", _WHERE, "a list of at least one method", methods)
+        raise wrong_type("methods", _WHERE, "a list of at least one method", methods)
     return [choice(method, "methods", _WHERE, METHODS) for method in methods]
 
 
@@ -194,7 +194,7 @@ def _fits(
 def private_fit(solver: Solver, design: Design) -> Fit:
     """Return a solver, calibrated for a design, as a function of rows and a seed."""
     prepared = solver.prepare(design)
-    return lambda rows, seed: prepared.solve(rows, simulation.entropy(seed)).coefficients
+    return lambda rows, seed: prepared.run(rows, simulation.entropy(seed)).coefficients
 
 
 def least_squares(rows: Rows, design: Design) -> Floats:
@@ -205,7 +205,7 @@ def least_squares(rows: Rows, design: Design) -> Floats:
     return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0])
 
 
-def _expected(method: str, results: Floats, kind: Kind) -> Expected:
+def _summarise(method: str, results: Floats, kind: Kind) -> Expected:
     risks, seconds = results.T
     low, median, high = (float(value) for value in np.quantile(risks, [0.05, 0.5, 0.95]))
     return Expected(
@@ -220,7 +220,7 @@ def _expected(method: str, results: Floats, kind: Kind) -> Expected:
     )
 
 
-def _printed(line: Expected) -> list[str]:
+def _table_row(line: Expected) -> list[str]:
     return [
         line.method,
         f"{line.excess:.2g}",

@@ -19,9 +19,10 @@ from dplinear.planner.errors.matrix_errors import Moments
 from dplinear.planner.errors.principal_components import PrincipalComponents
 from dplinear.planner.errors.row_distances import Distances
 from dplinear.planner.facts import MOST_ROWS, WHERE, Facts, read_facts
-from dplinear.planner.questions import Question, is_exact
+from dplinear.planner.questions import Question, Refusal, is_exact
 from dplinear.planner.regressions import Regression
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, Guarantee
+from dplinear.schema import SchemaLike
 
 QUESTIONS: dict[str, Question] = {
     each.name: each
@@ -78,7 +79,7 @@ class Plan:
     measure: str
     lines: tuple[Line, ...]
     floor: float
-    refused: tuple[tuple[str, str], ...] = ()
+    refused: tuple[tuple[str, Refusal], ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -142,10 +143,10 @@ class Plan:
         """
         predicted = self._by(error, mechanism, "rows_for")
         found = _least(
-            lambda rows: predicted(self.given.resized(round(rows))), error, 1.0, float(MOST_ROWS)
+            lambda rows: predicted(self.given.resize(round(rows))), error, 1.0, float(MOST_ROWS)
         )
         if found is None:
-            raise self._unreachable(error, "rows_for", predicted(self.given.resized(MOST_ROWS)))
+            raise self._unreachable(error, "rows_for", predicted(self.given.resize(MOST_ROWS)))
         return round(found)  # the prediction, too, was of rounded rows
 
     def _by(self, error: float, mechanism: str | None, method: str) -> Callable[[Facts], float]:
@@ -181,7 +182,7 @@ class Plan:
             "reason": self.reason,
             "worthwhile": self.worthwhile,
             "lines": [dict(vars(line)) for line in self.lines],
-            "refused": dict(self.refused),
+            "refused": {name: str(why) for name, why in self.refused},
         }
 
     def __str__(self) -> str:
@@ -230,7 +231,7 @@ class Plan:
 
 def plan(
     rows: float,
-    columns: Any,
+    columns: int | SchemaLike,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -247,11 +248,11 @@ def plan(
     """Predict the error of every mechanism that can answer a question, before a budget is spent.
 
     Requires: public figures only: the number of `rows`, or a guess of its order of magnitude;
-    `columns`, the number of features or a Schema (which has the target among its columns); the
-    budget and `neighbours` as for a release; what to `learn`. What may be assumed of the table:
-    the `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the
-    plan covers all of them), the share of variance that the best line would have `explained` (half
-    of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
+    `columns`, the number of features or a Schema (with the target among its columns); the budget
+    and `neighbours` as for a release; what to `learn`. What may be assumed of the table: the
+    `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the plan
+    covers all of them), the share of variance that the best line would have `explained` (half of
+    it), the `width` of bounds in standard deviations (4), the number of principal `components`.
     Promises: nothing is read and nothing is spent; the same arguments give the same numbers.
     """
     question = QUESTIONS[choice(learn, "learn", WHERE, QUESTIONS)]
@@ -275,7 +276,7 @@ def plan(
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]
     if not any(map(is_exact, able)):
-        own = refused[0][1].partition("Hint: ")[2] or "write epsilon=1.0, delta=1e-6."
+        own = refused[0][1].hint or "write epsilon=1.0, delta=1e-6."
         hint = question.elsewhere(facts) or own
         rule = "one that a mechanism for this can keep"
         raise rejection("guarantee", WHERE, rule, facts.guarantee, hint)
@@ -283,7 +284,7 @@ def plan(
         question.name,
         facts,
         question.measure,
-        tuple(ranked(question, facts, able)),
+        tuple(rank_lines(question, facts, able)),
         question.floor(facts),
         refused,
     )
@@ -295,7 +296,7 @@ def _line(question: Question, way: str, facts: Facts) -> Line:
     return Line(way, call, found.error, found.low, found.high, found.note, is_exact(way))
 
 
-def ranked(question: Question, facts: Facts, ways: Sequence[str]) -> list[Line]:
+def rank_lines(question: Question, facts: Facts, ways: Sequence[str]) -> list[Line]:
     """Return the lines, the least error first; where some are alike, the usual one first.
 
     Requires: a way that is exact. Those that are not come last.

@@ -65,7 +65,7 @@ class Population:
     design: Design
 
     @classmethod
-    def drawn(cls, kind: Kind, generator: simulation.Generator) -> "Population":
+    def draw(cls, kind: Kind, generator: simulation.Generator) -> "Population":
         """Draw a rotation and a best line."""
         d = kind.columns
         spectrum = np.geomspace(1.0, 1 / kind.condition, d)

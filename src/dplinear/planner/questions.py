@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dplinear.arguments import ArgumentError
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.mechanisms.contract import Method
-from dplinear.planner.facts import Facts, written
+from dplinear.planner.facts import Facts, write_arguments
 from dplinear.privacy.guarantees import PureDP
 from dplinear.privacy.neighbours import Neighbours
 
@@ -30,6 +31,22 @@ class Prediction:
     low: float
     high: float
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a mechanism cannot be used, and what to ask for instead, if that is known."""
+
+    sentence: str
+    hint: str = ""
+
+    @classmethod
+    def of(cls, error: ArgumentError) -> "Refusal":
+        """Return the mechanism's own words."""
+        return cls(error.sentence, error.hint)
+
+    def __str__(self) -> str:
+        return f"{self.sentence} Hint: {self.hint}" if self.hint else self.sentence
 
 
 class Question(ABC):
@@ -61,7 +78,7 @@ class Question(ABC):
         """Return the Python call that goes this way, on one line."""
 
     @abstractmethod
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return why a way cannot be gone under such a guarantee, or None if it can."""
 
     def elsewhere(self, facts: Facts) -> str:
@@ -88,7 +105,7 @@ def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
         if given is None
     ]
     notes = [one.note for one in each if one.note]
-    note = f"for any of {_joined(open_facts)} of the table, which nobody gave"
+    note = f"for any of {_join_words(open_facts)} of the table, which nobody gave"
     return Prediction(
         math.exp(sum(logs) / len(logs)),
         min(one.low for one in each),
@@ -97,7 +114,7 @@ def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
     )
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return " and ".join(words)
 
 
@@ -112,12 +129,12 @@ def absolute(deviation: float, note: str = "") -> Prediction:
     return Prediction(deviation, deviation * _NEAR, deviation * _FAR, note)
 
 
-def asked_wrongly(kind: type[Method], facts: Facts, **options: object) -> str | None:
+def refusal_reason(kind: type[Method], facts: Facts, **options: object) -> Refusal | None:
     """Return why a mechanism refuses a guarantee or a neighbour relation; None if it does not."""
     try:
-        kind(guarantee=facts.guarantee, neighbours=facts.neighbours, **options)  # type: ignore[arg-type]  # a mechanism's own
-    except (TypeError, ValueError) as error:
-        return sentence(error)
+        kind(guarantee=facts.guarantee, neighbours=facts.neighbours, **options)  # a mechanism's own
+    except ArgumentError as error:
+        return Refusal.of(error)
     return None
 
 
@@ -130,18 +147,15 @@ def in_a_set(facts: Facts, labels: str, loss: str = "") -> str:
     size = f"{facts.rows}, {facts.columns}"
     return (
         "pure ε is kept by models in a constraint set, "
-        f"`dpl.std_erm(X, y, {asked}, row_norm=..., {labels})`, whose errors "
+        f"`dpl.release_model(X, target=y, {asked}, row_norm=..., {labels})`, whose errors "
         f"`dpl.forecast_compressed({size}, {asked}, nonzeros=None)` simulates, learner by learner; "
         "with a delta there are more ways."
     )
 
 
-def sentence(error: Exception) -> str:
-    """Return the text of an error on one line."""
-    return str(error).replace("\n\n", " ")
-
-
 def terms(facts: Facts, usual: Neighbours = Neighbours.ADD_REMOVE) -> str:
     """Return guarantee and neighbours, where those are not the usual ones, for a call."""
     plain = facts.neighbours is usual
-    return written(facts.guarantee) + ("" if plain else f', neighbours="{facts.neighbours}"')
+    return write_arguments(facts.guarantee) + (
+        "" if plain else f', neighbours="{facts.neighbours}"'
+    )

@@ -7,16 +7,17 @@ from typing import ClassVar
 from dplinear.planner.contest import NAMES, SOLVERS
 from dplinear.planner.errors.curves import PROPORTIONAL, WHOLE_MATRIX, Size
 from dplinear.planner.errors.lookup import Assumed, error_table
-from dplinear.planner.errors.matrix_errors import LAWS, Public, noise_size, refused
+from dplinear.planner.errors.matrix_errors import LAWS, Public, noise_size, why_refused
 from dplinear.planner.facts import CONDITIONS, EXPLAINED, Facts
 from dplinear.planner.populations import TAILS, WIDTH
 from dplinear.planner.questions import (
     Prediction,
     Question,
-    asked_wrongly,
+    Refusal,
     in_a_set,
     lognormal,
     over_kinds,
+    refusal_reason,
     terms,
 )
 from dplinear.privacy.neighbours import Neighbours
@@ -59,13 +60,13 @@ class Regression(Question):
     def call(self, way: str, facts: Facts) -> str:
         """Return a release of one model, or of moments and a regression on them."""
         if way in SOLVERS:
-            return f'dpl.release_model(data, schema, target, {terms(facts)}, method="{way}")'
+            return f'dpl.release_model(data, schema, target, {terms(facts)}, mechanism="{way}")'
         asked = f'{terms(facts)}, mechanism="{way}"'
         return f"dpl.release_moments(data, schema, {asked}).regress(target)"
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the way's own sentence."""
-        return asked_wrongly(SOLVERS[way], facts) if way in SOLVERS else refused(way, facts)
+        return refusal_reason(SOLVERS[way], facts) if way in SOLVERS else why_refused(way, facts)
 
     def elsewhere(self, facts: Facts) -> str:
         """Return how a model is learnt in a set."""

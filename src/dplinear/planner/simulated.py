@@ -2,23 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arguments import integer, rejection, wrong_type
 from dplinear.arrays import BigIntegers, Floats
 from dplinear.exact.block_moments import design_moments
 from dplinear.exact.design import Design
-from dplinear.exact.integers import EXACT, scratch
-from dplinear.exact.row_sums import BLOCK_ROWS, WORD, RowSum
+from dplinear.exact.grid import plain_shape
+from dplinear.exact.integers import scratch
+from dplinear.exact.row_sums import BLOCK_ROWS, RowSum
 from dplinear.exact.shape import Shape
-
-_FINEST = 26  # the exponent of the finest grid
-_LARGEST_CELL = isqrt(2**EXACT // BLOCK_ROWS)  # blocks of products of such cells are exact
-_HALF = 32  # bits of the lower of two words
+from dplinear.exact.sums import SumTotal
+from dplinear.exact.totals import WORD, Total
 
 Kept = npt.NDArray[np.float32]
 
@@ -30,14 +28,10 @@ def plain_design(columns: int) -> Design:
     the columns, the target last.
     """
     columns = integer(columns, "columns", "plain_design", low=1)
-    dimension = columns + 2
-    exponent, cells = next(
-        (exponent, cells)
-        for exponent in range(_FINEST, 0, -1)
-        if (cells := isqrt(4**exponent // dimension)) <= _LARGEST_CELL
-    )
+    shape = plain_shape(columns + 2)
+    cells = shape.steps_per_unit
     return Design(
-        shape=Shape(dimension, cells, exponent),
+        shape=shape,
         features=tuple(range(columns + 1)),
         target=columns + 1,
         feature_square=(columns + 1) * cells**2,
@@ -75,7 +69,9 @@ class SimulatedRows:
         if not wide or not bool((np.abs(block) <= 1).all()):
             raise rejection("blocks", "SimulatedRows", rule, f"shape {block.shape}")
         for start in range(0, len(block), BLOCK_ROWS):
-            rows = np.rint(block[start : start + BLOCK_ROWS].T * float(self.shape.cells), order="C")
+            rows = np.rint(
+                block[start : start + BLOCK_ROWS].T * float(self.shape.steps_per_unit), order="C"
+            )
             squares = np.einsum("ij,ij->j", rows, rows)
             if squares.max() > self.shape.sensitivity:
                 rule = f"rows of norm at most {float(self.shape.bound):g}"
@@ -92,10 +88,10 @@ class SimulatedRows:
 
     def moments(self) -> SimulatedMoments:
         """Return the exact second moments."""
-        total = _Total(self.shape.dimension**2)
+        total = Total(2 * (self.shape.dimension,))
         for rows in self._blocks():
-            total.add((rows @ rows.T).astype(np.int64).ravel())
-        return SimulatedMoments(total.integers().reshape(2 * (self.shape.dimension,)))
+            total.add((rows @ rows.T).astype(np.int64), 1 << WORD)
+        return SimulatedMoments(total.integers())
 
     def bounded_moments(self, design: Design) -> BigIntegers:
         """Return the second moments of a design's features and target, held to its bounds."""
@@ -105,26 +101,11 @@ class SimulatedRows:
         """Return several exact sums over rows, in one pass."""
         for statistic in statistics:
             if not isinstance(statistic, RowSum):
-                raise mistyped("statistics", "SimulatedRows.sums", "a list of row sums", statistic)
-        totals = [_Total(statistic.size) for statistic in statistics]
+                raise wrong_type(
+                    "statistics", "SimulatedRows.sums", "a list of row sums", statistic
+                )
+        totals = [SumTotal(statistic) for statistic in statistics]
         for rows in self._blocks():
-            for statistic, total in zip(statistics, totals, strict=True):
-                step = max(1, min(BLOCK_ROWS, (1 << WORD) // statistic.bound))
-                for start in range(0, rows.shape[1], step):
-                    total.add(statistic.sum(rows[:, start : start + step]))
+            for total in totals:
+                total.add_rows(rows)
         return [total.integers() for total in totals]
-
-
-class _Total:
-    """A sum of fewer than 2^31 arrays of int64, as two words: neither can overflow."""
-
-    def __init__(self, size: int) -> None:
-        self._high, self._low = np.zeros((2, size), np.int64)
-
-    def add(self, block: npt.NDArray[np.int64]) -> None:
-        self._high += block >> _HALF
-        self._low += block & ((1 << _HALF) - 1)
-
-    def integers(self) -> BigIntegers:
-        """Return the sums as Python's integers."""
-        return np.asarray(self._high.astype(object) * (1 << _HALF) + self._low)

@@ -70,7 +70,7 @@ class SimulatedTable:
     least: float
 
     @classmethod
-    def drawn(cls, assumed: Assumed, rows: int, seed: int) -> "SimulatedTable":
+    def draw(cls, assumed: Assumed, rows: int, seed: int) -> "SimulatedTable":
         """Draw a table."""
         source, features = simulation.generator(seed), assumed.base.dimension
         if assumed.nonzeros is None:
@@ -120,13 +120,13 @@ def words_for(different: float, features: int) -> float:
 
     The number of words is a Poisson one, so that features are there or not independently.
     """
-    chances = 1.0 / np.arange(1, features + 1)
-    chances /= chances.sum()
+    probabilities = 1.0 / np.arange(1, features + 1)
+    probabilities /= probabilities.sum()
 
     def short(log_words: float) -> float:
-        return float(-np.expm1(-math.exp(log_words) * chances).sum() - different)
+        return float(-np.expm1(-math.exp(log_words) * probabilities).sum() - different)
 
-    most = math.log(-math.log1p(-different / features) / float(chances[-1])) + 1.0
+    most = math.log(-math.log1p(-different / features) / float(probabilities[-1])) + 1.0
     return math.exp(brentq(short, math.log(different) - 1.0, most))
 
 

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from dplinear.arrays import Floats
 from dplinear.convex.compression.images import Image
-from dplinear.convex.compression.lift import released
+from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.examples import Examples
 from dplinear.convex.learners import LEARNERS
@@ -86,7 +86,7 @@ class Trial:
         """
         found = np.empty((len(contestants), 2))
         with threadpool_limits(1, "blas"):  # more threads only wait for each other
-            table = SimulatedTable.drawn(self.assumed, self.rows, seed_of("table", seed))
+            table = SimulatedTable.draw(self.assumed, self.rows, seed_of("table", seed))
             trivial = table.excess(self.assumed.usual)
             for dimension in dict.fromkeys(m for _, m in contestants):
                 start = time.perf_counter()
@@ -132,5 +132,5 @@ class Trial:
         )
         kind = LEARNERS[plan.learner]
         made = kind(guarantee=self.guarantee, neighbours=self.neighbours, **plan.options)
-        learned = made.prepare(task).learn(examples, simulation.entropy(seed))
-        return released(task.image, learned.place, learned.source).source
+        learned = made.prepare(task).run(examples, simulation.entropy(seed))
+        return lift_point(task.image, learned.place, learned.source).source

@@ -94,7 +94,7 @@ def alternatives(default: Settings | None = None) -> dict[str, Settings]:
 
 
 @cache
-def _prepared(columns: int, epsilon: float) -> tuple[PreparedDescent, ...]:
+def _prepare_descents(columns: int, epsilon: float) -> tuple[PreparedDescent, ...]:
     """Return the descents to compare, the default one first."""
     guarantee, design = ApproxDP(epsilon, DELTA), plain_design(columns)
     return tuple(
@@ -108,12 +108,12 @@ def log_risks(job: Job) -> Floats:
     rows, kind = SIZES[job.size]
     generator = simulation.generator(seed_of("tuning", job.seed, job.size, job.table))
     with threadpool_limits(1, "blas"):
-        population = Population.drawn(kind, generator)
+        population = Population.draw(kind, generator)
         table = population.table(rows, generator)
         noise = seed_of("noise", job)
         solutions = (
-            prepared.solve(table, simulation.entropy(noise))
-            for prepared in _prepared(kind.columns, job.epsilon)
+            prepared.run(table, simulation.entropy(noise))
+            for prepared in _prepare_descents(kind.columns, job.epsilon)
         )
         risks = [population.excess(solution.coefficients) for solution in solutions]
     return np.log(risks)
@@ -150,7 +150,7 @@ def _place(job: Job) -> tuple[int, float, int]:
     return job.size, job.epsilon, job.table
 
 
-def _done(work: Sequence[Job], processes: int) -> Iterator[tuple[Job, Floats]]:
+def _run_all(work: Sequence[Job], processes: int) -> Iterator[tuple[Job, Floats]]:
     """Yield results as they come, the longest jobs begun first; one process is this one."""
     longest = sorted(work, key=lambda job: -SIZES[job.size][0] * SIZES[job.size][1].columns)
     if processes == 1:
@@ -176,17 +176,17 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
         parser.error("--tables must be at least 2, for an interval")
     console = console or Console()
     work = jobs(chosen.tables, chosen.seed)
-    done = _done(work, chosen.processes)
+    done = _run_all(work, chosen.processes)
     found = dict(track(done, "Simulating", total=len(work), console=console, transient=True))
     budgets = ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)
     console.print(
         f"Excess risk over the defaults': {len(SIZES)} populations, ε = {budgets}, "
         f"δ = {DELTA:g}, {chosen.tables} tables each. Above 1, the default is better."
     )
-    console.print(shown(compare(found, chosen.tables)))
+    console.print(comparison_table(compare(found, chosen.tables)))
 
 
-def shown(ratios: Mapping[str, Ratio]) -> Table:
+def comparison_table(ratios: Mapping[str, Ratio]) -> Table:
     """Return the comparison as a table to print."""
     table = Table("setting", "ratio", "95% interval")
     for name, found in ratios.items():

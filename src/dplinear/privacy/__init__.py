@@ -1,10 +1,10 @@
-"""Promises: what a release guarantees, exactly, and how much noise that takes.
+"""Guarantees: what a release promises, exactly, and how much noise that takes.
 
 `guarantees` and `neighbours` say what is promised; `profiles` are exact curves δ(ε);
-`calibrate` inverts them; `compose` adds them up; `paper` has the published constants.
+`calibrate` inverts them; `compose` adds them up.
 """
 
-from dplinear.privacy import calibrate, compose, paper, profiles
+from dplinear.privacy import calibrate, compose, profiles
 from dplinear.privacy.conversions import NoConversionError
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -20,6 +20,5 @@ __all__ = [
     "PureDP",
     "calibrate",
     "compose",
-    "paper",
     "profiles",
 ]

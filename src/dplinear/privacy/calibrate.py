@@ -82,7 +82,7 @@ def laplace(guarantee: Guarantee, sensitivity: float) -> float:
         case _:
             hint = "ask for PureDP, ApproxDP or ZCDP, or use calibrate.gaussian"
             rule = "a PureDP, ApproxDP or ZCDP guarantee"
-            raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+            raise arguments.wrong_type("guarantee", where, rule, guarantee, hint)
 
 
 def grid_gaussian(guarantee: Guarantee, sensitivity: float, coordinates: float) -> float:
@@ -223,7 +223,7 @@ def _approximate(guarantee: Guarantee, where: str, noise: str, pure: str) -> App
         raise arguments.rejection("guarantee", where, rule, guarantee, hint)
     if not isinstance(guarantee, ApproxDP):
         hint = f"no theorem gives {noise} a guarantee of this kind: ask for ApproxDP(ε, δ)"
-        raise arguments.mistyped("guarantee", where, rule, guarantee, hint)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee, hint)
     return guarantee
 
 

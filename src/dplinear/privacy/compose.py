@@ -179,8 +179,8 @@ T = TypeVar("T")
 def _checked(parts: Iterable[T], kinds: tuple[type, ...], where: str, what: str) -> list[T]:
     """Return the parts as a list, if there are any and all are of the kinds."""
     if not isinstance(parts, list | tuple) or not parts:
-        raise arguments.mistyped("parts", where, f"a list of one or more {what}", parts)
+        raise arguments.wrong_type("parts", where, f"a list of one or more {what}", parts)
     for part in parts:
         if not isinstance(part, kinds):
-            raise arguments.mistyped("parts", where, f"a list of {what}", part)
+            raise arguments.wrong_type("parts", where, f"a list of {what}", part)
     return list(parts)

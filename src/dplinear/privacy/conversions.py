@@ -123,7 +123,7 @@ def convert(guarantee: Guarantee, kind: type[Kind], *, delta: float | None = Non
     if (source, kind) in _FREE:
         return _FREE[source, kind](guarantee)  # type: ignore[return-value]
     if kind not in _HINTS:
-        raise arguments.mistyped("kind", where, "a kind of guarantee", kind)
+        raise arguments.wrong_type("kind", where, "a kind of guarantee", kind)
     raise NoConversionError(
         f"No theorem turns {source.__name__} into {kind.__name__}.\n\nHint: {_HINTS[kind]}"
     )

@@ -1,4 +1,4 @@
-"""The promises a release can make: frozen values that say what an attacker can learn.
+"""The guarantees a release can carry: frozen values that say what an attacker can learn.
 
 A guarantee does not say between which tables it holds; that is the neighbour relation, which goes
 with it everywhere. Conversions live in `conversions.py`, reached by `guarantee.to(kind)`.

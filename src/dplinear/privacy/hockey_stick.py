@@ -1,4 +1,4 @@
-"""Hockey-stick integrals: the part of one law that e^ε copies of another do not cover.
+"""Hockey-stick integrals: the part of one distribution that e^ε copies of another do not cover.
 
 Every exact profile of this library is δ(ε) = ∫ p(x)·(1 − e^{ε − L(x)})₊ dx with p a normal or a
 gamma density and L the privacy loss, monotone in x. The textbook forms subtract two tail

@@ -21,6 +21,11 @@ class Neighbours(StrEnum):
     ROW_L1 = "row_l1"
     ROW_L2 = "row_l2"
 
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number tells nothing of one."""
+        return self is not Neighbours.ADD_REMOVE
+
     @classmethod
     def parse(
         cls,
@@ -30,4 +35,6 @@ class Neighbours(StrEnum):
     ) -> "Neighbours":
         """Return the relation named by `value`, if `where` supports it."""
         options = tuple(cls) if allowed is None else allowed
+        if isinstance(value, cls) and value in options:
+            return value
         return cls(arguments.choice(value, "neighbours", where, options))

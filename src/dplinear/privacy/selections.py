@@ -52,4 +52,4 @@ def range_of(guarantee: Guarantee, count: int) -> Fraction:
         case _:
             hint = "no theorem gives selections a guarantee of another kind."
             rule = "a PureDP, ApproxDP or ZCDP guarantee"
-            raise arguments.mistyped("guarantee", _WHERE, rule, guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, guarantee, hint)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.hash_chain import Entry
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
-from dplinear.report.forest import shortened
+from dplinear.report.forest import shorten_name
 from dplinear.report.panels import Table
 
 _WHERE = "release_page"
@@ -42,7 +42,7 @@ def account(ledger: Any, dataset: str | None, request: str) -> Account:
     """
     book = as_ledger(ledger)
     if not isinstance(book, BudgetLedger):
-        raise mistyped("ledger", _WHERE, "a ledger with budgets, or its path", ledger)
+        raise wrong_type("ledger", _WHERE, "a ledger with budgets, or its path", ledger)
     if dataset is None:
         hint = "the release names none; say whose budget it is."
         raise rejection("dataset", _WHERE, "the name of a dataset", dataset, hint)
@@ -85,7 +85,7 @@ def _history(lines: list[Entry], budget: Budget, request: str) -> Table:
                 str(facts.get("mechanism", "")),
                 cost,
                 total,
-                shortened(line.request),
+                shorten_name(line.request),
             )
         )
     return Table(

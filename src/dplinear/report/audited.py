@@ -20,7 +20,7 @@ class Audited:
     table: Table
 
 
-def audited(result: Any) -> Audited:
+def audit_panel(result: Any) -> Audited:
     """Return an audit's result in words and numbers."""
     unit = result.unit
     rows = [

@@ -8,13 +8,13 @@ from dplinear.analyst.noise_models.rows import AdditiveRows, ProjectedRows
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases.bounds import SuggestedBounds
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import mistyped
+from dplinear.arguments import ArgumentError, wrong_type
 from dplinear.report.forest import Line, forests
 from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
 from dplinear.report.words import significant
@@ -54,7 +54,7 @@ def content(release: Any, fits: Sequence[Any] = ()) -> Content:
     teller = next((tell for kind, tell in _TELLERS.items() if isinstance(release, kind)), None)
     if teller is None:
         rule = "a release, as a gate returned it or load read it"
-        raise mistyped("release", WHERE, rule, release)
+        raise wrong_type("release", WHERE, rule, release)
     told: Content = teller(release)
     single = [one for given in fits for one in _singles(given)]
     extra = tuple(_of_fit(one) for one in single)
@@ -70,7 +70,7 @@ def _singles(given: object) -> Iterable[Fit]:
         return given.fits
     if isinstance(given, Fit):
         return (given,)
-    raise mistyped("fits", WHERE, "a list of fits, as regress returns them", given)
+    raise wrong_type("fits", WHERE, "a list of fits, as regress returns them", given)
 
 
 def _of_fit(fit: Fit) -> Panel:
@@ -127,8 +127,8 @@ def _location(release: MomentsRelease) -> tuple[Panel, ...]:
         return ()
     try:
         means, matrix = release.mean(), release.correlation()
-    except ValueError as refused:
-        return (Panel("Means and correlations", str(refused).partition("\n")[0]),)
+    except ArgumentError as refused:
+        return (Panel("Means and correlations", refused.sentence),)
     features = {each.name: each for each in release.schema.features}
     rows = tuple(
         (name, significant(means[name]), f"{float(features[name].low):,.6g}",
@@ -162,7 +162,7 @@ def _model(release: ModelRelease) -> Content:
     )
 
 
-def _linear(release: LinearRelease) -> Content:
+def _linear(release: ConstrainedRelease) -> Content:
     values = [(f"x{place}", value) for place, value in release.largest(_LARGEST)]
     lines = [Line(*pair) for pair in values]
     constant = ("intercept", release.intercept)
@@ -270,7 +270,7 @@ def _rows(release: RowsRelease) -> Content:
     )
 
 
-def _suggested(release: SuggestedBounds) -> Content:
+def _bounds_content(release: SuggestedBounds) -> Content:
     rows = tuple(
         (name, f"{low:,.6g}", f"{high:,.6g}", "found" if release.found[name] else "as given")
         for name, (low, high) in release.bounds.items()
@@ -296,7 +296,8 @@ def _bounds(schema: Schema) -> dict[str, tuple[float, float]]:
 def columns(schema: Schema) -> Table:
     """Return the public declarations of a table's columns."""
     rows = tuple(
-        (name, *_declared(declaration)) for name, declaration in schema.to_dict()["columns"].items()
+        (name, *_describe_column(declaration))
+        for name, declaration in schema.to_dict()["columns"].items()
     )
     return Table(
         "Columns as declared in public, before anything was read",
@@ -306,7 +307,7 @@ def columns(schema: Schema) -> Table:
     )
 
 
-def _declared(declaration: Any) -> tuple[str, str]:
+def _describe_column(declaration: Any) -> tuple[str, str]:
     kind = str(declaration.get("type", "number"))
     if "levels" in declaration:
         levels = [str(level) for level in declaration["levels"]]
@@ -321,9 +322,9 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     MomentsRelease: _moments,
     SketchRelease: _sketch,
     ModelRelease: _model,
-    LinearRelease: _linear,
+    ConstrainedRelease: _linear,
     MeanRelease: _mean,
     CovarianceRelease: _covariance,
     RowsRelease: _rows,
-    SuggestedBounds: _suggested,
+    SuggestedBounds: _bounds_content,
 }

@@ -41,7 +41,9 @@ class CurvePicture:
 
 def curve_pictures(certificate: Certificate) -> tuple[CurvePicture, ...]:
     """Return the picture of a certificate's curve, wide and narrow; none where it has no curve."""
-    shown = [(epsilon, delta) for epsilon, delta in certificate.curve if _shown(epsilon, delta)]
+    shown = [
+        (epsilon, delta) for epsilon, delta in certificate.curve if _is_visible(epsilon, delta)
+    ]
     if len(shown) < 2:
         return ()
     return tuple(_picture(certificate, shown, *size) for size in SIZES)
@@ -88,7 +90,7 @@ def _picture(
     )
 
 
-def _shown(epsilon: float, delta: float) -> bool:
+def _is_visible(epsilon: float, delta: float) -> bool:
     return epsilon > 0 and LOWEST <= delta <= 1
 
 

@@ -19,7 +19,7 @@ class Expected:
     notes: tuple[str, ...]
 
 
-def expected(plan: Plan) -> Expected:
+def expected_panel(plan: Plan) -> Expected:
     """Return a plan's predictions, in words, as a picture and as a table."""
     best = plan.recommended.mechanism
     lines = [

@@ -98,7 +98,7 @@ def _forest(
     bottom = TOP + shape.line * len(shown)
     placed = tuple(
         Placed(
-            name=shortened(line.name),
+            name=shorten_name(line.name),
             full=line.name,
             down=TOP + shape.line * (place + (0.68 if shape.narrow else 0.5)),
             value=axis.place(line.value),
@@ -125,7 +125,7 @@ def _forest(
     )
 
 
-def shortened(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Return a name that fits beside the picture; the middle of a long one is left out."""
     keep = (_LONGEST - 1) // 2
     return name if len(name) <= _LONGEST else f"{name[:keep]}…{name[-keep:]}"

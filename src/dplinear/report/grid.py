@@ -102,7 +102,7 @@ def error_grid(plan: Plan) -> ErrorGrid:
     columns = _with(FEW_COLUMNS if slow else COLUMNS, given.columns)
     names = [name for name in question.ways if name in {line.mechanism for line in plan.lines}]
     places = list(product(amounts, rows, columns))
-    facts = [_moved(given, *place) for place in places]
+    facts = [_move_facts(given, *place) for place in places]
     shape = (len(amounts), len(rows), len(columns))
     least = _short((question.floor(each) for each in facts), shape)
     errors = {
@@ -124,12 +124,12 @@ def _around(own: float) -> tuple[float, ...]:
     return tuple(float(f"{own * factor:.3g}") for factor in (0.05, 0.15, 0.4, 2.5, 6.0))
 
 
-def _moved(given: Facts, amount: float, rows: float, columns: float) -> Facts:
+def _move_facts(given: Facts, amount: float, rows: float, columns: float) -> Facts:
     """Return the same facts at another place; a row's norm grows with the matrix's side."""
     features = min(int(columns), MOST_COLUMNS)
     dimension = given.dimension + features - given.columns
     return replace(
-        given.under(amount).resized(int(rows)),
+        given.under(amount).resize(int(rows)),
         columns=features,
         dimension=dimension,
         square=given.square * dimension / given.dimension,

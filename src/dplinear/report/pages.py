@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dplinear import __version__
+from dplinear.version import __version__
 
 _FOLDER = Path(__file__).parent / "templates"
 

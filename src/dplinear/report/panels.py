@@ -8,7 +8,7 @@ from dplinear.analyst.regression.inference import Intervals
 from dplinear.analyst.regression.summary import cells
 from dplinear.analyst.results import NamedMatrix
 from dplinear.report.forest import Forest, Line, forests
-from dplinear.report.words import minus, shown
+from dplinear.report.words import format_value, minus
 from dplinear.schema import INTERCEPT, Schema
 
 MOST_COLUMNS = 14
@@ -87,13 +87,13 @@ def correlations(found: NamedMatrix) -> Grid:
     """Return a square of correlations, the first columns of many."""
     names = found.names[:MOST_COLUMNS]
     rows = tuple(
-        tuple(_shaded(float(value)) for value in line[: len(names)])
+        tuple(_shade(float(value)) for value in line[: len(names)])
         for line in found.values[: len(names)]
     )
     return Grid("Correlations, as released", names, rows, len(found.names) - len(names))
 
 
-def _shaded(value: float) -> tuple[str, int]:
+def _shade(value: float) -> tuple[str, int]:
     if not math.isfinite(value):
         return "–", 0
     return minus(f"{round(value, 2) + 0.0:.2f}"), round(_SHADES * max(-1.0, min(1.0, value)))
@@ -101,7 +101,7 @@ def _shaded(value: float) -> tuple[str, int]:
 
 def pairs(facts: Iterable[tuple[str, object]], caption: str, heads: tuple[str, str]) -> Table:
     """Return a table of names and values."""
-    rows = tuple((name, shown(value)) for name, value in facts)
+    rows = tuple((name, format_value(value)) for name, value in facts)
     return Table(caption, heads, rows, left=(1,))
 
 

@@ -1,10 +1,10 @@
 """The page of a plan: what a budget will buy, and what another one would."""
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.planner.commands import as_commands
 from dplinear.planner.facts import amount_of
 from dplinear.planner.plan import Plan
-from dplinear.report.expected import expected
+from dplinear.report.expected import expected_panel
 from dplinear.report.grid import error_grid, plain
 from dplinear.report.pages import page
 from dplinear.report.words import guarantee_label, significant
@@ -18,7 +18,7 @@ def plan_page(plan: Plan) -> str:
     budget, rows and columns; whatever the plan says is escaped; equal plans give equal pages.
     """
     if not isinstance(plan, Plan):
-        raise mistyped("plan", "plan_page", "what dplinear.plan returned", plan)
+        raise wrong_type("plan", "plan_page", "what dplinear.plan returned", plan)
     given = plan.given
     data = plain(error_grid(plan), plan)
     sliders = [
@@ -52,7 +52,7 @@ def plan_page(plan: Plan) -> str:
         guarantee=guarantee_label(plan.guarantee),
         rows=f"{given.rows:,}",
         columns=f"{given.columns:,}",
-        expected=expected(plan),
+        expected=expected_panel(plan),
         sliders=sliders,
         data=data,
     )

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.report.words import shown
+from dplinear.report.words import format_value
 
 ALARM = 0.05
 _DELTA = 1e-6  # at which promises without a δ are told as odds
@@ -211,7 +211,7 @@ def neighbours_in_words(certificate: Certificate) -> tuple[str, str]:
     if protects_rows(certificate):
         protected = "Everything in any one row: it could have been any other row."
         return protected, f"The number of rows is public. {_SEVERAL}"
-    change = shown(certificate.parameters.get("change"))
+    change = format_value(certificate.parameters.get("change"))
     if certificate.neighbours is not Neighbours.ELEMENT:
         norm = "L1" if certificate.neighbours is Neighbours.ROW_L1 else "Euclidean"
         return _NEAR.format(norm=norm, change=change) + _gaps(certificate), _FAR

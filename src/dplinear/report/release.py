@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from dplinear.analyst.releases.certificate import Certificate
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.planner.plan import Plan
 from dplinear.report.account import account
-from dplinear.report.audited import audited
+from dplinear.report.audited import audit_panel
 from dplinear.report.cautions import cautions
 from dplinear.report.contents import content
 from dplinear.report.curve import curve_pictures, curve_table
-from dplinear.report.expected import expected
+from dplinear.report.expected import expected_panel
 from dplinear.report.pages import page
 from dplinear.report.panels import Table, pairs
 from dplinear.report.promise import percent, promise
@@ -37,7 +37,7 @@ def release_page(
     arguments give equal pages; no path and no other dataset of the ledger is shown.
     """
     if plan is not None and not isinstance(plan, Plan):
-        raise mistyped("plan", "release_page", "what dplinear.plan returned", plan)
+        raise wrong_type("plan", "release_page", "what dplinear.plan returned", plan)
     told = content(release, fits)
     certificate: Certificate = release.certificate
     named = dataset if dataset is not None else certificate.dataset
@@ -62,10 +62,10 @@ def release_page(
         ),
         curve=curve_pictures(certificate),
         curve_table=curve_table(certificate),
-        expected=None if plan is None else expected(plan),
+        expected=None if plan is None else expected_panel(plan),
         trends=None if plan is None else trends(plan, certificate.mechanism),
         account=book,
-        audit=None if audit is None else audited(audit),
+        audit=None if audit is None else audit_panel(audit),
         facts=_facts(certificate),
         parameters=pairs(certificate.parameters.items(), "Public parameters", ("name", "value")),
     )

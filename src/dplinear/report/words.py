@@ -22,7 +22,7 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a public number, truth value or text as it is read."""
     match value:
         case None:

@@ -1,6 +1,5 @@
-"""What one cell means, in one form, whatever type a library gave its column.
+"""What one table cell means, in one form, whatever type a library gave its column.
 
-from dplinear.arrays import Floats
 pandas, Polars, DuckDB, Dask and Arrow choose a column's type by looking at all of its cells, so one
 row decides whether another row's "02139" comes as text or as the integer 2139, "True" as text or as
 a truth value, "2020-01-01" as text, a date or a time. What a row is read as must not depend on that
@@ -52,16 +51,19 @@ _CALENDAR, _FAR = ("Y", "M"), 200_000
 _FINER = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _COARSER = {"ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9, "D": 8.64e10, "W": 6.048e11}
 
+# Runs never give back what they took: a long cell that is no number takes one walk through it.
 _NUMBER = re.compile(
-    r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)\s*", re.IGNORECASE
+    r"\s*+[+-]?(([0-9]++(\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?|inf|infinity)\s*+",
+    re.IGNORECASE,
 )
 _LITERAL = re.compile(r"0x[0-9a-f]{1,400}|0b[01]{1,1600}", re.IGNORECASE)
+_LONGEST_LITERAL = 1602
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
 # Arrow's reader takes these for missing cells of a column of numbers, and for words beside text.
 _INDEFINITE = frozenset({"-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"})
 _MISSING = _INDEFINITE | {"", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "n/a", "null"}
-_DIGIT_FIRST = re.compile(r"\s*[0-9]")
-_NO_NUMBER = re.compile(r"\s*[+-]?nan\s*", re.IGNORECASE)
+_DIGIT_FIRST = re.compile(r"\s*+[0-9]")
+_NO_NUMBER = re.compile(r"\s*+[+-]?nan\s*+", re.IGNORECASE)
 _CLOCK = (
     r"(?P<h>[0-9]{1,2}):(?P<m>[0-9]{1,2})(:(?P<s>[0-9]{1,2})([.,](?P<f>[0-9]+))?)?"
     r"|(?P<H>[0-9]{2})((?P<M>[0-9]{2})((?P<S>[0-9]{2})([.,](?P<F>[0-9]+))?)?)?"
@@ -72,7 +74,7 @@ _DATE = re.compile(
     r"\s*(?P<zone>Z|UTC|(?P<sign>[+-])(?P<zh>[0-9]{2})(:?(?P<zm>[0-9]{2}))?)?)?\s*",
     re.IGNORECASE,
 )
-_TIME = re.compile(r"\s*([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.,]([0-9]+))?)?\s*")
+_TIME = re.compile(r"\s*+([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.,]([0-9]++))?)?\s*+")
 _LIKE_A_DATE = re.compile(
     r"\s*[+-]?[0-9]{1,7}\s*([-/.]|\s)\s*[0-9]{1,2}\s*([-/.]|\s)\s*[0-9]{1,7}([\sTZ(+].*)?"
     r"|\s*epoch\s*",
@@ -91,8 +93,12 @@ def days(value: dt.date) -> Fraction:
     return Fraction((moment - EPOCH) // dt.timedelta(microseconds=1), MICROSECONDS_PER_DAY)
 
 
-def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]]:
-    """Let a reader return `nothing` for an object that raises whatever is asked of it."""
+def discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]]:
+    """Let a reader return `nothing` for an object that raises whatever is asked of it.
+
+    Promises: nothing that a cell raises gets out, whatever it is; a signal that ends the program
+    while a cell is read does.
+    """
 
     def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
         @wraps(read)
@@ -101,10 +107,23 @@ def _discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T
                 return read(_plain(cell))
             except Exception:  # noqa: BLE001 - an error would tell that such a cell is there
                 return nothing
+            except BaseException:
+                if _raises(read, cell):
+                    return nothing
+                raise
 
         return reader
 
     return wrapped
+
+
+def _raises(read: Callable[[Any], Any], cell: Any) -> bool:
+    """Return whether a cell raises again: what the handler of a signal raises comes once."""
+    try:
+        read(_plain(cell))
+    except BaseException:  # noqa: BLE001 - as above
+        return True
+    return False
 
 
 def _plain(cell: Any) -> Any:
@@ -116,7 +135,7 @@ def _plain(cell: Any) -> Any:
     return cell
 
 
-@_discreet(math.nan)
+@discreet(math.nan)
 def number_in(cell: Any) -> float:
     """Return the number a cell holds, ±inf if it is too large, NaN if it is no number.
 
@@ -134,7 +153,10 @@ def _number_of_text(text: str) -> float:
     if _NUMBER.fullmatch(text):
         # Some white space of the pattern's is none to float, whose message would quote the cell.
         return _as_float(text)
-    word = text.strip().lower()
+    word = text.strip()
+    if len(word) > _LONGEST_LITERAL:
+        return math.nan
+    word = word.lower()
     if word in _TRUTH:
         return _TRUTH[word]
     return _as_float(int(word, 0)) if _LITERAL.fullmatch(word) else math.nan
@@ -160,7 +182,7 @@ def _as_float(cell: Any) -> float:
         return math.nan
 
 
-@_discreet(math.nan)
+@discreet(math.nan)
 def day_in(cell: Any) -> float:
     """Return the days since 1970-01-01 of a date, a time or ISO 8601 text; otherwise NaN.
 
@@ -211,7 +233,7 @@ def days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
     return np.where(missing, np.nan, days_of_microseconds(microseconds))
 
 
-@_discreet(math.nan)
+@discreet(math.nan)
 def _day_of_text(text: str) -> float:
     if len(text) > _LONGEST_DATE:
         return math.nan
@@ -237,7 +259,7 @@ def _microseconds(hours: str, minutes: str, seconds: str, fraction: str) -> int:
     return ((h * 60 + m) * 60 + s) * 1_000_000 + int(fraction[:6].ljust(6, "0"))
 
 
-@_discreet(math.nan)
+@discreet(math.nan)
 def time_in(cell: Any) -> float:
     """Return the microseconds since midnight of a time of day, or of its text; otherwise NaN."""
     if isinstance(cell, str):
@@ -250,7 +272,7 @@ def time_in(cell: Any) -> float:
     return float(seconds * 1_000_000 + cell.microsecond)
 
 
-@_discreet(_NO_KEY)
+@discreet(_NO_KEY)
 def canonical(cell: Any) -> Key | None:
     """Return what a cell means, as levels of categories are compared; None where it is nothing."""
     number = number_in(cell)
@@ -271,7 +293,7 @@ def _is_like_a_date(text: str) -> bool:
     return len(text) <= _LONGEST_DATE and _LIKE_A_DATE.fullmatch(text) is not None
 
 
-@_discreet(_NO_TEXT)
+@discreet(_NO_TEXT)
 def text_in(cell: Any) -> str | None:
     """Return text of the same key as a cell; None if it holds nothing."""
     if isinstance(cell, str):

@@ -1,4 +1,4 @@
-"""From the cells of one column to numbers or level codes, a whole column at a time.
+"""From the table cells of one column to numbers or level codes, a whole column at a time.
 
 Promises, for every function here: it never raises or warns because of what a cell holds, and the
 result for a cell depends on that cell alone. That must hold although readers choose a column's
@@ -7,9 +7,10 @@ in what `canonical` says of a single cell, bit for bit: numbers in rounded float
 microseconds, levels by their keys.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ from dplinear.schema.canonical import (
     text_of,
 )
 from dplinear.schema.columns import Category, Numeric
+from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, stored
 
 Codes = npt.NDArray[np.int64]
-Cells = Any  # a pyarrow.Array, or a NumPy array of one dimension
+Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
 
 # Text that Arrow converts without fail; anything else is looked at cell by cell.
 _SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
@@ -49,80 +51,23 @@ def _floats(values: Iterable[float], count: int) -> Floats:
     return np.fromiter(values, np.float64, count)
 
 
-def joined(cells: Any) -> Cells:
-    """Return chunks as one array."""
-    if not isinstance(cells, pa.ChunkedArray):
-        return cells
-    if cells.num_chunks == 1:
-        return cells.chunk(0)
-    whole = cells.combine_chunks()
-    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    plain = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return bool(
-        plain or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
-    )
-
-
 def _is_day(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
-def _stored(cells: pa.Array) -> pa.Array:
-    """Return cells of an extension type as what stores them, DuckDB's long integers as text."""
-    kind = cells.type
-    if not isinstance(kind, pa.BaseExtensionType):
-        return cells
-    if (getattr(kind, "vendor_name", ""), getattr(kind, "type_name", "")) == ("DuckDB", "bignum"):
-        return pa.array([text_in(_long(cell)) for cell in cells.storage.to_pylist()], pa.string())
-    plain = kind.extension_name in {"arrow.json", "arrow.bool8"}
-    return cells.storage if plain else pa.nulls(len(cells))
-
-
-def _long(cell: bytes | None) -> int | None:
-    """Return an integer of DuckDB's type BIGNUM.
-
-    Three bytes, of which the first bit says that it is not negative, then its size in bytes that
-    begin with the largest; all bits are turned over where it is negative.
-    """
-    if cell is None:
-        return None
-    if cell[0] & 0x80:
-        return int.from_bytes(cell[3:], "big")
-    return -int.from_bytes(bytes(byte ^ 0xFF for byte in cell[3:]), "big")
-
-
-def _spread(values: npt.NDArray[Any], indices: pa.Array, absent: float) -> npt.NDArray[Any]:
-    """Return each cell's value where values are those of distinct cells.
-
-    Nulls are absent, and so are codes of no value: nobody checks those of an Arrow array.
-    """
-    codes = np.asarray(pc.fill_null(pc.cast(indices, pa.int64(), safe=False), len(values)))
-    known = (codes >= 0) & (codes < len(values))
-    return np.asarray(np.append(values, absent)[np.where(known, codes, len(values))])
-
-
-def decoded(cells: pa.DictionaryArray) -> pa.Array:
-    """Return the cells that codes stand for; those of no value are missing, and do not raise."""
-    codes = np.asarray(pc.fill_null(pc.cast(cells.indices, pa.int64(), safe=False), -1))
-    known = (codes >= 0) & (codes < len(cells.dictionary))
-    return cells.dictionary.take(pa.array(np.where(known, codes, 0), mask=~known))
 
 
 def numbers_of(column: Numeric, cells: Cells) -> Floats:
     """Return the raw numbers of a column's cells, NaN where there is none."""
     if isinstance(cells, np.ndarray):
         return _numbers_of_array(column, cells)
+    if isinstance(cells, pa.ChunkedArray):
+        return by_chunk(partial(numbers_of, column), cells)
     kind = cells.type
     if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
         return np.asarray(cells.to_numpy())  # the common case, without a copy
     if pa.types.is_dictionary(kind):
-        return _spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
-    cells = _stored(cells)
-    if _is_text(cells.type):
+        return spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
+    cells = stored(cells)
+    if is_text(cells.type):
         return _numbers_of_text(column, cells)
     return _days_of_arrow(cells) if column.type == "date" else _plain_numbers(cells)
 
@@ -165,7 +110,24 @@ def _numbers_of_array(column: Numeric, cells: npt.NDArray[Any]) -> Floats:
     if code in "fiub" and column.type != "date":
         return _as_floats(cells)
     read = _reader(column)
-    return _floats((read(cell) for cell in cells.tolist()), len(cells))
+    return _floats((read(cell) for cell in objects_of(cells).tolist()), len(cells))
+
+
+def objects_of(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return cells as Python's own, masks kept; text with a letter beyond Unicode is missing.
+
+    NumPy looks at no letter before it makes text of them, which raises.
+    """
+    if isinstance(cells, np.ma.MaskedArray):
+        return np.ma.MaskedArray(objects_of(cells.data), mask=np.ma.getmaskarray(cells))
+    if cells.dtype.kind != "U" or not cells.dtype.itemsize:
+        return cells.astype(object)
+    letters = np.ascontiguousarray(cells, cells.dtype.newbyteorder("="))
+    points = letters.reshape(-1, 1).view(np.uint32)
+    known = (points <= sys.maxunicode).all(axis=1).reshape(cells.shape)
+    found = np.full(cells.shape, None, dtype=object)
+    found[known] = letters[known].astype(object)
+    return found
 
 
 def _as_floats(cells: npt.NDArray[Any]) -> Floats:
@@ -180,9 +142,7 @@ def _reader(column: Numeric) -> Callable[[Any], float]:
 
 def _numbers_of_text(column: Numeric, cells: pa.Array) -> Floats:
     read = _reader(column)
-    binary = _as_binary(cells)
-    if binary is None:
-        return _floats(map(read, cells.to_pylist()), len(cells))
+    binary = as_binary(cells)
     if column.type not in {"number", "integer"}:
         return _by_distinct(read, binary)
     simple = pc.fill_null(pc.match_substring_regex(binary, _SIMPLE_NUMBER), fill_value=False)
@@ -199,17 +159,7 @@ def _by_distinct(read: Callable[[Any], float], binary: pa.Array) -> Floats:
     """Return what a reader of single cells makes of a column, each distinct cell read once."""
     distinct = binary.dictionary_encode()
     values = _floats(map(read, distinct.dictionary.to_pylist()), len(distinct.dictionary))
-    return _spread(values, distinct.indices, np.nan)
-
-
-def _as_binary(cells: pa.Array) -> pa.Array | None:
-    """Return text as bytes (no check of its encoding), or None where this Arrow cannot."""
-    kind = pa.types
-    large = kind.is_large_string(cells.type) or kind.is_large_binary(cells.type)
-    try:
-        return pc.cast(cells, pa.large_binary() if large else pa.binary())
-    except pa.ArrowNotImplementedError:
-        return None
+    return spread(values, distinct.indices, np.nan)
 
 
 def array_of(cells: Any) -> npt.NDArray[Any]:
@@ -218,18 +168,20 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
     Arrow's own conversion raises over a broken letter or a far date, and takes a missing word for
     another one.
     """
-    cells = _stored(joined(cells))
+    if isinstance(cells, pa.ChunkedArray):
+        return by_chunk(array_of, cells)
+    cells = stored(cells)
     kind = cells.type
     if pa.types.is_dictionary(kind):
-        return array_of(decoded(cells))
+        values = array_of(cells.dictionary)
+        return spread(values, cells.indices, None if values.dtype == object else np.nan)
     if pa.types.is_boolean(kind):
         return array_of(pc.cast(cells, pa.uint8()))  # of numbers, whether some are missing or not
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(cells.to_numpy(zero_copy_only=False))
     array = np.full(len(cells), None, dtype=object)
-    if _is_text(kind):
-        binary = _as_binary(cells)
-        array[:] = [text_in(cell) for cell in (cells if binary is None else binary).to_pylist()]
+    if is_text(kind):
+        array[:] = [text_in(cell) for cell in as_binary(cells).to_pylist()]
         return array
     for what, values in _meanings(cells):
         _put_texts(array, what, values)
@@ -327,7 +279,7 @@ class _Levels:
             rest &= np.asarray(meant)
             distinct = binary.filter(pa.array(rest)).dictionary_encode()
             values = [self.code(cell) for cell in distinct.dictionary.to_pylist()]
-            codes[rest] = _spread(np.array(values, np.int64), distinct.indices, -1)
+            codes[rest] = spread(np.array(values, np.int64), distinct.indices, -1)
         return codes
 
     def of_objects(self, cells: list[Any]) -> Codes:
@@ -364,12 +316,13 @@ def codes_of(column: Category, cells: Cells) -> Codes:
         hidden = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
         codes = _codes_of_array(levels, np.asarray(cells))
         return codes if hidden is None else np.where(hidden, -1, codes)
+    if isinstance(cells, pa.ChunkedArray):
+        return by_chunk(partial(codes_of, column), cells)
     if pa.types.is_dictionary(cells.type):
-        return _spread(codes_of(column, cells.dictionary), cells.indices, -1)
-    cells = _stored(cells)
-    if _is_text(cells.type):
-        binary = _as_binary(cells)
-        return levels.of_objects(cells.to_pylist()) if binary is None else levels.of_text(binary)
+        return spread(codes_of(column, cells.dictionary), cells.indices, -1)
+    cells = stored(cells)
+    if is_text(cells.type):
+        return levels.of_text(as_binary(cells))
     codes = np.full(len(cells), -1, np.int64)
     for kind, values in _meanings(cells):
         codes = np.maximum(codes, levels.of_values(kind, values))
@@ -382,4 +335,6 @@ def _codes_of_array(levels: _Levels, cells: npt.NDArray[Any]) -> Codes:
         return levels.of_values("number", _as_floats(cells))
     if kind == "M":
         return levels.of_values("day", days_of_datetimes(cells))
-    return np.full(len(cells), -1, np.int64) if kind == "m" else levels.of_objects(cells.tolist())
+    if kind == "m":
+        return np.full(len(cells), -1, np.int64)
+    return levels.of_objects(objects_of(cells).tolist())

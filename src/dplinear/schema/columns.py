@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dplinear.arguments import choice, mistyped, rejection
+from dplinear.arguments import choice, rejection, wrong_type
 from dplinear.schema.canonical import EPOCH, MICROSECONDS_PER_DAY, canonical, days
 
 WHERE = "Schema"
@@ -99,9 +99,9 @@ def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fracti
                 raise ValueError  # noqa: TRY301 - one error for all text that is no number here
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
-            raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
+            raise wrong_type(parameter, WHERE, rule, shown, _HINT) from None
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise mistyped(parameter, WHERE, rule, shown, _HINT)
+        raise wrong_type(parameter, WHERE, rule, shown, _HINT)
     try:
         if isinstance(value, numbers.Rational):  # NumPy's integers would stay what they are
             return Fraction(int(value.numerator), int(value.denominator))
@@ -109,7 +109,7 @@ def exact_number(value: Any, parameter: str, rule: str, shown: object) -> Fracti
     except OverflowError:
         raise rejection(parameter, WHERE, rule, shown, _HINT) from None
     except Exception:  # noqa: BLE001 - a number of a class with its own ideas
-        raise mistyped(parameter, WHERE, rule, shown, _HINT) from None
+        raise wrong_type(parameter, WHERE, rule, shown, _HINT) from None
     if not math.isfinite(number):
         raise rejection(parameter, WHERE, rule, shown, _HINT)
     return Fraction(number)
@@ -124,7 +124,7 @@ def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:
             return days(dt.datetime.fromisoformat(value))
         except ValueError:
             raise rejection(parameter, WHERE, rule, shown) from None
-    raise mistyped(parameter, WHERE, rule, shown)
+    raise wrong_type(parameter, WHERE, rule, shown)
 
 
 def read_number(column: Column, value: Any, parameter: str, shown: object) -> Fraction:
@@ -137,7 +137,7 @@ def read_number(column: Column, value: Any, parameter: str, shown: object) -> Fr
 def _flag(options: Mapping[str, Any], key: str, parameter: str, *, default: bool) -> bool:
     value = options.get(key, default)
     if not isinstance(value, bool):
-        raise mistyped(f"{parameter}.{key}", WHERE, "true or false", value)
+        raise wrong_type(f"{parameter}.{key}", WHERE, "true or false", value)
     return value
 
 
@@ -175,7 +175,7 @@ def _category(options: Mapping[str, Any], parameter: str) -> Category:
     levels = options.get("levels")
     rule = "a list of at least one category, all text or all numbers, none twice"
     if not isinstance(levels, Sequence) or isinstance(levels, str | bytes):
-        raise mistyped(parameter, WHERE, rule, levels)
+        raise wrong_type(parameter, WHERE, rule, levels)
     check_count(len(levels), parameter)
     texts = tuple(level for level in levels if isinstance(level, str))
     if len(texts) == len(levels):
@@ -247,7 +247,7 @@ def read_column(name: str, declared: Any) -> Column:
     elif isinstance(declared, Sequence) and not isinstance(declared, str | bytes):
         options = _from_sequence(name, declared)
     else:
-        raise mistyped(name, WHERE, "a declaration of a column", declared, _HINT)
+        raise wrong_type(name, WHERE, "a declaration of a column", declared, _HINT)
     kind = choice(options.pop("type", "number"), f"{name}.type", WHERE, TYPES)
     unknown = sorted(str(key) for key in options if key not in _OPTIONS[kind])
     if unknown:

@@ -1,4 +1,4 @@
-"""From rows to cells in [−1, 1]: the one map that every source and engine goes through.
+"""From rows to scaled values in [−1, 1]: the one map that every source and engine goes through.
 
 Everything is elementwise, in a fixed order of float64 operations per cell, so a row's cells are a
 bitwise function of that row alone. Bad cells become public constants (docs/schema.md).
@@ -32,10 +32,10 @@ _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operato
 def decode(schema: Schema, columns: Mapping[str, Cells]) -> dict[str, Floats]:
     """Return each column as numbers (NaN where there is none) or level codes (-1: unseen)."""
     with np.errstate(all="ignore"):
-        return {name: _decoded(what, columns[name]) for name, what in schema.declared.items()}
+        return {name: _decode_column(what, columns[name]) for name, what in schema.declared.items()}
 
 
-def _decoded(column: Column, cells: Cells) -> Floats:
+def _decode_column(column: Column, cells: Cells) -> Floats:
     if isinstance(column, Numeric):
         raw = numbers_of(column, cells)
         return raw if column.type in {"number", "date"} else np.rint(raw)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.schema.columns import (
     WHERE,
     Category,
@@ -114,7 +114,9 @@ def _feature(
     shift: bool,
 ) -> Feature:
     low, high = _interval(factors, columns)
-    check_bounds(low, high, term.label, f"derived bounds ({_shown(low)}, {_shown(high)})")
+    check_bounds(
+        low, high, term.label, f"derived bounds ({_format_bound(low)}, {_format_bound(high)})"
+    )
     if all(not isinstance(factor, Power) for factor in factors):
         return Feature(name, term, factors, low, high, Fraction(0), Fraction(1))
     # A shift can be undone only by an intercept; and a product with an indicator keeps its zeros,
@@ -125,7 +127,7 @@ def _feature(
     return Feature(name, term, factors, low, high, (low + high) / 2, (high - low) / 2)
 
 
-def _shown(end: Fraction) -> str:
+def _format_bound(end: Fraction) -> str:
     """Return a bound as an error shows it; a power of one may be beyond any float."""
     try:
         return f"{float(end):g}"
@@ -190,7 +192,7 @@ def derived_features(
 ) -> tuple[Feature, ...]:
     """Return the features of a term such as "age*smoker", at its index among the derived ones."""
     if not isinstance(text, str):
-        raise mistyped("derived", WHERE, "a list of terms", text, _HINT)
+        raise wrong_type("derived", WHERE, "a list of terms", text, _HINT)
     term = DerivedTerm(index, text)
     comparison = _COMPARISON.fullmatch(text)
     if comparison:

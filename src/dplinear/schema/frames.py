@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.schema.canonical import text_in
-from dplinear.schema.cells import Cells, decoded, joined
+from dplinear.schema.canonical import discreet, text_in
+from dplinear.schema.cells import Cells
+from dplinear.schema.storage import by_chunk, spread
 
 _LONG = ("Int128", "UInt128")
+_NOTHING: Any = None
 _NAT = np.iinfo(np.int64).min  # the tick that is no time in NumPy
 
 
@@ -28,10 +30,36 @@ def series_cells(series: Any) -> Cells:
     levels = getattr(series.dtype, "categories", None)
     if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
         return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
-    try:
-        return _without_ends(joined(pa.array(series, from_pandas=True)))
-    except (pa.ArrowException, TypeError, ValueError):
-        return series.to_numpy(dtype=object)
+    cells = _exported(series)
+    return _objects(series) if cells is None else _without_ends(cells)
+
+
+@discreet(_NOTHING)
+def _exported(series: Any) -> Any:
+    """Return a series as Arrow has it; None where its cells keep it from being exported."""
+    return pa.array(series, from_pandas=True)
+
+
+def _objects(series: Any) -> Cells:
+    """Return cells as objects, one by one where a conversion of them all raises because of one."""
+    whole = _converted(series)
+    if whole is not None:
+        return whole
+    cells = np.empty(len(series), dtype=object)
+    for place in range(len(series)):
+        cells[place] = _cell((series, place))
+    return cells
+
+
+@discreet(_NOTHING)
+def _converted(series: Any) -> Any:
+    return series.to_numpy(dtype=object)
+
+
+@discreet(_NOTHING)
+def _cell(at: tuple[Any, int]) -> Any:
+    series, place = at
+    return series.iloc[place]
 
 
 def _without_ends(cells: Any) -> Cells:
@@ -40,9 +68,15 @@ def _without_ends(cells: Any) -> Cells:
     kind = cells.type.value_type if coded else cells.type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         return cells
-    plain = decoded(cells) if coded else cells
+    return by_chunk(_dates, cells) if isinstance(cells, pa.ChunkedArray) else _dates(cells)
+
+
+def _dates(cells: pa.Array) -> Cells:
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        return spread(_dates(cells.dictionary), cells.indices, np.datetime64("NaT"))
     unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date(kind) else kind.unit
-    ticks = plain.cast(pa.int32() if unit == "D" else pa.int64()).cast(pa.int64())
+    ticks = cells.cast(pa.int32() if unit == "D" else pa.int64()).cast(pa.int64())
     return np.asarray(ticks.fill_null(_NAT)).view(f"M8[{unit}]")
 
 

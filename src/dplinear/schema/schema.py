@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from dplinear.arguments import mistyped, positive, rejection
+from dplinear.arguments import positive, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema.columns import (
     WHERE,
@@ -46,6 +46,8 @@ from dplinear.schema.terms import (
     check_names,
 )
 
+Declaration = Sequence[Any] | Mapping[str, Any]  # of one column: see Schema
+
 _FILE_KEYS = {"columns", "derived", "intercept", "row_norm"}
 _LARGEST_FILE = 16 * 2**20
 _SMALLEST_NORM = 2.0**-20
@@ -71,22 +73,22 @@ class Schema:
         derived: Sequence[str] = (),
         intercept: bool = True,
         row_norm: float | Fraction | None = None,
-        **columns: Any,
+        **columns: Declaration,
     ) -> None:
         if mapping is not None and not isinstance(mapping, Mapping):
-            raise mistyped("mapping", WHERE, "a mapping of column names to declarations", mapping)
+            raise wrong_type("mapping", WHERE, "a mapping of column names to declarations", mapping)
         if not isinstance(intercept, bool):
-            raise mistyped("intercept", WHERE, "True or False", intercept)
+            raise wrong_type("intercept", WHERE, "True or False", intercept)
         twice = sorted(set(mapping or ()) & set(columns))
         if twice:
             raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
         declared: dict[Any, Any] = dict(mapping or {}) | columns
         for name in declared:
             if not isinstance(name, str) or not name.strip() or not name.isprintable():
-                raise mistyped("mapping", WHERE, "keyed by printable column names", name)
+                raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
         self._columns = {name: read_column(name, what) for name, what in declared.items()}
         if isinstance(derived, str) or not isinstance(derived, Sequence):
-            raise mistyped("derived", WHERE, "a list of terms", derived)
+            raise wrong_type("derived", WHERE, "a list of terms", derived)
         self._derived = tuple(derived)
         self._intercept = intercept
         self._features = self._build()
@@ -120,12 +122,26 @@ class Schema:
             raise rejection("row_norm", WHERE, "at least 2^-20", row_norm)
         return exact if exact * exact < self._norm_squared else None
 
+    @staticmethod
+    def of(value: Any, where: str, parameter: str = "schema") -> "Schema":
+        """Return a schema as it is, or the one that a mapping of names to declarations describes.
+
+        `where` takes it, as its `parameter`: an error says so.
+        """
+        if isinstance(value, Schema):
+            return value
+        if isinstance(value, Mapping):
+            return Schema(value)
+        rule = "a Schema, or a mapping of column names to declarations"
+        hint = 'write {"age": (0, 100), "smoker": ["no", "yes"]}, or dplinear.Schema of that.'
+        raise wrong_type(parameter, where, rule, value, hint)
+
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Read a schema from a .toml or .json file with a table `columns` (docs/schema.md)."""
         where = "Schema.from_file"
         if not isinstance(path, str | os.PathLike):
-            raise mistyped("path", where, "the path of a .toml or .json file", path)
+            raise wrong_type("path", where, "the path of a .toml or .json file", path)
         file = Path(path)
         if file.suffix not in {".toml", ".json"}:
             raise rejection("path", where, "the path of a .toml or .json file", file.name)
@@ -147,7 +163,7 @@ class Schema:
     def from_dict(cls, content: Any) -> Self:
         """Build a schema from the content of a schema file; the inverse of `to_dict`."""
         if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
-            raise mistyped(
+            raise wrong_type(
                 "content", "Schema.from_dict", "a mapping with a table `columns`", content
             )
         unknown = sorted(str(key) for key in content if key not in _FILE_KEYS)
@@ -281,3 +297,6 @@ class Schema:
     def __repr__(self) -> str:
         shown = ", ".join(self._columns)
         return f"Schema({shown}; {self.dimension} features, rows of norm at most {self.bound:.6g})"
+
+
+SchemaLike = Schema | Mapping[str, Any]

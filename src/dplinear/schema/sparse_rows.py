@@ -62,7 +62,7 @@ class SparseRows:
 
     def cells(self, first: int, last: int) -> tuple[Indices, Indices, Array]:
         """Return rows (from 0), columns and values of the cells that are stored, in their order."""
-        keys, values = _added_up(*self._entries(first, last))
+        keys, values = _add_duplicates(*self._entries(first, last))
         rows, columns = np.divmod(keys, self.shape[1])
         return rows, columns, values
 
@@ -73,7 +73,7 @@ class SparseRows:
         seen = np.zeros(block.size, bool)
         seen[keys] = True
         if np.count_nonzero(seen) < len(keys):
-            keys, values = _added_up(keys, values)
+            keys, values = _add_duplicates(keys, values)
         with np.errstate(all="ignore"):  # a sum may be too long for a short type
             block.ravel()[keys] = values
         return block
@@ -84,7 +84,7 @@ class SparseRows:
         within = slice(int(starts[0]), int(starts[-1]))
         rows = np.repeat(np.arange(last - first, dtype=np.int64), np.diff(starts))
         columns = self._columns[within].astype(np.int64)
-        values = _widened(self._values[within])
+        values = _widen(self._values[within])
         width = self.shape[1] if self._chosen is None else len(self._chosen)
         outside = (columns < 0) | (columns >= width)
         if outside.any():
@@ -104,14 +104,14 @@ def _cell_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("=") if dtype.itemsize < 8 else np.dtype(np.float64)
 
 
-def _widened(values: Array) -> Array:
+def _widen(values: Array) -> Array:
     wide = {"b": np.bool_, "i": np.int64, "u": np.uint64}.get(values.dtype.kind, np.float64)
     with np.errstate(all="ignore"):  # of numbers that are too long for float64
         # −0 becomes 0, as it does in a sum.
         return np.asarray(values.astype(wide) + wide(0))
 
 
-def _added_up(keys: Indices, values: Array) -> tuple[Indices, Array]:
+def _add_duplicates(keys: Indices, values: Array) -> tuple[Indices, Array]:
     """Return cells in their order, each once, and what their entries come to."""
     if (np.diff(keys) > 0).all():
         return keys, values
@@ -204,7 +204,7 @@ def _of_dok(matrix: Any) -> _Entries:
 
 def _of_lil(matrix: Any) -> _Entries:
     # A row is two lists, which anyone may change; what stands in one alone is no entry.
-    held = zip(map(_listed, matrix.rows), map(_listed, matrix.data), strict=False)
+    held = zip(map(_as_list, matrix.rows), map(_as_list, matrix.data), strict=False)
     pairs = [list(zip(columns, values, strict=False)) for columns, values in held]
     rows = np.repeat(np.arange(len(pairs)), [len(row) for row in pairs])
     entries = list(chain.from_iterable(pairs))
@@ -212,7 +212,7 @@ def _of_lil(matrix: Any) -> _Entries:
     return rows, columns, _numbers([value for _, value in entries], matrix.dtype)
 
 
-def _listed(held: Any) -> Sequence[Any]:
+def _as_list(held: Any) -> Sequence[Any]:
     return held if isinstance(held, list | tuple) else []
 
 

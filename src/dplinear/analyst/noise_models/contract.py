@@ -1,4 +1,4 @@
-"""The contract of a law: what is known in public about the noise of a released matrix.
+"""The contract of a noise model: what is known in public about the noise of a released matrix.
 
 `laws.py` has the laws. All are in the cells' units, in which G is the sum of outer products of rows
 in [−1, 1]^d.
@@ -29,11 +29,12 @@ class Pivot(NamedTuple):
     harmless: float
 
 
-class Law(ABC):
+class NoiseModel(ABC):
     """The law of a released matrix, given the true one.
 
     Requires: arrays of shape (..., d, d); `direction` symmetric.
-    Promises: `unbiased` has mean G; `variance` is that of ⟨direction, unbiased⟩ = Σ aᵢⱼmᵢⱼ.
+    Promises: `unbiased_estimate` has mean G; `variance` is that of ⟨direction, unbiased⟩ = Σ
+    aᵢⱼmᵢⱼ.
     """
 
     kind: ClassVar[str]
@@ -49,7 +50,7 @@ class Law(ABC):
         return None
 
     @abstractmethod
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the estimate of G whose mean is G; it need not be positive definite."""
 
     @abstractmethod
@@ -80,7 +81,7 @@ class Law(ABC):
     def draw(self, gram: Floats, generator: Generator) -> Floats:
         """Draw released matrices for true ones, one for each, in a simulation."""
 
-    def part(self, dimension: int, kept: Sequence[int]) -> "Law":
+    def part(self, dimension: int, kept: Sequence[int]) -> "NoiseModel":
         """Return the law of the block of the rows and columns `kept` out of `dimension`."""
         return self
 
@@ -93,9 +94,9 @@ class Law(ABC):
         return {"kind": self.kind, **vars(self)}
 
     @staticmethod
-    def from_dict(content: Any) -> "Law":
+    def from_dict(content: Any) -> "NoiseModel":
         """Build a law from what `to_dict` returned."""
-        return read_kind(content, LAWS, "Law.from_dict")
+        return read_kind(content, NOISE_MODELS, "NoiseModel.from_dict")
 
 
 _Kind = TypeVar("_Kind")
@@ -112,10 +113,12 @@ def read_kind(content: Any, kinds: Mapping[str, type[_Kind]], where: str) -> _Ki
     return kind(**fields)
 
 
-LAWS: dict[str, type[Law]] = {}  # `laws.py` puts them here, by the kind that files name
+NOISE_MODELS: dict[
+    str, type[NoiseModel]
+] = {}  # `laws.py` puts them here, by the kind that files name
 
 
-def ridged(gram: Floats, ridge: float | Floats) -> Floats:
+def add_ridge(gram: Floats, ridge: float | Floats) -> Floats:
     """Return H: the matrix with a ridge, or ridges, on its diagonal."""
     return np.asarray(gram + ridge * np.eye(gram.shape[-1]))
 
@@ -133,7 +136,7 @@ def isotropic(middle: Floats) -> Floats:
     return np.asarray(trace * np.eye(middle.shape[-1]) + middle)
 
 
-def weighted(middle: Floats, whole: Floats) -> tuple[Floats, Floats]:
+def weighted_products(middle: Floats, whole: Floats) -> tuple[Floats, Floats]:
     """Return tr(CH)·H and HCH."""
     product = whole @ middle
     trace = np.trace(product, axis1=-2, axis2=-1)[..., None, None]

@@ -1,4 +1,4 @@
-"""What is known in public about the noise of a released matrix.
+"""The noise models of released matrices: normal, Wishart and inverse-Wishart.
 
 A law says how the released matrix spreads around the true second moments G, so that an analyst can
 remove its mean, put error bars on what is computed from it, and draw it again in simulations.
@@ -13,30 +13,30 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear.analyst.noise_models.contract import (
-    LAWS,
-    Law,
+    NOISE_MODELS,
+    NoiseModel,
     Pivot,
+    add_ridge,
     bartlett,
     isotropic,
     quadratic,
-    ridged,
     size,
-    weighted,
+    weighted_products,
 )
 from dplinear.analyst.noise_models.noisy_rows import NoisyRows
-from dplinear.analyst.noise_models.sketches import ProjectionLaw, SketchLaw
+from dplinear.analyst.noise_models.sketches import ProjectionNoise, SketchNoise
 from dplinear.arguments import positive, real
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator
 
 __all__ = [
-    "LAWS",
-    "InverseWishartLaw",
-    "Law",
+    "NOISE_MODELS",
+    "InverseWishartNoise",
+    "NoiseModel",
     "NoisyRows",
     "Pivot",
-    "ProjectionLaw",
-    "SketchLaw",
+    "ProjectionNoise",
+    "SketchNoise",
     "SymmetricGaussian",
     "WishartNoise",
     "gaussian_norm",
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class SymmetricGaussian(Law):
+class SymmetricGaussian(NoiseModel):
     """G plus symmetric normal noise with these variances on and off the diagonal."""
 
     diagonal: float
@@ -55,7 +55,7 @@ class SymmetricGaussian(Law):
         positive(self.diagonal, "diagonal", "SymmetricGaussian")
         positive(self.off_diagonal, "off_diagonal", "SymmetricGaussian")
 
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the released matrix."""
         return released
 
@@ -91,7 +91,7 @@ class SymmetricGaussian(Law):
 
 
 @dataclass(frozen=True)
-class WishartNoise(Law):
+class WishartNoise(NoiseModel):
     """G plus a Wishart(scale·I, degrees) matrix (scale is τ²)."""
 
     degrees: float
@@ -102,7 +102,7 @@ class WishartNoise(Law):
         positive(self.degrees, "degrees", "WishartNoise")
         positive(self.scale, "scale", "WishartNoise")
 
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the matrix less the mean of the noise."""
         return np.asarray(released - self.degrees * self.scale * np.eye(released.shape[-1]))
 
@@ -131,7 +131,7 @@ class WishartNoise(Law):
 
 
 @dataclass(frozen=True)
-class InverseWishartLaw(Law):
+class InverseWishartNoise(NoiseModel):
     """M with M⁻¹ ~ Wishart((G + ridge·I)⁻¹, degrees), as drawn; its mean is H/(degrees − d − 1)."""
 
     degrees: float
@@ -139,10 +139,10 @@ class InverseWishartLaw(Law):
     kind: ClassVar[str] = "inverse wishart"
 
     def __post_init__(self) -> None:
-        positive(self.degrees, "degrees", "InverseWishartLaw")
-        real(self.ridge, "ridge", "InverseWishartLaw", low=0)
+        positive(self.degrees, "degrees", "InverseWishartNoise")
+        real(self.ridge, "ridge", "InverseWishartNoise", low=0)
 
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return (degrees − d − 1)·M − ridge·I."""
         return np.asarray(self.positive(released) - self.ridge * np.eye(released.shape[-1]))
 
@@ -156,21 +156,21 @@ class InverseWishartLaw(Law):
         a = self.degrees - gram.shape[-1]
         if a <= 3:
             return np.full(direction.shape[:-2], np.inf)
-        trace = np.trace(direction @ ridged(gram, self.ridge), axis1=-2, axis2=-1)
-        square = quadratic(direction, ridged(gram, self.ridge))
+        trace = np.trace(direction @ add_ridge(gram, self.ridge), axis1=-2, axis2=-1)
+        square = quadratic(direction, add_ridge(gram, self.ridge))
         return np.asarray((2 * (a - 1) * square + 2 * trace * trace) / (a * (a - 3)))
 
     def sandwich(self, middle: Floats, gram: Floats) -> Floats:
         """Return [(a−1)·tr(CH)·H + (a+1)·HCH]/(a(a−3)), a = degrees − d."""
         a = self.degrees - gram.shape[-1]
-        trace, outer = weighted(middle, ridged(gram, self.ridge))
+        trace, outer = weighted_products(middle, add_ridge(gram, self.ridge))
         if a <= 3:
             return np.full(trace.shape, np.inf)
         return np.asarray(((a - 1) * trace + (a + 1) * outer) / (a * (a - 3)))
 
-    def part(self, dimension: int, kept: Sequence[int]) -> "InverseWishartLaw":
+    def part(self, dimension: int, kept: Sequence[int]) -> "InverseWishartNoise":
         """Return the law with a degree less for each row and column left out."""
-        return InverseWishartLaw(self.degrees - (dimension - len(kept)), self.ridge)
+        return InverseWishartNoise(self.degrees - (dimension - len(kept)), self.ridge)
 
     def pivot(self, dimension: int, features: int) -> Pivot:
         """Return that of b = −Ωxy/Ωyy, Ω = M⁻¹, given Ωyy."""
@@ -186,27 +186,27 @@ class InverseWishartLaw(Law):
 
         Both are taken for the block of the effective dimension tr(H)/|H|.
         """
-        largest, effective = size(ridged(gram, self.ridge))
+        largest, effective = size(add_ridge(gram, self.ridge))
         a = self.degrees - int(gram.shape[-1])
         edge = (a - 1) / (math.sqrt(a + effective) - math.sqrt(effective)) ** 2
         return largest * max(edge - 1, 0.0)
 
     def draw(self, gram: Floats, generator: Generator) -> Floats:
         """Draw an inverse-Wishart matrix around G + ridge·I."""
-        factor = np.linalg.cholesky(ridged(gram, self.ridge))
+        factor = np.linalg.cholesky(add_ridge(gram, self.ridge))
         triangle = bartlett(gram.shape, self.degrees, generator)
         half = np.linalg.solve(triangle, np.swapaxes(factor, -1, -2))
         return np.asarray(np.swapaxes(half, -1, -2) @ half)
 
 
-LAWS |= {
+NOISE_MODELS |= {
     law.kind: law
     for law in (
         SymmetricGaussian,
         WishartNoise,
-        SketchLaw,
-        ProjectionLaw,
-        InverseWishartLaw,
+        SketchNoise,
+        ProjectionNoise,
+        InverseWishartNoise,
         NoisyRows,
     )
 }

@@ -1,4 +1,4 @@
-"""The law of the second moments of rows that carry independent normal noise.
+"""The noise model of the second moments of rows that carry independent normal noise.
 
 M = Σ (x + n)(x + n)ᵀ with n ~ N(0, D), D diagonal, has mean G + rows·D. docs/theory.md, "Noisy
 rows", has the second moments.
@@ -11,14 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dplinear.analyst.noise_models.contract import Law, bartlett, quadratic, size, weighted
-from dplinear.arguments import integer, mistyped, real
+from dplinear.analyst.noise_models.contract import (
+    NoiseModel,
+    bartlett,
+    quadratic,
+    size,
+    weighted_products,
+)
+from dplinear.arguments import integer, real, wrong_type
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator
 
 
 @dataclass(frozen=True)
-class NoisyRows(Law):
+class NoisyRows(NoiseModel):
     """Second moments of `rows` rows plus noise; `variances` has one for each feature, or 0."""
 
     variances: tuple[float, ...]
@@ -29,7 +35,7 @@ class NoisyRows(Law):
         where = "NoisyRows"
         integer(self.rows, "rows", where, low=0)
         if not isinstance(self.variances, list | tuple):  # files hold lists
-            raise mistyped("variances", where, "a number for each feature", self.variances)
+            raise wrong_type("variances", where, "a number for each feature", self.variances)
         read = tuple(real(variance, "variances", where, low=0) for variance in self.variances)
         object.__setattr__(self, "variances", read)
 
@@ -42,7 +48,7 @@ class NoisyRows(Law):
     def _noise(self) -> Floats:
         return np.diag(self.variances)
 
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the matrix less rows·D."""
         return np.asarray(released - self.rows * self._noise)
 
@@ -62,7 +68,7 @@ class NoisyRows(Law):
         cross = gram @ middle @ noise
         by_noise = np.trace(middle @ noise, axis1=-2, axis2=-1)[..., None, None]
         by_gram = np.trace(middle @ gram, axis1=-2, axis2=-1)[..., None, None]
-        trace, outer = weighted(middle, noise)
+        trace, outer = weighted_products(middle, noise)
         both = cross + np.swapaxes(cross, -1, -2) + by_noise * gram + by_gram * noise
         return np.asarray(both + self.rows * (trace + outer))
 

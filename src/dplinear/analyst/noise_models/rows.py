@@ -1,4 +1,4 @@
-"""What is known in public about the noise of released rows.
+"""The noise models of released rows.
 
 A further kind is one frozen dataclass with a `kind`, registered under that name.
 """
@@ -12,12 +12,12 @@ import numpy as np
 
 from dplinear.analyst.noise_models.contract import read_kind
 from dplinear.analyst.noise_models.matrices import NoisyRows
-from dplinear.arguments import choice, integer, mistyped, positive, real, rejection
+from dplinear.arguments import choice, integer, positive, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
 
 
-class RowLaw(ABC):
+class RowNoiseModel(ABC):
     """The law of released rows, given the true ones."""
 
     kind: ClassVar[str]
@@ -32,9 +32,9 @@ class RowLaw(ABC):
         return {"kind": self.kind, **plain}
 
     @staticmethod
-    def from_dict(content: Any) -> "RowLaw":
+    def from_dict(content: Any) -> "RowNoiseModel":
         """Build a law from what `to_dict` returned."""
-        return read_kind(content, ROW_LAWS, "RowLaw.from_dict")
+        return read_kind(content, ROW_NOISE_MODELS, "RowNoiseModel.from_dict")
 
 
 def _plain(value: object) -> object:
@@ -42,7 +42,7 @@ def _plain(value: object) -> object:
 
 
 @dataclass(frozen=True)
-class AdditiveRows(RowLaw):
+class AdditiveRows(RowNoiseModel):
     """Rows plus independent Gaussian noise.
 
     `variances` has one for each feature of the schema, in the cells' units; 0 where there is no
@@ -54,7 +54,7 @@ class AdditiveRows(RowLaw):
 
     def __post_init__(self) -> None:
         if not isinstance(self.variances, list | tuple):  # files hold lists
-            raise mistyped("variances", "AdditiveRows", "a list of numbers", self.variances)
+            raise wrong_type("variances", "AdditiveRows", "a list of numbers", self.variances)
         read = tuple(real(v, "variances", "AdditiveRows", low=0) for v in self.variances)
         object.__setattr__(self, "variances", read)
 
@@ -82,7 +82,7 @@ def column_names(k: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ProjectedRows(RowLaw):
+class ProjectedRows(RowNoiseModel):
     """Rows of `dimension` cells, times P, plus noise: k numbers, in the cells' units.
 
     `noise` is "laplace" or "gaussian", independent in each of the k numbers, or "perturbed"
@@ -116,11 +116,11 @@ class ProjectedRows(RowLaw):
         positive(self.scale, "scale", _PROJECTED)
         positive(self.variance, "variance", _PROJECTED)
         if not isinstance(self.public, bool):
-            raise mistyped("public", _PROJECTED, "true or false", self.public)
+            raise wrong_type("public", _PROJECTED, "true or false", self.public)
         for name in ("matrix", "label"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Mapping):
-                raise mistyped(name, _PROJECTED, "a mapping, or none", value)
+                raise wrong_type(name, _PROJECTED, "a mapping, or none", value)
         if self.public != (self.matrix is not None):
             raise rejection("matrix", _PROJECTED, "there if and only if it is public", self.public)
         if self.matrix is not None:
@@ -153,4 +153,6 @@ class ProjectedRows(RowLaw):
             raise rejection("dimension", _PROJECTED, "the schema's features", self.dimension)
 
 
-ROW_LAWS: dict[str, type[RowLaw]] = {kind.kind: kind for kind in (AdditiveRows, ProjectedRows)}
+ROW_NOISE_MODELS: dict[str, type[RowNoiseModel]] = {
+    kind.kind: kind for kind in (AdditiveRows, ProjectedRows)
+}

@@ -1,4 +1,4 @@
-"""The laws of sketches: noise that is proportional to the matrix, ridges included."""
+"""The noise models of sketches: noise that is proportional to the matrix, ridges included."""
 
 import math
 from abc import abstractmethod
@@ -9,21 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dplinear.analyst.noise_models.contract import (
-    Law,
+    NoiseModel,
     Pivot,
+    add_ridge,
     bartlett,
     quadratic,
-    ridged,
     size,
-    weighted,
+    weighted_products,
 )
-from dplinear.arguments import mistyped, positive, real, rejection
+from dplinear.arguments import positive, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator
 
 
 @dataclass(frozen=True)
-class Sketched(Law):
+class ProportionalNoise(NoiseModel):
     """SᵀS/rows, the rows of S drawn from N(0, H): Wishart(H, rows)/rows, H = G + ridges."""
 
     rows: float
@@ -33,7 +33,7 @@ class Sketched(Law):
     def ridges(self) -> Floats:
         """What is added to the diagonal of G: one number, or one for each feature."""
 
-    def unbiased(self, released: Floats) -> Floats:
+    def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the matrix less the ridges."""
         return np.asarray(released - self.ridges * np.eye(released.shape[-1]))
 
@@ -43,11 +43,11 @@ class Sketched(Law):
 
     def variance(self, direction: Floats, gram: Floats) -> Floats:
         """Return (2/rows)·tr(AHAH)."""
-        return quadratic(direction, ridged(gram, self.ridges)) * (2 / self.rows)
+        return quadratic(direction, add_ridge(gram, self.ridges)) * (2 / self.rows)
 
     def sandwich(self, middle: Floats, gram: Floats) -> Floats:
         """Return (tr(CH)·H + HCH)/rows."""
-        trace, outer = weighted(middle, ridged(gram, self.ridges))
+        trace, outer = weighted_products(middle, add_ridge(gram, self.ridges))
         return (trace + outer) / self.rows
 
     def pivot(self, dimension: int, features: int) -> Pivot:
@@ -58,27 +58,27 @@ class Sketched(Law):
 
     def spread(self, gram: Floats) -> float:
         """Return |H|·(2√(e/rows) + e/rows), e = tr(H)/|H| the effective dimension."""
-        largest, effective = size(ridged(gram, self.ridges))
+        largest, effective = size(add_ridge(gram, self.ridges))
         aspect = effective / self.rows
         return largest * (2 * math.sqrt(aspect) + aspect)
 
     def draw(self, gram: Floats, generator: Generator) -> Floats:
         """Draw a Wishart matrix around H."""
-        factor = np.linalg.cholesky(ridged(gram, self.ridges))
+        factor = np.linalg.cholesky(add_ridge(gram, self.ridges))
         half = factor @ bartlett(gram.shape, self.rows, generator)
         return np.asarray(half @ np.swapaxes(half, -1, -2) / self.rows)
 
 
 @dataclass(frozen=True)
-class SketchLaw(Sketched):
+class SketchNoise(ProportionalNoise):
     """A Gaussian sketch with one ridge on all features: H = G + ridge·I."""
 
     ridge: float
     kind: ClassVar[str] = "sketch"
 
     def __post_init__(self) -> None:
-        positive(self.rows, "rows", "SketchLaw")
-        real(self.ridge, "ridge", "SketchLaw", low=0)
+        positive(self.rows, "rows", "SketchNoise")
+        real(self.ridge, "ridge", "SketchNoise", low=0)
 
     @property
     def ridges(self) -> Floats:
@@ -87,19 +87,19 @@ class SketchLaw(Sketched):
 
 
 @dataclass(frozen=True)
-class ProjectionLaw(Sketched):
+class ProjectionNoise(ProportionalNoise):
     """A sketch with a ridge for each feature, 0 for public ones; None where they are not public."""
 
     noise: tuple[float, ...] | None
     kind: ClassVar[str] = "projection"
 
     def __post_init__(self) -> None:
-        where = "ProjectionLaw"
+        where = "ProjectionNoise"
         positive(self.rows, "rows", where)
         if self.noise is None:
             return
         if not isinstance(self.noise, list | tuple):  # files hold lists
-            raise mistyped("noise", where, "a ridge for each feature, or None", self.noise)
+            raise wrong_type("noise", where, "a ridge for each feature, or None", self.noise)
         ridges = tuple(real(ridge, "noise", where, low=0) for ridge in self.noise)
         object.__setattr__(self, "noise", ridges)
 
@@ -118,13 +118,13 @@ class ProjectionLaw(Sketched):
         """The ridges, or an error where they are not public."""
         if self.noise is None:
             hint = "what is left is least squares on the rows as they are: release.regress(target)."
-            raise rejection("noise", "ProjectionLaw", "public for this", "private noise", hint)
+            raise rejection("noise", "ProjectionNoise", "public for this", "private noise", hint)
         return np.array(self.noise)
 
-    def part(self, dimension: int, kept: Sequence[int]) -> "ProjectionLaw":
+    def part(self, dimension: int, kept: Sequence[int]) -> "ProjectionNoise":
         """Return the law with the ridges of the features that are kept."""
         known = self.noise
-        return self if known is None else ProjectionLaw(self.rows, tuple(known[i] for i in kept))
+        return self if known is None else ProjectionNoise(self.rows, tuple(known[i] for i in kept))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as plain JSON."""

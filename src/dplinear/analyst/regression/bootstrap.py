@@ -11,12 +11,12 @@ from dplinear.analyst.regression.inference import (
     SINGULAR,
     Corrected,
     Intervals,
-    corrected,
+    correct_for_noise,
+    debias_inverse,
+    drop_unused,
     intervals,
-    narrowed,
     refusal,
-    steadied,
-    swamped,
+    why_no_intervals,
 )
 from dplinear.analyst.regression.problem import Problem
 from dplinear.arguments import integer, real
@@ -43,12 +43,12 @@ def bootstrap(
     level = real(level, "level", "bootstrap", low=0, high=1, open_low=True, open_high=True)
     draws = integer(draws, "draws", "bootstrap", low=99)
     generator = simulation.generator(seed)
-    problem = narrowed(problem)
-    words = swamped(problem)
+    problem = drop_unused(problem)
+    words = why_no_intervals(problem)
     if words is not None:
         return refusal(problem, level, "bootstrap", words)
-    found = corrected(problem, problem.whole)
-    errors, moved = _simulated(problem, found, draws, generator)
+    found = correct_for_noise(problem, problem.whole)
+    errors, moved = _simulate(problem, found, draws, generator)
     if np.isfinite(problem.law.pivot(len(problem.whole), len(problem.penalty)).freedom):
         below, above = tails(moved / errors, level)
         ends = found.coefficients - above * found.errors, found.coefficients - below * found.errors
@@ -58,13 +58,13 @@ def bootstrap(
     return intervals(problem, found, ends, level, "bootstrap")
 
 
-def _simulated(
+def _simulate(
     problem: Problem, found: Corrected, draws: int, generator: simulation.Generator
 ) -> tuple[Floats, Floats]:
     """Return the standard errors of simulated releases, and how far their coefficients moved."""
     size = max(1, CELLS // problem.whole.size)
     batches = [min(size, draws - start) for start in range(0, draws, size)]
-    again = [corrected(problem, redraw(problem, found, n, generator)) for n in batches]
+    again = [correct_for_noise(problem, redraw(problem, found, n, generator)) for n in batches]
     errors = np.concatenate([batch.errors for batch in again])
     errors = np.maximum(errors, SINGULAR * found.errors)
     moved = np.concatenate([batch.coefficients for batch in again]) - found.coefficients
@@ -86,11 +86,11 @@ def redraw(
 ) -> Floats:
     """Draw estimates of G as another table with the same features, and other noise, would give."""
     law = problem.law
-    centre = steadied(problem, problem.whole)
+    centre = debias_inverse(problem, problem.whole)
     lift = np.linalg.pinv(problem.transform)
     change = _change(problem, centre, float(found.residual), draws, generator)
     around = np.broadcast_to(_positive(centre), (draws, *centre.shape))
-    noise = law.unbiased(law.draw(around, generator)) - around
+    noise = law.unbiased_estimate(law.draw(around, generator)) - around
     return np.asarray(centre + lift @ change @ lift.T + noise)
 
 

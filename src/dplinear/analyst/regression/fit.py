@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dplinear.analyst.regression.bootstrap import bootstrap
-from dplinear.analyst.regression.inference import Intervals, delta, refusal
+from dplinear.analyst.regression.inference import Intervals, delta_method, refusal
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.names import unknown
 from dplinear.analyst.regression.prediction import design
@@ -90,10 +90,10 @@ class Fit:
         reported = problem.offset + problem.readout @ solution.coefficients
         first = 1 if model.intercept else 0
         values = dict(zip(model.features, reported[first:].tolist(), strict=True))
-        coefficients = np.array([values.get(place, 0.0) for place in model.named])
+        coefficients = np.array([values.get(index, 0.0) for index in model.named])
         coefficients.flags.writeable = False
         names = moments.schema.names
-        used = model.used(names.index(problem.target))
+        used = model.used_indices(names.index(problem.target))
         r_squared, variance = _quality(moments, model, problem, solution.coefficients)
         return Fit(
             target=problem.target,
@@ -129,13 +129,23 @@ class Fit:
         rule = "one of its features, or the intercept"
         raise unknown(name, (*self.names, INTERCEPT), "name", "a fit", rule)
 
-    def intervals(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Intervals:
+    def intervals(
+        self,
+        level: float = 0.95,
+        *,
+        method: str = "delta",
+        draws: int | None = None,
+        seed: int | None = None,
+    ) -> Intervals:
         """Return standard errors and intervals that cover sampling and privacy noise alike.
 
-        `method` is "delta" (closed form) or "bootstrap" (parametric; options `draws`, `seed`).
+        `method` is "delta" (closed form) or "bootstrap" (parametric, of so many `draws`,
+        499 unless given, equal for an equal `seed`).
         Promises: `swamped` says in words why there are none, where there are none.
         """
         choice(method, "method", "intervals", METHODS)
+        given = {"draws": draws, "seed": seed}
+        options = {name: value for name, value in given.items() if value is not None}
         if self.l1 > 0:
             return self._without(level, method, _SPARSE)
         if not self.problem.law.known:
@@ -145,12 +155,19 @@ class Fit:
         elif options:
             raise rejection("options", "intervals", "left out for this method", list(options))
         else:
-            found = delta(self.unrepaired, level)
+            found = delta_method(self.unrepaired, level)
         if found.swamped is None and self.repair not in {"none", "shrunk"}:
             return self._without(level, method, _REPAIRED.format(self.repair))
         return replace(found, estimates=self._reported())
 
-    def summary(self, level: float = 0.95, *, method: str = "delta", **options: int) -> Summary:
+    def summary(
+        self,
+        level: float = 0.95,
+        *,
+        method: str = "delta",
+        draws: int | None = None,
+        seed: int | None = None,
+    ) -> Summary:
         """Return the table of coefficients with their intervals, for a terminal or a notebook."""
         notes = []
         if self.empty:
@@ -161,7 +178,7 @@ class Fit:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
-        found = self.intervals(level, method=method, **options)
+        found = self.intervals(level, method=method, draws=draws, seed=seed)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)
         facts = SummaryFacts(
@@ -282,14 +299,14 @@ def _quality(
     if not moments.law.known:
         return None, None
     line = np.append(-b, 1.0) @ problem.transform
-    place = moments.schema.names.index(problem.target)
-    width = float(moments.schema.features[place].half_width)
-    whole = moments.unbiased
-    used = model.used(place)
+    index = moments.schema.names.index(problem.target)
+    width = float(moments.schema.features[index].half_width)
+    whole = moments.unbiased_estimate
+    used = model.used_indices(index)
     left = width**2 * float(line @ whole[np.ix_(used, used)] @ line)
-    total = width**2 * float(whole[place, place])
+    total = width**2 * float(whole[index, index])
     if moments.schema.has_intercept:
-        corner = np.ix_([0, place], [0, place])
+        corner = np.ix_([0, index], [0, index])
         total = width**2 * float(without_first(whole[corner])[0, 0])
     if total <= 0 or left < -_ROUNDING * total:
         return None, None
@@ -316,10 +333,10 @@ def linear_regression(
     model = LinearRegression()
     model.coef_ = np.array(coefficients)
     model.intercept_ = intercept
-    return named(model, names, feature_names=feature_names)
+    return with_feature_names(model, names, feature_names=feature_names)
 
 
-def named(model: Any, names: tuple[str, ...], *, feature_names: bool) -> Any:
+def with_feature_names(model: Any, names: tuple[str, ...], *, feature_names: bool) -> Any:
     """Return a scikit-learn estimator that knows its features."""
     model.n_features_in_ = len(names)
     if feature_names:

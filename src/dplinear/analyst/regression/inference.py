@@ -4,7 +4,7 @@ Two things move a coefficient: which rows happened to be in the table (sampling)
 was added (privacy). With W the working moments, A = (Wxx + P)⁻¹ and r = [−b, 1], the solution moves
 by A times the features' part of (sampling error + noise)·r. Noise also makes A too large on
 average, because small eigenvalues become smaller still; the matrix Dyson equation of random matrix
-theory says by how much, and `steadied` puts it back (docs/inference.md, "Intervals").
+theory says by how much, and `debias_inverse` puts it back (docs/inference.md, "Intervals").
 """
 
 import math
@@ -29,9 +29,9 @@ class Intervals:
     """Estimates with their intervals, in the order of `names`.
 
     `standard_errors`² = `sampling` + `privacy`, the variances due to the rows and to the noise.
-    `swamped` says in words why there are no intervals, and is None where there are; all numbers but
-    the estimates are then NaN. The intervals correct the bias that noise gives the estimates, so
-    they need not be centred on them.
+    `why_no_intervals` says in words why there are no intervals, and is None where there are; all
+    numbers but the estimates are then NaN. The intervals correct the bias that noise gives the
+    estimates, so they need not be centred on them.
     """
 
     names: tuple[str, ...]
@@ -70,18 +70,18 @@ class Corrected:
         return np.asarray(np.sqrt(self.sampling + self.privacy))
 
 
-def delta(problem: Problem, level: float = 0.95) -> Intervals:
+def delta_method(problem: Problem, level: float = 0.95) -> Intervals:
     """Return intervals by the delta method: normal, around coefficients free of the noise's bias.
 
     Requires: `problem.whole` unbiased, not repaired; rows independent, errors of equal variance.
-    Promises: no intervals where the noise swamps the features (`swamped`).
+    Promises: no intervals where the noise swamps the features (`why_no_intervals`).
     """
     level = real(level, "level", "delta", low=0, high=1, open_low=True, open_high=True)
-    problem = narrowed(problem)
-    words = swamped(problem)
+    problem = drop_unused(problem)
+    words = why_no_intervals(problem)
     if words is not None:
         return refusal(problem, level, "delta", words)
-    found = corrected(problem, problem.whole)
+    found = correct_for_noise(problem, problem.whole)
     reach = student.ppf((1 + level) / 2, freedom(problem, found)) * found.errors
     ends = found.coefficients - reach, found.coefficients + reach
     return intervals(problem, found, ends, level, "delta")
@@ -103,7 +103,7 @@ def intervals(
     """Return the problem's estimates with these errors and ends."""
     return Intervals(
         names=problem.names,
-        estimates=_reported(problem),
+        estimates=_reported_coefficients(problem),
         standard_errors=found.errors,
         low=ends[0],
         high=ends[1],
@@ -119,7 +119,7 @@ def refusal(problem: Problem, level: float, method: str, words: str) -> Interval
     nothing = np.full(len(problem.names), np.nan)
     return Intervals(
         names=problem.names,
-        estimates=_reported(problem),
+        estimates=_reported_coefficients(problem),
         standard_errors=nothing,
         low=nothing,
         high=nothing,
@@ -131,14 +131,14 @@ def refusal(problem: Problem, level: float, method: str, words: str) -> Interval
     )
 
 
-def _reported(problem: Problem) -> Floats:
+def _reported_coefficients(problem: Problem) -> Floats:
     gram = problem.gram
     features = gram[:-1, :-1] + np.diag(problem.penalty)
     solution = np.linalg.pinv(features, hermitian=True) @ gram[:-1, -1]
     return np.asarray(problem.offset + problem.readout @ solution)
 
 
-def narrowed(problem: Problem) -> Problem:
+def drop_unused(problem: Problem) -> Problem:
     """Return the same problem without the cells that it does not use."""
     used = np.flatnonzero(problem.transform.any(axis=0))
     return replace(
@@ -149,7 +149,7 @@ def narrowed(problem: Problem) -> Problem:
     )
 
 
-def steadied(problem: Problem, whole: Floats) -> Floats:
+def debias_inverse(problem: Problem, whole: Floats) -> Floats:
     """Return matrices whose inverse is on average that of G, not only their own mean.
 
     For W = G + N, E[W⁻¹] = R solves G = R⁻¹ + E[N R N] up to what vanishes in high dimension; with
@@ -160,10 +160,10 @@ def steadied(problem: Problem, whole: Floats) -> Floats:
     return np.asarray(whole + problem.law.sandwich(rows.T @ inverse @ rows, whole))
 
 
-def corrected(problem: Problem, whole: Floats) -> Corrected:
+def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     """Solve the problem on each matrix of shape (..., d, d), as if it had been released."""
     transform, law = problem.transform, problem.law
-    steady = steadied(problem, whole)
+    steady = debias_inverse(problem, whole)
     gram = transform @ steady @ transform.T
     features = gram[..., :-1, :-1]
     inverse = np.linalg.inv(features + np.diag(problem.penalty))
@@ -191,7 +191,7 @@ def _forms(reach: Floats, middle: Floats) -> Floats:
     return np.asarray(np.maximum(((reach @ middle) * reach).sum(-1), 0.0))
 
 
-def swamped(problem: Problem) -> str | None:
+def why_no_intervals(problem: Problem) -> str | None:
     """Say why there can be no intervals, or return None where there can."""
     if not problem.count > len(problem.penalty):
         return (
@@ -223,7 +223,7 @@ def weakest(problem: Problem) -> tuple[float, float]:
     values = np.linalg.eigvalsh(rows @ problem.whole @ rows.T + penalty)
     if pivot.freedom <= 0 or values[0] <= values[-1] * SINGULAR:
         return problem.law.spread(problem.whole), 0.0
-    steady = steadied(problem, problem.whole)
+    steady = debias_inverse(problem, problem.whole)
     values, vectors = np.linalg.eigh(rows @ steady @ rows.T + penalty)
     half = vectors / np.sqrt(values)
     middle = rows.T @ half @ half.T @ rows

@@ -68,9 +68,9 @@ def _descend(matrix: Floats, right: Floats, square: float, weights: Floats) -> S
         for _ in range(_SWEEPS):
             if not _sweep(matrix, weights, b, gradient, np.flatnonzero(b)):
                 break
-        b = _polished(matrix, right, weights, b)
+        b = _polish(matrix, right, weights, b)
         gradient = right - matrix @ b
-        found = _certified(b, gradient, right, square, weights)
+        found = _certify(b, gradient, right, square, weights)
         if found.converged:
             break
     return found
@@ -90,7 +90,7 @@ def _sweep(matrix: Floats, weights: Floats, b: Floats, gradient: Floats, places:
     return moved
 
 
-def _polished(matrix: Floats, right: Floats, weights: Floats, b: Floats) -> Floats:
+def _polish(matrix: Floats, right: Floats, weights: Floats, b: Floats) -> Floats:
     """Return the minimiser with the signs of b, or the best point on the way where one vanishes."""
     b = b.copy()
     while True:
@@ -130,9 +130,7 @@ def _newton(matrix: Floats, downhill: Floats) -> tuple[Floats, bool]:
     return np.asarray(vectors @ (inverse * inner)), True
 
 
-def _certified(
-    b: Floats, gradient: Floats, right: Floats, square: float, weights: Floats
-) -> Sparse:
+def _certify(b: Floats, gradient: Floats, right: Floats, square: float, weights: Floats) -> Sparse:
     """Return b with its duality gap and its breach of the optimality conditions."""
     zero = b == 0
     breach = np.where(

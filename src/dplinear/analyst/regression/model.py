@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.regression import names as naming
-from dplinear.arguments import mistyped, real, rejection
+from dplinear.arguments import real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
 
@@ -37,7 +37,7 @@ class Model:
         shifted = any(self.schema.features[i].centre for i in self.features + self.targets)
         return (0,) if self.intercept or shifted else ()
 
-    def used(self, target: int) -> list[int]:
+    def used_indices(self, target: int) -> list[int]:
         """The places whose moments decide the model of one target, the target last."""
         return [*self.base, *self.features, target]
 
@@ -59,20 +59,20 @@ def read_model(
         else naming.targets(schema, target, where)
     )
     if not isinstance(intercept, bool):
-        raise mistyped("intercept", where, "True or False", intercept)
+        raise wrong_type("intercept", where, "True or False", intercept)
     if intercept and not schema.has_intercept:
         hint = "the schema has no column of ones; pass intercept=False."
         raise rejection("intercept", where, "False for this schema", intercept, hint)
     if features is None:
         terms = {schema.features[goal].term for goal in goals}
         own = naming.own_features(schema)
-        chosen = [place for place in own if schema.features[place].term not in terms]
+        chosen = [index for index in own if schema.features[index].term not in terms]
         if not chosen:
             rule = "a target that leaves features to explain it"
             raise rejection("target", where, rule, target)
     else:
         chosen = naming.places(schema, features, "features", where)
-    both = ", ".join(schema.features[place].name for place in chosen if place in goals)
+    both = ", ".join(schema.features[index].name for index in chosen if index in goals)
     if both:
         raise rejection("features", where, "free of the target", both)
     ridge = real(ridge, "ridge", where, low=0)
@@ -81,7 +81,7 @@ def read_model(
     return Model(schema, named, named, tuple(goals), intercept, ridge, l1)
 
 
-def without_empty(model: Model, unbiased: Floats, law: Law) -> Model:
+def without_empty(model: Model, unbiased: Floats, law: NoiseModel) -> Model:
     """Return the model without indicators that cannot be told from ones that no row holds.
 
     A category declared without `other` has a level for unseen cells, which most tables do not hold.
@@ -90,41 +90,41 @@ def without_empty(model: Model, unbiased: Floats, law: Law) -> Model:
     nothing else is left, everything stays.
     """
     kept = tuple(
-        place
-        for place in model.features
-        if not model.schema.features[place].is_indicator or _held(place, unbiased, law)
+        index
+        for index in model.features
+        if not model.schema.features[index].is_indicator or _stands_out(index, unbiased, law)
     )
     return replace(model, features=kept) if kept else model
 
 
-def _held(place: int, unbiased: Floats, law: Law) -> bool:
+def _stands_out(index: int, unbiased: Floats, law: NoiseModel) -> bool:
     """Return whether a feature's own moment stands out from the noise."""
-    own = unbiased[place : place + 1, place : place + 1]
-    variance = float(law.part(len(unbiased), [place]).variance(np.ones((1, 1)), own))
+    own = unbiased[index : index + 1, index : index + 1]
+    variance = float(law.part(len(unbiased), [index]).variance(np.ones((1, 1)), own))
     return not np.isfinite(variance) or float(own[0, 0]) > _DEVIATIONS * variance**0.5
 
 
-def scales(schema: Schema, places: Sequence[int]) -> tuple[Floats, Floats]:
+def scales(schema: Schema, indices: Sequence[int]) -> tuple[Floats, Floats]:
     """Return the centres and half-widths of features, as floats."""
-    chosen = [schema.features[place] for place in places]
+    chosen = [schema.features[index] for index in indices]
     centre = np.array([float(feature.centre) for feature in chosen])
     return centre, np.array([float(feature.half_width) for feature in chosen])
 
 
 def readout(
-    schema: Schema, places: Sequence[int], *, intercept: bool, odds: bool = False
+    schema: Schema, indices: Sequence[int], *, intercept: bool, odds: bool = False
 ) -> tuple[Floats, Floats]:
     """Return R and o with coefficients in the columns' own units = o + R @ those of the cells.
 
-    `places` are the features, the intercept first if there is one, and the target last. Without an
+    `indices` are the features, the intercept first if there is one, and the target last. Without an
     intercept, cells are those of columns divided by their half-widths, not shifted. Log-odds
     (`odds`) have no units of the target's.
     """
-    centre, width = scales(schema, places)
+    centre, width = scales(schema, indices)
     if odds:
         centre[-1], width[-1] = 0.0, 1.0
     matrix = np.diag(width[-1] / width[:-1])
-    offset = np.zeros(len(places) - 1)
+    offset = np.zeros(len(indices) - 1)
     if intercept:
         matrix[0] -= width[-1] * centre[:-1] / width[:-1]
         offset[0] = centre[-1]

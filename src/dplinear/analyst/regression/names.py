@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.schema import Schema
 from dplinear.schema.terms import Constant
 
@@ -37,9 +37,9 @@ def places(schema: Schema, names: object, parameter: str, where: str) -> list[in
     """
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
-        raise mistyped(parameter, where, FEATURES, names)
-    meant = [place for name in listed for place in _meant(schema, name, parameter, where)]
-    twice = sorted({schema.features[place].name for place in meant if meant.count(place) > 1})
+        raise wrong_type(parameter, where, FEATURES, names)
+    meant = [index for name in listed for index in _find_features(schema, name, parameter, where)]
+    twice = sorted({schema.features[index].name for index in meant if meant.count(index) > 1})
     if twice:
         raise rejection(parameter, where, "free of features named twice", ", ".join(twice))
     if not meant:
@@ -47,8 +47,8 @@ def places(schema: Schema, names: object, parameter: str, where: str) -> list[in
     return meant
 
 
-def _meant(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
-    exact = [place for place in own_features(schema) if schema.names[place] == name]
+def _find_features(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
+    exact = [index for index in own_features(schema) if schema.names[index] == name]
     if exact:
         return exact
     for term, indices in schema.terms.items():
@@ -57,22 +57,22 @@ def _meant(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
     if schema.has_intercept and name == schema.names[0]:
         hint = "the intercept is part of every model, unless intercept=False."
         raise rejection(parameter, where, "made of features other than the intercept", name, hint)
-    known = [label for place in own_features(schema) for label in _labels(schema, place)]
+    known = [label for index in own_features(schema) for label in _labels(schema, index)]
     raise unknown(name, known, parameter, where, FEATURES)
 
 
-def _labels(schema: Schema, place: int) -> tuple[str, str]:
-    feature = schema.features[place]
+def _labels(schema: Schema, index: int) -> tuple[str, str]:
+    feature = schema.features[index]
     return feature.term.label, feature.name
 
 
 def single(schema: Schema, name: object, where: str) -> int:
     """Return the place of the one feature that a target's name stands for."""
     if not isinstance(name, str):
-        raise mistyped("target", where, TARGET, name)
-    meant = _meant(schema, name, "target", where)
+        raise wrong_type("target", where, TARGET, name)
+    meant = _find_features(schema, name, "target", where)
     if len(meant) > 1:
-        several = ", ".join(repr(schema.names[place]) for place in meant)
+        several = ", ".join(repr(schema.names[index]) for index in meant)
         raise rejection("target", where, "a single feature", name, f"choose among {several}")
     return meant[0]
 
@@ -80,7 +80,7 @@ def single(schema: Schema, name: object, where: str) -> int:
 def targets(schema: Schema, names: object, where: str) -> list[int]:
     """Return the places of the targets, each named once."""
     if not isinstance(names, Sequence):
-        raise mistyped("target", where, TARGET, names)
+        raise wrong_type("target", where, TARGET, names)
     meant = [single(schema, name, where) for name in names]
     if not meant or len(set(meant)) < len(meant):
         raise rejection("target", where, "a list of different features", list(names))

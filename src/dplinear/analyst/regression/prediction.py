@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
-from dplinear.schema.cells import Cells, joined
+from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.frames import exportable, series_cells
 from dplinear.schema.terms import DerivedTerm
@@ -30,7 +30,7 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     structured = isinstance(data, np.ndarray) and data.dtype.names is not None
     if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and not structured):
         return _array(names, data)
-    needed = narrowed(schema, names)
+    needed = schema_part(schema, names)
     columns, rows = _columns(needed, data)
     encoder = Encoder(needed)
     cells = encoder.finish(encoder.columns(columns, rows))
@@ -41,7 +41,7 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     return np.asarray(cells[chosen].T * width + centre)
 
 
-def narrowed(schema: Schema, names: Sequence[str]) -> Schema:
+def schema_part(schema: Schema, names: Sequence[str]) -> Schema:
     """Return the part of a schema that a few of its features are made from.
 
     Promises: those features, with the same bounds and maps; no clipping of whole rows, which would
@@ -65,7 +65,7 @@ def _array(names: Sequence[str], data: Any) -> Floats:
         rows = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):
         hint = "categories and dates go by name: pass a table with the source columns."
-        raise mistyped("data", WHERE, "an array of numbers", type(data).__name__, hint) from None
+        raise wrong_type("data", WHERE, "an array of numbers", type(data).__name__, hint) from None
     if rows.ndim != 2 or rows.shape[1] != len(names):
         hint = "a table with the source columns may have more of them, in any order."
         raise rejection("data", WHERE, rule, f"shape {rows.shape}", hint)
@@ -91,12 +91,12 @@ def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not hasattr(data, "__arrow_c_stream__"):
-        raise mistyped("data", WHERE, _KINDS, type(data).__name__)
+        raise wrong_type("data", WHERE, _KINDS, type(data).__name__)
     table = (
         data if isinstance(data, pa.Table) else pa.RecordBatchReader.from_stream(data).read_all()
     )
     _check_names(schema, table.column_names)
-    return {name: joined(table[name]) for name in schema.columns}, table.num_rows
+    return {name: table[name] for name in schema.columns}, table.num_rows
 
 
 def _check_names(schema: Schema, names: Any) -> None:
@@ -109,12 +109,10 @@ def _check_names(schema: Schema, names: Any) -> None:
 
 def _cells(column: Any) -> Cells:
     """Return a column of a mapping as an array; lists may hold anything, as cells may."""
-    if isinstance(column, pa.Array | pa.ChunkedArray):
-        return joined(column)
-    if isinstance(column, np.ndarray):
+    if isinstance(column, pa.Array | pa.ChunkedArray | np.ndarray):
         return column
     if isinstance(column, str | bytes) or not hasattr(column, "__iter__"):
-        raise mistyped("data", WHERE, "a mapping of names to columns of values", column)
+        raise wrong_type("data", WHERE, "a mapping of names to columns of values", column)
     listed = list(column)
     cells = np.empty(len(listed), dtype=object)
     cells[:] = listed

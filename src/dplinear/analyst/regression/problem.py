@@ -7,7 +7,7 @@ solution b of the working problem becomes coefficients in the columns' own units
 
 from dataclasses import dataclass
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.arrays import Floats
 
 
@@ -24,7 +24,7 @@ class Problem:
     """
 
     whole: Floats
-    law: Law
+    law: NoiseModel
     transform: Floats
     penalty: Floats
     readout: Floats

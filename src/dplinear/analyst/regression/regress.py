@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dplinear.analyst.regression.fit import Fit, Fits
-from dplinear.analyst.regression.inference import swamped
+from dplinear.analyst.regression.inference import why_no_intervals
 from dplinear.analyst.regression.lasso import elastic_net
 from dplinear.analyst.regression.least_squares import Solution, solve, without_first
 from dplinear.analyst.regression.model import (
@@ -25,12 +25,18 @@ from dplinear.analyst.regression.model import (
     without_empty,
 )
 from dplinear.analyst.regression.problem import Problem
-from dplinear.analyst.regression.repair import OPTIONS, block_of, chosen, fallback, floored
-from dplinear.analyst.regression.shrinkage import filtered, noise_scale
+from dplinear.analyst.regression.repair import (
+    OPTIONS,
+    block_of,
+    choose_repair,
+    fallback,
+    floor_eigenvalues,
+)
+from dplinear.analyst.regression.shrinkage import noise_scale, shrunken_coefficients
 from dplinear.arguments import choice, rejection
 
 if TYPE_CHECKING:
-    from dplinear.analyst.noise_models.matrices import Law
+    from dplinear.analyst.noise_models.matrices import NoiseModel
     from dplinear.analyst.regression.repair import Repaired
     from dplinear.analyst.releases.moments import MomentsRelease
     from dplinear.arrays import Floats
@@ -52,15 +58,15 @@ def regress(
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
     choice(repair, "repair", WHERE, OPTIONS)
     if moments.law.known:
-        model = without_empty(model, moments.unbiased, moments.law)
+        model = without_empty(model, moments.unbiased_estimate, moments.law)
     else:
         repair = "released" if repair == "auto" else repair
     used = model.base + model.features + model.targets
-    method = _chosen(moments, model) if repair == "auto" else repair
+    method = _choose_repair(moments, model) if repair == "auto" else repair
     estimate = moments.repaired(method, used=used, where=WHERE)
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
     problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
-    solutions = _solved(model, problems, estimate)
+    solutions = _solve_all(model, problems, estimate)
     fits = [
         Fit.build(moments, model, problem, solution, estimate.method)
         for problem, solution in zip(problems, solutions, strict=True)
@@ -68,19 +74,19 @@ def regress(
     return fits[0] if isinstance(target, str) else Fits(tuple(fits))
 
 
-def _chosen(moments: MomentsRelease, model: Model) -> str:
+def _choose_repair(moments: MomentsRelease, model: Model) -> str:
     """Return what "auto" stands for: no repair where noise leaves the features clear.
 
     Clear is where intervals can be put on the answer and additive noise is below half of the
     features' least moment; only they are divided by, so the target does not count.
     """
     law = moments.law
-    plain = problem_for(moments, model, model.targets[0], moments.unbiased)
-    if swamped(plain) is not None:
+    plain = problem_for(moments, model, model.targets[0], moments.unbiased_estimate)
+    if why_no_intervals(plain) is not None:
         return fallback(law)
     if noise_scale(law) is None:
         return "none"
-    return chosen(block_of(moments.values, law, model.base + model.features))
+    return choose_repair(block_of(moments.values, law, model.base + model.features))
 
 
 def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Floats) -> Problem:
@@ -90,17 +96,17 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Float
     Without one they are x/width = t + (centre/width)·1, so that the line passes through the origin
     of the columns' own units. A penalty α·b² on a coefficient is (α/width²)·β² on its cell's.
     """
-    used = model.used(target)
-    places = used if model.intercept else used[len(model.base) :]
-    centre, width = scales(model.schema, places)
-    transform = np.eye(len(used))[-len(places) :]
-    matrix, offset = readout(model.schema, places, intercept=model.intercept)
+    used = model.used_indices(target)
+    indices = used if model.intercept else used[len(model.base) :]
+    centre, width = scales(model.schema, indices)
+    transform = np.eye(len(used))[-len(indices) :]
+    matrix, offset = readout(model.schema, indices, intercept=model.intercept)
     if not model.intercept and model.base:
         transform[:, 0] += centre / width
     penalty = model.ridge / width[:-1] ** 2
     if model.intercept:
         penalty[0] = 0.0
-    names = [model.schema.features[place].name for place in places]
+    names = [model.schema.features[place].name for place in indices]
     return Problem(
         whole=whole[np.ix_(used, used)],
         law=moments.law.part(len(whole), used),
@@ -114,12 +120,12 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Float
     )
 
 
-def _solved(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:
+def _solve_all(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:
     """Solve for all targets: the features' moments are the same, so they are factorised once."""
     if model.l1:
         return [_sparse(model, problem) for problem in problems]
     if estimate.method == "shrunk" and noise_scale(problems[0].law) and _isotropic(model):
-        return _shrunk(model, problems[0].law, estimate.unbiased)
+        return _solve_by_shrinkage(model, problems[0].law, estimate.unbiased_estimate)
     right = np.stack([problem.gram[:-1, -1] for problem in problems], axis=1)
     found = solve(problems[0].gram[:-1, :-1] + np.diag(problems[0].penalty), right)
     return [Solution(column, found.positive_definite) for column in found.coefficients.T]
@@ -130,16 +136,16 @@ def _isotropic(model: Model) -> bool:
     return model.ridge == 0 and (model.intercept or not model.base)
 
 
-def _shrunk(model: Model, law: Law, unbiased: Floats) -> list[Solution]:
+def _solve_by_shrinkage(model: Model, law: NoiseModel, unbiased: Floats) -> list[Solution]:
     """Weigh directions by what the noise leaves of them; the intercept is taken out first."""
     sigma = noise_scale(law)
     assert sigma is not None  # noqa: S101 - "shrunk" is for laws that have one
-    places = [*model.features, *model.targets]
-    moments = unbiased[np.ix_(places, places)]
+    indices = [*model.features, *model.targets]
+    moments = unbiased[np.ix_(indices, indices)]
     if model.intercept:
-        with_ones = [0, *places]
+        with_ones = [0, *indices]
         moments = without_first(unbiased[np.ix_(with_ones, with_ones)])
-    slopes = filtered(moments, sigma, len(model.features))
+    slopes = shrunken_coefficients(moments, sigma, len(model.features))
     if not model.intercept:
         return [Solution(column, positive_definite=True) for column in slopes.T]
     rows = max(float(unbiased[0, 0]), sigma)
@@ -151,7 +157,7 @@ def _shrunk(model: Model, law: Law, unbiased: Floats) -> list[Solution]:
 
 def _sparse(model: Model, problem: Problem) -> Solution:
     """Solve the elastic net, the intercept taken out beforehand and put back afterwards."""
-    count = _counted(problem)
+    count = _count_or_guess(problem)
     gram = problem.gram
     first = 1 if model.intercept else 0
     centred = without_first(gram) if model.intercept else gram
@@ -168,7 +174,7 @@ def _sparse(model: Model, problem: Problem) -> Solution:
     return Solution(b, positive_definite=True)
 
 
-def _counted(problem: Problem) -> float:
+def _count_or_guess(problem: Problem) -> float:
     if math.isfinite(problem.count) and problem.count > 0:
         return problem.count
     hint = (
@@ -189,5 +195,5 @@ def _semidefinite(estimate: Repaired, model: Model, repair: str) -> Repaired:
         hint = 'noise made the matrix indefinite; pass repair="auto" or "clipped".'
         raise rejection("repair", WHERE, "one that leaves no negative eigenvalue", repair, hint)
     matrix = estimate.matrix.copy()
-    matrix[corner] = floored(matrix[corner], 0.0)
+    matrix[corner] = floor_eigenvalues(matrix[corner], 0.0)
     return replace(estimate, matrix=matrix, method="clipped", positive_definite=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian, WishartNoise
 from dplinear.analyst.regression.shrinkage import cleaned_matrix, noise_scale
 from dplinear.arguments import choice
 from dplinear.arrays import Floats
@@ -23,19 +23,19 @@ DELTA = 1e-6
 class Block:
     """What a repair may use: a square block of a release, twice, and the law of its noise.
 
-    `unbiased` and `positive` are the law's two views of the block; `delta` is the chance that the
-    paper's high-probability bounds are allowed to fail with.
+    `unbiased_estimate` and `positive` are the law's two views of the block; `delta` is the chance
+    that the paper's high-probability bounds are allowed to fail with.
     """
 
-    unbiased: Floats
+    unbiased_estimate: Floats
     positive: Floats
-    law: Law
+    law: NoiseModel
     delta: float = DELTA
 
     @property
     def spread(self) -> float:
         """The expected spectral norm of the noise."""
-        return self.law.spread(self.unbiased)
+        return self.law.spread(self.unbiased_estimate)
 
 
 def is_positive_definite(matrix: Floats) -> bool:
@@ -49,31 +49,31 @@ def is_positive_definite(matrix: Floats) -> bool:
 
 def none(block: Block) -> Floats:
     """Return the matrix whose mean is right, as it is (technique 1)."""
-    return block.unbiased
+    return block.unbiased_estimate
 
 
-def released(block: Block) -> Floats:
+def released_matrix(block: Block) -> Floats:
     """Return the matrix as released, the mean of the noise still in it (techniques 2, 3, 5)."""
     return block.positive
 
 
-def scaled(block: Block) -> Floats:
+def scale_matrix(block: Block) -> Floats:
     """Return the paper's scaled version, by the kind of noise (techniques 4 and 6)."""
     if isinstance(block.law, SymmetricGaussian):
-        return raised(block.unbiased, block.spread)
+        return raise_diagonal(block.unbiased_estimate, block.spread)
     if isinstance(block.law, WishartNoise):
-        return lowered(block.positive, block.law, block.delta)
+        return subtract_noise_mean(block.positive, block.law, block.delta)
     return block.positive
 
 
-def raised(matrix: Floats, amount: float) -> Floats:
+def raise_diagonal(matrix: Floats, amount: float) -> Floats:
     """Return the matrix if it is positive definite, otherwise with `amount` on its diagonal."""
     if is_positive_definite(matrix):
         return matrix
     return np.asarray(matrix + amount * np.eye(len(matrix)))
 
 
-def lowered(matrix: Floats, law: WishartNoise, delta: float) -> Floats:
+def subtract_noise_mean(matrix: Floats, law: WishartNoise, delta: float) -> Floats:
     """Return the matrix less as much of the noise's mean as leaves it positive definite.
 
     Departs from the paper: where its second choice is not positive definite either, the matrix is
@@ -88,12 +88,12 @@ def lowered(matrix: Floats, law: WishartNoise, delta: float) -> Floats:
     return matrix
 
 
-def clipped(block: Block) -> Floats:
+def clip_eigenvalues(block: Block) -> Floats:
     """Return the nearest positive semidefinite matrix (footnote 6: eigenvalues to zero)."""
-    return floored(block.unbiased, 0.0)
+    return floor_eigenvalues(block.unbiased_estimate, 0.0)
 
 
-def floored(matrix: Floats, floor: float) -> Floats:
+def floor_eigenvalues(matrix: Floats, floor: float) -> Floats:
     """Return the matrix with its negative eigenvalues set to `floor` (footnote 6: 0 or 1)."""
     values, vectors = np.linalg.eigh(matrix)
     if values[0] >= 0:
@@ -103,30 +103,30 @@ def floored(matrix: Floats, floor: float) -> Floats:
     return np.asarray((product + product.T) / 2)
 
 
-def shrunk(block: Block) -> Floats:
+def shrink_eigenvalues(block: Block) -> Floats:
     """Return the matrix with its eigenvalues cleaned of noise, where the law allows that."""
     sigma = noise_scale(block.law)
-    return block.positive if sigma is None else cleaned_matrix(block.unbiased, sigma)[0]
+    return block.positive if sigma is None else cleaned_matrix(block.unbiased_estimate, sigma)[0]
 
 
-def chosen(block: Block) -> str:
+def choose_repair(block: Block) -> str:
     """Return the repair that "auto" stands for: none unless noise swamps some direction."""
-    least = float(np.linalg.eigvalsh(block.unbiased)[0])
+    least = float(np.linalg.eigvalsh(block.unbiased_estimate)[0])
     return "none" if least > 2 * block.spread else fallback(block.law)
 
 
-def fallback(law: Law) -> str:
+def fallback(law: NoiseModel) -> str:
     """Return the repair of a swamped matrix: shrinkage, where the noise is the same everywhere."""
     return "released" if noise_scale(law) is None else "shrunk"
 
 
 METHODS: dict[str, Callable[[Block], Floats]] = {
     "none": none,
-    "released": released,
-    "scaled": scaled,
-    "clipped": clipped,
-    "shrunk": shrunk,
-    "floor": lambda block: floored(block.unbiased, 1.0),
+    "released": released_matrix,
+    "scaled": scale_matrix,
+    "clipped": clip_eigenvalues,
+    "shrunk": shrink_eigenvalues,
+    "floor": lambda block: floor_eigenvalues(block.unbiased_estimate, 1.0),
 }
 OPTIONS = ("auto", *METHODS)
 
@@ -138,12 +138,12 @@ class Repaired:
     matrix: Floats
     method: str
     positive_definite: bool
-    unbiased: Floats
+    unbiased_estimate: Floats
 
 
-def repaired(
+def repair_matrix(
     values: Floats,
-    law: Law,
+    law: NoiseModel,
     method: str = "auto",
     *,
     used: Sequence[int] | None = None,
@@ -152,30 +152,33 @@ def repaired(
 ) -> Repaired:
     """Return the estimate of G from a released matrix.
 
-    Requires: the whole released matrix; `used`, the places whose rows and columns matter (all).
+    Requires: the whole released matrix; `used_indices`, the places whose rows and columns matter
+    (all).
     Promises: d x d; the used block is repaired by itself, so that features outside a regression
     cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
     """
     hint = "" if law.known else "the size of the noise is not public."
     choice(method, "repair", where, OPTIONS if law.known else ("released",), hint=hint)
-    places = range(len(values)) if used is None else used
+    indices = range(len(values)) if used is None else used
     if method == "auto":
-        method = chosen(block_of(values, law, places, delta))
+        method = choose_repair(block_of(values, law, indices, delta))
     unbiased = best(values, law)
     whole = np.array(unbiased)
-    corner = np.ix_(places, places)
-    whole[corner] = METHODS[method](block_of(values, law, places, delta))
+    corner = np.ix_(indices, indices)
+    whole[corner] = METHODS[method](block_of(values, law, indices, delta))
     return Repaired(whole, method, is_positive_definite(whole[corner]), unbiased)
 
 
-def best(values: Floats, law: Law) -> Floats:
+def best(values: Floats, law: NoiseModel) -> Floats:
     """Return the estimate of G whose mean is right or, where that is not known, as released."""
-    return law.unbiased(values) if law.known else law.positive(values)
+    return law.unbiased_estimate(values) if law.known else law.positive(values)
 
 
-def block_of(values: Floats, law: Law, places: Sequence[int], delta: float = DELTA) -> Block:
+def block_of(
+    values: Floats, law: NoiseModel, indices: Sequence[int], delta: float = DELTA
+) -> Block:
     """Return a principal block of a released matrix, with the law of that block."""
-    corner = np.ix_(places, places)
-    own = law.part(len(values), places)
+    corner = np.ix_(indices, indices)
+    own = law.part(len(values), indices)
     unbiased = best(values, law)
     return Block(unbiased[corner], law.positive(values)[corner], own, delta)

@@ -1,14 +1,14 @@
-"""Noise-aware shrinkage: what the known law of the noise says about a matrix that it swamped.
+"""Shrinkage where noise swamps the matrix, by what its known distribution says.
 
 The noise is rotation invariant (a diagonal variance σ², half of it off the diagonal), so it pushes
-eigenvalues apart by a known amount and turns eigenvectors by a known amount. `cleaned` undoes the
-first; `filtered` weighs each direction of a regression by how much of it can be signal.
-`benchmarks/repairs.py` measures both against the alternatives.
+eigenvalues apart by a known amount and turns eigenvectors by a known amount. `clean_eigenvalues`
+undoes the first; `shrunken_coefficients` weighs each direction of a regression by how much of it
+can be signal. `benchmarks/repairs.py` measures both against the alternatives.
 """
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian, WishartNoise
 from dplinear.arrays import Floats
 
 # Prior variances of the coefficients: their total, from next to nothing to next to anything, and
@@ -19,7 +19,7 @@ _FLOOR = 0.25  # of σ: the least eigenvalue left in a cleaned matrix
 _LEAST_LEFT = 0.02
 
 
-def noise_scale(law: Law) -> float | None:
+def noise_scale(law: NoiseModel) -> float | None:
     """Return σ of noise that is rotation invariant and does not depend on the table, or None."""
     if isinstance(law, SymmetricGaussian):
         return float(np.sqrt(2 * law.off_diagonal))
@@ -28,7 +28,7 @@ def noise_scale(law: Law) -> float | None:
     return None
 
 
-def cleaned(values: Floats, sigma: float) -> tuple[Floats, float]:
+def clean_eigenvalues(values: Floats, sigma: float) -> tuple[Floats, float]:
     """Return eigenvalues with the noise's repulsion undone, and the share of noise that is left.
 
     Bun, Allez, Bouchaud and Potters 2016 (arXiv 1502.06736), additive Gaussian noise; here for few
@@ -44,12 +44,12 @@ def cleaned(values: Floats, sigma: float) -> tuple[Floats, float]:
 def cleaned_matrix(matrix: Floats, sigma: float, floor: float = _FLOOR) -> tuple[Floats, float]:
     """Return the matrix with cleaned eigenvalues, none below floor·σ, and the noise left in it."""
     values, vectors = np.linalg.eigh(matrix)
-    values, left = cleaned(values, sigma)
+    values, left = clean_eigenvalues(values, sigma)
     product = (vectors * np.maximum(values, floor * sigma)) @ vectors.T
     return np.asarray((product + product.T) / 2), left
 
 
-def filtered(moments: Floats, sigma: float, features: int) -> Floats:
+def shrunken_coefficients(moments: Floats, sigma: float, features: int) -> Floats:
     """Return coefficients of the last coordinates on the first `features`, one column for each.
 
     Empirical Bayes in the eigenbasis of the features: coefficients with a normal prior, averaged
@@ -57,7 +57,7 @@ def filtered(moments: Floats, sigma: float, features: int) -> Floats:
     """
     whole, left = cleaned_matrix(moments, sigma, 0.0)
     values, vectors = np.linalg.eigh(whole[:features, :features])
-    values, further = cleaned(values, sigma * np.sqrt(left))
+    values, further = clean_eigenvalues(values, sigma * np.sqrt(left))
     values = np.maximum(values, 0.0)
     if values.max() <= 0:
         return np.zeros((features, len(moments) - features))
@@ -67,7 +67,7 @@ def filtered(moments: Floats, sigma: float, features: int) -> Floats:
     noise = sigma**2 / 2 * (left + left * further * prior.sum(-1, keepdims=True))
     spread = prior * values**2 + noise
     gains = prior * values / spread
-    columns = [_weighted(spread, gains, column) * column for column in turned.T]
+    columns = [_average_gains(spread, gains, column) * column for column in turned.T]
     return np.asarray(vectors @ np.stack(columns, axis=1))
 
 
@@ -79,7 +79,7 @@ def _priors(values: Floats) -> Floats:
     return np.asarray((_TOTALS[:, None, None] * shapes).reshape(-1, len(values)))
 
 
-def _weighted(spread: Floats, gains: Floats, column: Floats) -> Floats:
+def _average_gains(spread: Floats, gains: Floats, column: Floats) -> Floats:
     """Return the gains, averaged by the marginal likelihood of each prior."""
     log_likelihood = -0.5 * (np.log(spread) + column**2 / spread).sum(-1)
     weights = np.exp(log_likelihood - log_likelihood.max())

@@ -76,14 +76,14 @@ def cells(intervals: Intervals) -> tuple[list[str], list[list[str]]]:
     percent = f"{100 * intervals.level:g}%"
     heads = ["coefficient", "estimate", "std. error", f"{percent} low", f"{percent} high"]
     lines = []
-    for place, name in enumerate(intervals.names):
-        error = float(intervals.standard_errors[place])
+    for index, name in enumerate(intervals.names):
+        error = float(intervals.standard_errors[index])
         if math.isnan(error):
-            lines.append([name, number(float(intervals.estimates[place]), error), *["–"] * 5])
+            lines.append([name, number(float(intervals.estimates[index]), error), *["–"] * 5])
             continue
-        low, high = float(intervals.low[place]), float(intervals.high[place])
-        numbers = (float(intervals.estimates[place]), error, low, high)
-        share = f"{100 * float(intervals.privacy_share[place]):.0f}%"
+        low, high = float(intervals.low[index]), float(intervals.high[index])
+        numbers = (float(intervals.estimates[index]), error, low, high)
+        share = f"{100 * float(intervals.privacy_share[index]):.0f}%"
         clear = "yes" if low > 0 or high < 0 else "no"
         lines.append([name, *(number(value, error) for value in numbers), share, clear])
     return [*heads, "due to privacy", "clear?"], lines
@@ -137,7 +137,7 @@ def _short(name: str, width: int) -> str:
 
 def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     rows = [heads, *lines]
-    widths = [max(len(row[place]) for row in rows) for place in range(1, len(heads))]
+    widths = [max(len(row[index]) for row in rows) for index in range(1, len(heads))]
     room = min(NAME, WIDTH - sum(widths) - len(GAP) * len(widths))
     first = [_short(row[0], room) for row in rows]
     longest = max(map(len, first))
@@ -148,15 +148,15 @@ def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     rule = "─" * len(printed[0])
     table = [rule, printed[0], rule, *printed[1:], rule]
     above = [f"{facts.kind} model of {_short(facts.target, NAME)}"]
-    above += [line for fact in _header(facts) for line in _wrapped(fact)]
+    above += [line for fact in _header(facts) for line in _wrap(fact)]
     if facts.intervals.swamped is not None:
-        above += ["", *_wrapped(facts.intervals.swamped)]
+        above += ["", *_wrap(facts.intervals.swamped)]
         above += ["", "Estimates, without a measure of their error:"]
-    below = [line for note in _footer(facts) for line in _wrapped(note)]
+    below = [line for note in _footer(facts) for line in _wrap(note)]
     return "\n".join([*above, *table, *below])
 
 
-def _wrapped(sentence: str) -> list[str]:
+def _wrap(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, PROSE)
 
 
@@ -170,8 +170,8 @@ def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     if facts.intervals.swamped is not None:
         parts.append(warning(facts.intervals.swamped))
     columns = "".join(
-        f'<th scope="col" style="{HEAD};text-align:{_side(place)}">{escape(head)}</th>'
-        for place, head in enumerate(heads)
+        f'<th scope="col" style="{HEAD};text-align:{_side(index)}">{escape(head)}</th>'
+        for index, head in enumerate(heads)
     )
     parts.append(f'<table style="{TABLE}"><thead><tr>{columns}</tr></thead><tbody>')
     shares = np.nan_to_num(facts.intervals.privacy_share)
@@ -188,9 +188,9 @@ def _cells(line: list[str], share: float) -> list[str]:
     made = [
         f'<th scope="row" style="{CELL};font-weight:400;text-align:left">{html.escape(name)}</th>'
     ]
-    for place, cell in enumerate(rest, start=1):
+    for index, cell in enumerate(rest, start=1):
         bar = ""
-        if place == 5:
+        if index == 5:
             stop = f"{100 * share:.0f}%"
             bar = f";background:linear-gradient(to right,{TINT} {stop},transparent {stop})"
         style = f"{CELL};text-align:right;white-space:nowrap{bar}"
@@ -198,5 +198,5 @@ def _cells(line: list[str], share: float) -> list[str]:
     return made
 
 
-def _side(place: int) -> str:
-    return "left" if place == 0 else "right"
+def _side(index: int) -> str:
+    return "left" if index == 0 else "right"

@@ -1,10 +1,10 @@
-"""Bounds that were paid for: a schema, and what is promised of how it was found."""
+"""Bounds that were found privately: a schema, and the guarantee it was found under."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,12 @@ class SuggestedBounds:
     schema: Schema
     found: Mapping[str, bool]
     certificate: Certificate
+    kind: ClassVar[str] = "bounds"
+
+    @property
+    def rows(self) -> None:
+        """The number of rows, which is not released with bounds."""
+        return
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -47,6 +53,10 @@ class SuggestedBounds:
         if file.suffix != ".json":
             raise rejection("path", "SuggestedBounds.save", "the path of a .json file", file.name)
         files.save(self, file, overwrite=overwrite)
+
+    def describe(self) -> str:
+        """Return the bounds, line by line, and under which guarantee they were found."""
+        return f"{self}\n{self.certificate}"
 
     def __str__(self) -> str:
         lines = [
@@ -69,7 +79,7 @@ class SuggestedBounds:
 class BoundsKind:
     """How suggested bounds are taken apart, and put together again."""
 
-    name = "bounds"
+    name = SuggestedBounds.kind
     release = SuggestedBounds
 
     def to_parts(self, release: SuggestedBounds) -> Parts:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from dplinear import __version__
 from dplinear.analyst import notebook
-from dplinear.arguments import choice, mistyped, real, rejection
+from dplinear.arguments import choice, real, rejection, wrong_type
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.version import __version__
 
 GUARANTEES: dict[str, type[Guarantee]] = {
     kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GDP, MIDP)
@@ -114,7 +114,7 @@ class Certificate:
             points = (f"δ({epsilon:g}) ≤ {delta:.3g}" for epsilon, delta in self.curve[:5])
             lines.append(("curve", ", ".join(points) + (", …" if len(self.curve) > 5 else "")))
         if self.parameters:
-            shown = (f"{name} = {_shown(value)}" for name, value in self.parameters.items())
+            shown = (f"{name} = {_format(value)}" for name, value in self.parameters.items())
             lines.append(("parameters", ", ".join(shown)))
         if self.dataset is not None:
             lines.append(("dataset", self.dataset))
@@ -127,8 +127,8 @@ class Certificate:
             "mechanism": self.mechanism,
             "parameters": dict(self.parameters),
             "neighbours": str(self.neighbours),
-            "asked": _written(self.asked),
-            "holds": None if self.holds is None else _written(self.holds),
+            "asked": _write_guarantee(self.asked),
+            "holds": None if self.holds is None else _write_guarantee(self.holds),
             "curve": [list(point) for point in self.curve],
             "numerics": self.numerics,
             "calibration": self.calibration,
@@ -144,7 +144,7 @@ class Certificate:
         """Build a certificate from what `to_dict` returned; anything else raises."""
         names = [entry.name for entry in fields(Certificate)]
         if not isinstance(content, dict):
-            raise mistyped("content", "Certificate.from_dict", "a mapping", content)
+            raise wrong_type("content", "Certificate.from_dict", "a mapping", content)
         if set(content) != set(names):
             rule = "made of " + ", ".join(names)
             raise rejection("content", "Certificate.from_dict", rule, ", ".join(map(str, content)))
@@ -156,14 +156,14 @@ class Certificate:
         return Certificate(**(content | built))
 
 
-def _written(guarantee: Guarantee) -> dict[str, Any]:
+def _write_guarantee(guarantee: Guarantee) -> dict[str, Any]:
     return {"kind": type(guarantee).__name__} | dict(vars(guarantee))
 
 
 def _read_guarantee(content: Any, parameter: str) -> Guarantee:
     rule = "a guarantee: one of " + ", ".join(GUARANTEES)
     if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
-        raise mistyped(parameter, _WHERE, rule, content)
+        raise wrong_type(parameter, _WHERE, rule, content)
     kind = GUARANTEES.get(content["kind"])
     numbers_of = {name: value for name, value in content.items() if name != "kind"}
     if kind is None or set(numbers_of) != {entry.name for entry in fields(kind)}:
@@ -173,7 +173,7 @@ def _read_guarantee(content: Any, parameter: str) -> Guarantee:
 
 def _guarantee(value: Any, parameter: str) -> Any:
     if type(value) not in GUARANTEES.values():
-        raise mistyped(parameter, _WHERE, "a guarantee: one of " + ", ".join(GUARANTEES), value)
+        raise wrong_type(parameter, _WHERE, "a guarantee: one of " + ", ".join(GUARANTEES), value)
     return value
 
 
@@ -181,7 +181,7 @@ def _text(value: Any, parameter: str) -> str:
     # Printable, so that a certificate from elsewhere cannot steer the terminal it is shown on.
     rule = f"printable text of at most {_LONGEST} characters"
     if not isinstance(value, str):
-        raise mistyped(parameter, _WHERE, rule, value)
+        raise wrong_type(parameter, _WHERE, rule, value)
     if len(value) > _LONGEST or not value.isprintable():
         raise rejection(parameter, _WHERE, rule, value)
     return str(value)
@@ -189,26 +189,26 @@ def _text(value: Any, parameter: str) -> str:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise mistyped("simulated", _WHERE, "true or false", value)
+        raise wrong_type("simulated", _WHERE, "true or false", value)
     return value
 
 
-def _listed(value: Any, parameter: str, rule: str) -> list[Any]:
+def _read_list(value: Any, parameter: str, rule: str) -> list[Any]:
     if not isinstance(value, list | tuple):
-        raise mistyped(parameter, _WHERE, rule, value)
+        raise wrong_type(parameter, _WHERE, rule, value)
     if len(value) > _MOST:
         raise rejection(parameter, _WHERE, f"{rule}, at most {_MOST}", f"{len(value)} of them")
     return list(value)
 
 
 def _notes(value: Any) -> tuple[str, ...]:
-    return tuple(_text(note, "notes") for note in _listed(value, "notes", "a list of sentences"))
+    return tuple(_text(note, "notes") for note in _read_list(value, "notes", "a list of sentences"))
 
 
 def _curve(value: Any) -> tuple[tuple[float, float], ...]:
     points = []
-    for point in _listed(value, "curve", "a list of pairs (ε, δ)"):
-        if len(_listed(point, "curve", "a list of pairs (ε, δ)")) != 2:
+    for point in _read_list(value, "curve", "a list of pairs (ε, δ)"):
+        if len(_read_list(point, "curve", "a list of pairs (ε, δ)")) != 2:
             raise rejection("curve", _WHERE, "a list of pairs (ε, δ)", point)
         epsilon = real(point[0], "curve", _WHERE, low=0)
         points.append((epsilon, real(point[1], "curve", _WHERE, low=0, high=1)))
@@ -217,8 +217,8 @@ def _curve(value: Any) -> tuple[tuple[float, float], ...]:
 
 def _parameters(value: Any) -> Mapping[str, Scalar]:
     if not isinstance(value, Mapping):
-        raise mistyped("parameters", _WHERE, "a mapping of names to numbers or text", value)
-    pairs = _listed(list(value.items()), "parameters", "a mapping of names to numbers or text")
+        raise wrong_type("parameters", _WHERE, "a mapping of names to numbers or text", value)
+    pairs = _read_list(list(value.items()), "parameters", "a mapping of names to numbers or text")
     read = {_text(name, "parameters"): _scalar(entry, str(name)) for name, entry in pairs}
     return MappingProxyType(read)
 
@@ -234,11 +234,11 @@ def _scalar(value: Any, name: str) -> Scalar:
         return int(value)
     if not isinstance(value, numbers.Real) or isinstance(value, numbers.Rational):
         hint = "write a fraction as text, or as the float it is used as."
-        raise mistyped(parameter, _WHERE, rule, value, hint)
+        raise wrong_type(parameter, _WHERE, rule, value, hint)
     if not math.isfinite(value):
         raise rejection(parameter, _WHERE, rule, value)
     return float(value)
 
 
-def _shown(value: Scalar) -> str:
+def _format(value: Scalar) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

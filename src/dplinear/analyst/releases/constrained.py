@@ -1,26 +1,26 @@
 """One linear model of a constraint set, released for one question: loss + set + learner.
 
 `theta` is a point of the set, in the units in which the learner saw the table: rows of norm at most
-1, labels within ±1. `reading.py` says how rows and labels came to those units.
+1, labels within ±1. `units.py` says how rows and labels came to those units.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from dplinear.analyst import notebook
+from dplinear.analyst.regression.classes import check_logistic, likelier, probabilities
 from dplinear.analyst.regression.summary import Summary, number
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate, Scalar
 from dplinear.analyst.releases.sparse_vector import SparseVector
-from dplinear.analyst.releases.units import Reading
-from dplinear.arguments import choice, integer, mistyped, real, rejection
-from dplinear.arrays import Floats
+from dplinear.analyst.releases.units import Label, UnitConversion
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
+from dplinear.arrays import Array, Floats
 
 KIND = "linear"
 LOSSES = ("squared", "huber", "logistic", "hinge")
@@ -37,7 +37,7 @@ Facts = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearRelease:
+class ConstrainedRelease:
     """A linear model whose coefficients lie in a public convex set.
 
     `source` is θ, held sparse; `theta` all of it. `compressed` is Φθ, where the learner worked in
@@ -49,7 +49,7 @@ class LinearRelease:
 
     source: SparseVector
     loss: str
-    reading: Reading
+    reading: UnitConversion
     certificate: Certificate
     constraint: Facts
     projection: Facts | None = None
@@ -57,9 +57,10 @@ class LinearRelease:
     lift: Facts = field(default_factory=dict)
     plan: Facts = field(default_factory=dict)
     rows: int | None = None
+    kind: ClassVar[str] = KIND
 
     def __post_init__(self) -> None:
-        where = "LinearRelease"
+        where = "ConstrainedRelease"
         choice(self.loss, "loss", where, LOSSES)
         if (self.reading.classes is not None) != (self.loss in _CLASSES):
             rule = "with classes for a loss of labels, and with target bounds for any other"
@@ -76,7 +77,9 @@ class LinearRelease:
             self.compressed.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _assembled, (LinearKind().to_parts(self),)  # read-only mappings cannot be pickled
+        return _assemble, (
+            ConstrainedKind().to_parts(self),
+        )  # read-only mappings cannot be pickled
 
     @property
     def theta(self) -> Floats:
@@ -109,8 +112,8 @@ class LinearRelease:
         order = np.argsort(-np.abs(numbers), kind="stable")[:count].tolist()
         return [(int(places[n]), float(numbers[n])) for n in order if numbers[n]]
 
-    def decision(self, X: Any) -> Floats:
-        """Return the linear predictor, row by row: of labels, above 0 means the second.
+    def decision_function(self, X: Any) -> Floats:
+        """Return the linear score, row by row: values; log-odds or margins of the second class.
 
         Requires: an array or a SciPy sparse matrix, which stays sparse; cells that are NaN count
         as 0, as they did; nothing is clipped.
@@ -120,20 +123,25 @@ class LinearRelease:
             kept = own.places < self.features
             own = SparseVector(self.features, own.places[kept], own.values[kept])
         steepness = self.reading.scale * self.reading.target_scale
-        return np.asarray(own.products(X, "decision") * steepness + self.intercept)
+        return np.asarray(own.products(X, "decision_function") * steepness + self.intercept)
 
-    def predict(self, X: Any) -> Any:
-        """Return the predicted target, row by row; of labels, the likelier one."""
-        found = self.decision(X)
-        if self.reading.classes is None:
-            return found
-        return np.array(self.reading.classes)[(found > 0).astype(int)]
+    @property
+    def classes(self) -> tuple[Label, Label] | None:
+        """What `predict` chooses from, for a loss of labels; otherwise None."""
+        return self.reading.classes
 
-    def chances(self, X: Any) -> Floats:
-        """Return the chance of the second label, row by row, for a logistic loss."""
-        if self.loss != "logistic":
-            raise rejection("loss", "chances", "logistic, to know chances", self.loss)
-        return np.asarray(expit(self.decision(X)))
+    def predict(self, X: Any) -> Array:
+        """Return what the target is expected to be, row by row: a value, or one of the classes.
+
+        Requires what `decision_function` does.
+        """
+        found = self.decision_function(X)
+        return found if self.classes is None else likelier(found, self.classes)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of both classes, a column for each: logistic losses only."""
+        check_logistic(self.loss)
+        return probabilities(self.decision_function(X))
 
     def summary(self) -> Summary:
         """Return what the release says, for a terminal or a notebook."""
@@ -152,10 +160,10 @@ class LinearRelease:
             ("", what),
             ("guarantee", self.certificate.guarantee),
             ("learner", self.certificate.mechanism),
-            ("set", _told(self.constraint)),
-            ("projection", "none" if self.projection is None else _told(self.projection)),
+            ("set", _format_facts(self.constraint)),
+            ("projection", "none" if self.projection is None else _format_facts(self.projection)),
         ]
-        lines += [(name, _told(facts)) for name, facts in self._more() if facts]
+        lines += [(name, _format_facts(facts)) for name, facts in self._more() if facts]
         if self.certificate.simulated:
             lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))
         kept = "all" if self.source.count == self.source.size else f"{self.source.count:,}"
@@ -178,11 +186,15 @@ class LinearRelease:
     def _repr_html_(self) -> str:
         return f"{self.summary().html}\n{self.certificate._repr_html_()}"
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Return in a few lines the model, its set, and under which guarantee it was released."""
         return f"{self.summary()}\n{self.certificate}"
 
+    def __repr__(self) -> str:
+        return self.describe()
 
-def _told(facts: Facts) -> str:
+
+def _format_facts(facts: Facts) -> str:
     shown = [
         f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
         for name, value in facts.items()
@@ -194,7 +206,7 @@ def _facts(facts: Any, name: str, where: str) -> Facts:
     """Return a read-only mapping of names to text, finite numbers, truth values or None."""
     rule = "a mapping of names to text or finite numbers"
     if not isinstance(facts, Mapping):
-        raise mistyped(name, where, rule, facts)
+        raise wrong_type(name, where, rule, facts)
     if len(facts) > _MOST:
         raise rejection(name, where, f"{rule}, at most {_MOST}", f"{len(facts)} of them")
     return MappingProxyType({_text(key, name, where): _scalar(facts[key], name) for key in facts})
@@ -202,7 +214,7 @@ def _facts(facts: Any, name: str, where: str) -> Facts:
 
 def _text(value: object, name: str, where: str) -> str:
     if not (isinstance(value, str) and len(value) <= _LONGEST and value.isprintable()):
-        raise mistyped(name, where, f"made of printable text, at most {_LONGEST} long", value)
+        raise wrong_type(name, where, f"made of printable text, at most {_LONGEST} long", value)
     return value
 
 
@@ -210,19 +222,19 @@ def _scalar(value: Any, name: str) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _text(value, name, "LinearRelease")
+        return _text(value, name, "ConstrainedRelease")
     if isinstance(value, int | np.integer):
         return int(value)
-    return real(value, name, "LinearRelease")
+    return real(value, name, "ConstrainedRelease")
 
 
-class LinearKind:
-    """Linear releases in files: θ by its places and values where few are not 0."""
+class ConstrainedKind:
+    """Models of a constraint set in files: θ by its places and values where few are not 0."""
 
     name = KIND
-    release = LinearRelease
+    release = ConstrainedRelease
 
-    def to_parts(self, release: LinearRelease) -> files.Parts:
+    def to_parts(self, release: ConstrainedRelease) -> files.Parts:
         """Take a release apart."""
         facts = {
             "certificate": release.certificate.to_dict(),
@@ -240,7 +252,7 @@ class LinearKind:
             arrays["compressed"] = release.compressed[None, :]
         return files.Parts(self.name, facts, arrays)
 
-    def from_parts(self, parts: files.Parts) -> LinearRelease:
+    def from_parts(self, parts: files.Parts) -> ConstrainedRelease:
         """Put a release together, or raise."""
         where = f"a release of kind {self.name}"
         if list(parts.facts) != _FACTS:
@@ -257,10 +269,10 @@ class LinearKind:
         for name in ("constraint", "plan"):  # the projection alone may be none
             if facts[name] is None:
                 raise rejection(name, where, "facts by name", None)
-        return LinearRelease(
+        return ConstrainedRelease(
             source=source,
             loss=facts["loss"],
-            reading=Reading.from_dict(facts["reading"]),
+            reading=UnitConversion.from_dict(facts["reading"]),
             certificate=Certificate.from_dict(facts["certificate"]),
             constraint=facts["constraint"],
             projection=facts["projection"],
@@ -305,8 +317,8 @@ def _check_lift(lift: Any, where: str) -> None:
         raise rejection("lift", where, "made of " + ", ".join(_LIFT), lift)
 
 
-def _assembled(parts: files.Parts) -> LinearRelease:
-    return LinearKind().from_parts(parts)
+def _assemble(parts: files.Parts) -> ConstrainedRelease:
+    return ConstrainedKind().from_parts(parts)
 
 
-files.register(LinearKind())
+files.register(ConstrainedKind())

@@ -235,7 +235,7 @@ def _read_arrays(content: bytes, start: int, name: str) -> dict[str, Floats]:
         label = entry[1].decode()
         if end < 0 or label in arrays:
             raise unsound("a release with whole arrays, each named once", name)
-        arrays[label] = _read_array(_decoded(view[entry.end() : end], name), name)
+        arrays[label] = _read_array(_decode_base64(view[entry.end() : end], name), name)
         if content[end + 1 : end + 2] != b",":
             if view[end + 1 :] != _END:
                 break
@@ -244,7 +244,7 @@ def _read_arrays(content: bytes, start: int, name: str) -> dict[str, Floats]:
     raise unsound("a release that ends with its arrays", name)
 
 
-def _decoded(text: memoryview, name: str) -> bytes:
+def _decode_base64(text: memoryview, name: str) -> bytes:
     try:
         decoded = binascii.a2b_base64(text, strict_mode=True)
         last = binascii.b2a_base64(binascii.a2b_base64(text[-4:]), newline=False)

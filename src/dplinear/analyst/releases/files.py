@@ -9,17 +9,27 @@ import stat
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import LAWS, Law
+from dplinear.analyst.noise_models.matrices import NOISE_MODELS, NoiseModel
 from dplinear.analyst.releases import container
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import Parts, ReleaseError, unsound
 from dplinear.analyst.releases.outputs import Output, UnplacedError, claim, sync_folder
-from dplinear.arguments import choice, integer, mistyped, rejection
+from dplinear.arguments import choice, integer, rejection, wrong_type
 from dplinear.schema import Schema
+
+if TYPE_CHECKING:
+    from dplinear.analyst.releases.bounds import SuggestedBounds
+    from dplinear.analyst.releases.constrained import ConstrainedRelease
+    from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
+    from dplinear.analyst.releases.model import ModelRelease
+    from dplinear.analyst.releases.moments import MomentsRelease
+    from dplinear.analyst.releases.release import Release
+    from dplinear.analyst.releases.sketch import SketchRelease
+    from dplinear.analyst.rows.release import RowsRelease
 
 __all__ = [
     "Kind",
@@ -28,11 +38,11 @@ __all__ = [
     "ReleaseError",
     "claim",
     "load",
-    "packed",
+    "pack",
     "register",
     "save",
     "sync_folder",
-    "unpacked",
+    "unpack",
 ]
 
 LARGEST = 256 * 2**20
@@ -80,7 +90,7 @@ def register(kind: Kind) -> None:
     _KINDS[kind.name] = kind
 
 
-def _known() -> list[str]:
+def _kind_names() -> list[str]:
     return sorted({*_KINDS, *_HOMES})
 
 
@@ -93,7 +103,7 @@ class MatrixKind:
 
     name: str
     release: type[Any]
-    laws: tuple[type[Law], ...] = tuple(LAWS.values())
+    laws: tuple[type[NoiseModel], ...] = tuple(NOISE_MODELS.values())
     symmetric: bool = False
 
     def to_parts(self, release: Any) -> Parts:
@@ -118,7 +128,7 @@ class MatrixKind:
         if rows is not None:
             rows = integer(rows, "rows", where, low=0)
         certificate = Certificate.from_dict(parts.facts["certificate"])
-        law = Law.from_dict(parts.facts["law"])
+        law = NoiseModel.from_dict(parts.facts["law"])
         if not isinstance(law, self.laws):
             names = " or ".join(law.kind for law in self.laws)
             raise rejection("law", where, f"of kind {names}", law.kind)
@@ -136,13 +146,45 @@ class MatrixKind:
         return self.release(schema, values, law, certificate, rows)
 
 
-def load(  # the class of what it returns is the file's to say
-    path: str | os.PathLike[str], *, kind: str | None = None, largest: int | None = None
-) -> Any:
+_Path = str | os.PathLike[str]
+
+
+@overload
+def load(path: _Path, *, kind: None = ..., largest: int | None = ...) -> "Release": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["moments"], largest: int | None = ...
+) -> "MomentsRelease": ...
+@overload
+def load(path: _Path, *, kind: Literal["sketch"], largest: int | None = ...) -> "SketchRelease": ...
+@overload
+def load(path: _Path, *, kind: Literal["model"], largest: int | None = ...) -> "ModelRelease": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["linear"], largest: int | None = ...
+) -> "ConstrainedRelease": ...
+@overload
+def load(path: _Path, *, kind: Literal["mean"], largest: int | None = ...) -> "MeanRelease": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["covariance"], largest: int | None = ...
+) -> "CovarianceRelease": ...
+@overload
+def load(path: _Path, *, kind: Literal["rows"], largest: int | None = ...) -> "RowsRelease": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["bounds"], largest: int | None = ...
+) -> "SuggestedBounds": ...
+@overload
+def load(path: _Path, *, kind: str | None, largest: int | None = ...) -> "Release": ...
+
+
+def load(path: _Path, *, kind: str | None = None, largest: int | None = None) -> "Release":
     """Read a release that was saved, on any machine.
 
     Requires: the path of a regular file of at most `largest` bytes (256 MiB, unless it is given);
-    `kind`, if given, is the kind of release it must hold. The file itself need not be trusted.
+    `kind`, if given, is the kind of release it must hold, and says its class to type checkers.
+    The file itself need not be trusted.
     Released rows (Parquet, Arrow, or CSV with its certificate beside it) may be of any size, and
     are read when they are asked for; decoded, they may take 64 MiB or 32 times the size of their
     file, whichever is more, unless `largest` says how many bytes they may take.
@@ -151,17 +193,18 @@ def load(  # the class of what it returns is the file's to say
     its size. The checksum shows damage; it does not show who wrote the file.
     """
     if not isinstance(path, str | os.PathLike):
-        raise mistyped("path", "load", "the path of a saved release", path)
+        raise wrong_type("path", "load", "the path of a saved release", path)
     limit = None if largest is None else integer(largest, "largest", "load", low=1)
     if kind is not None:
-        choice(kind, "kind", "load", _known())
+        choice(kind, "kind", "load", _kind_names())
     file = Path(path)
     if kind in {None, "rows"}:
         from dplinear.analyst.rows import release, row_reading
 
-        if row_reading.recognised(file):
-            return release.RowsRelease(*row_reading.opened(file, limit))
-    return _parsed(_content(file, LARGEST if limit is None else limit), file.name, kind)
+        if row_reading.is_rows_file(file):
+            return release.RowsRelease(*row_reading.open_rows_file(file, limit))
+    found: Release = _parse(_content(file, LARGEST if limit is None else limit), file.name, kind)
+    return found
 
 
 def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -172,15 +215,15 @@ def save(release: Any, path: str | os.PathLike[str], *, overwrite: bool = False)
     crash at any moment leaves the old file or the new one, never a part.
     """
     if not isinstance(path, str | os.PathLike):
-        raise mistyped("path", "save", "the path of a file to write", path)
+        raise wrong_type("path", "save", "the path of a file to write", path)
     target = Path(path)
-    content = packed(release, target.name)
+    content = pack(release, target.name)
     if content is None:
-        raise mistyped("release", "save", "a release of a known kind", type(release).__name__)
+        raise wrong_type("release", "save", "a release of a known kind", type(release).__name__)
     place(content, target, overwrite=overwrite)
 
 
-def packed(release: object, name: str = "a release") -> bytes | None:
+def pack(release: object, name: str = "a release") -> bytes | None:
     """Return the bytes of a release's file, or None for what is not of a registered kind."""
     kind = next((kind for kind in _KINDS.values() if type(release) is kind.release), None)
     if kind is None:
@@ -190,9 +233,9 @@ def packed(release: object, name: str = "a release") -> bytes | None:
     return content
 
 
-def unpacked(content: bytes, name: str = "a release") -> Any:
+def unpack(content: bytes, name: str = "a release") -> Any:
     """Return the release whose file has these bytes, or raise ReleaseError."""
-    return _parsed(content, name, None)
+    return _parse(content, name, None)
 
 
 def _check_again(kind: Kind, content: bytes, name: str) -> None:
@@ -209,13 +252,13 @@ def _unwritable(rule: str, target: Path, hint: str = "choose another path.") -> 
     return ReleaseError(str(rejection("path", "save", rule, target.name, hint)))
 
 
-def _parsed(content: bytes, name: str, expected: str | None) -> Any:
+def _parse(content: bytes, name: str, expected: str | None) -> Any:
     parts = container.read(content, name)
     if parts.kind not in _KINDS and parts.kind in _HOMES:
         import_module(_HOMES[parts.kind])
     kind = _KINDS.get(parts.kind)
     if kind is None or (expected is not None and expected != kind.name):
-        known = _known() if expected is None else [expected]
+        known = _kind_names() if expected is None else [expected]
         hint = "a later dplinear may know more kinds of release."
         rule = f"a release of {' or '.join(known)}, and this is one of {parts.kind}"
         raise unsound(rule, name, hint)

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class MeanRelease:
     certificate: Certificate = field(repr=False)
     rows: int | None
     count: float
+    kind: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         _freeze(self.mean, self.noise)
@@ -52,8 +53,12 @@ class MeanRelease:
         """Write the release to one file that `dplinear.load` reads anywhere."""
         files.save(self, path, overwrite=overwrite)
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Return in a few lines the means, of how many rows, and under which guarantee."""
         return "\n".join([f"Means, {_rows(self)}", repr(self.mean), str(self.certificate)])
+
+    def __repr__(self) -> str:
+        return self.describe()
 
     def _repr_html_(self) -> str:
         errors = self.privacy_errors
@@ -81,6 +86,7 @@ class CovarianceRelease:
     certificate: Certificate = field(repr=False)
     rows: int | None
     count: float
+    kind: ClassVar[str] = "covariance"
 
     def __post_init__(self) -> None:
         _freeze(self.mean, self.covariance, self.privacy_errors)
@@ -107,9 +113,13 @@ class CovarianceRelease:
         """Write the release to one file that `dplinear.load` reads anywhere."""
         files.save(self, path, overwrite=overwrite)
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Return in a few lines the covariance, of how many rows, and under which guarantee."""
         lines = [f"Covariance, {_rows(self)}", repr(self.covariance), str(self.certificate)]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.describe()
 
     def _repr_html_(self) -> str:
         parts = self.covariance._repr_html_(), self.certificate._repr_html_()
@@ -172,7 +182,7 @@ class _Kind:
 class MeanKind(_Kind):
     """Released means in files."""
 
-    name = "mean"
+    name = MeanRelease.kind
     release = MeanRelease
     arrays = ("mean", "noise")
 
@@ -180,7 +190,7 @@ class MeanKind(_Kind):
 class CovarianceKind(_Kind):
     """Released covariances in files."""
 
-    name = "covariance"
+    name = CovarianceRelease.kind
     release = CovarianceRelease
     arrays = ("mean", "covariance", "privacy_errors")
 

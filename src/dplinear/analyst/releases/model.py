@@ -4,12 +4,13 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
-from dplinear.analyst.regression.fit import CLIPPED, linear_regression, named
+from dplinear.analyst.regression.classes import LOGISTIC, check_logistic, likelier, probabilities
+from dplinear.analyst.regression.fit import CLIPPED, linear_regression, with_feature_names
 from dplinear.analyst.regression.inference import Intervals
 from dplinear.analyst.regression.names import places, single, unknown
 from dplinear.analyst.regression.prediction import design
@@ -17,8 +18,8 @@ from dplinear.analyst.regression.summary import Summary, SummaryFacts, number, s
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedVector
-from dplinear.arguments import choice, integer, mistyped, real, rejection
-from dplinear.arrays import Floats
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
+from dplinear.arrays import Array, Floats
 from dplinear.schema import INTERCEPT, Schema
 
 _KIND = "model"
@@ -58,6 +59,7 @@ class ModelRelease:
     privacy_errors: NamedVector | None = None
     unknown: str | None = None
     loss: str = "squared"
+    kind: ClassVar[str] = _KIND
 
     def __post_init__(self) -> None:
         for vector in (self.coefficients, self.standard_errors, self.privacy_errors):
@@ -95,19 +97,32 @@ class ModelRelease:
         rule = "one of its features, or the intercept"
         raise unknown(name, (*self.names, INTERCEPT), "name", "a model", rule)
 
-    def predict(self, data: Any) -> Floats:
-        """Return the predicted target, row by row; for log-odds, the chance that its label is yes.
+    @property
+    def classes(self) -> tuple[int, int] | None:
+        """What `predict` chooses from: the labels 0 and 1 of a logistic model; otherwise None."""
+        return (0, 1) if self.loss == LOGISTIC else None
+
+    def predict(self, data: Any) -> Array:
+        """Return what the target is expected to be, row by row: a value or, of labels, 0 or 1.
 
         Requires: an array (or a list of rows) with the features in the order of `names`, used as
         it is; or a table with the source columns (pandas, Polars, Arrow, a mapping of columns).
         Promises: a table is encoded as the private one was: categories by name, missing cells by
         their public constants, numbers clamped to their bounds.
         """
-        found = self.decision(data)
-        return np.asarray(expit(found)) if self.loss == "logistic" else found
+        found = self.decision_function(data)
+        return found if self.classes is None else likelier(found, self.classes)
 
-    def decision(self, data: Any) -> Floats:
-        """Return the linear predictor, row by row: the log-odds of a logistic model.
+    def predict_proba(self, data: Any) -> Floats:
+        """Return the probabilities of the labels 0 and 1, a column for each: logistic models only.
+
+        Requires and promises what `predict` does.
+        """
+        check_logistic(self.loss)
+        return probabilities(self.decision_function(data))
+
+    def decision_function(self, data: Any) -> Floats:
+        """Return the linear score, row by row: values, or the log-odds of a logistic model.
 
         Requires and promises what `predict` does.
         """
@@ -119,7 +134,7 @@ class ModelRelease:
 
         For log-odds it is a `LogisticRegression` with the classes 0 and 1.
         """
-        if self.loss == "logistic":
+        if self.loss == LOGISTIC:
             return _logistic_regression(self, feature_names=feature_names)
         return linear_regression(
             self.names, self.coefficients.values, self.intercept, feature_names=feature_names
@@ -168,10 +183,10 @@ class ModelRelease:
 
     @property
     def _adjective(self) -> str:
-        return "Logistic" if self.loss == "logistic" else "Linear"
+        return "Logistic" if self.loss == LOGISTIC else "Linear"
 
     def _notes(self) -> list[str]:
-        notes = [_LOG_ODDS] if self.loss == "logistic" else []
+        notes = [_LOG_ODDS] if self.loss == LOGISTIC else []
         if self.standard_errors is None and self.privacy_errors is not None:
             errors = zip(self.labels, self.privacy_errors.values.tolist(), strict=True)
             shown = [f"{name} {number(error, error)}" for name, error in errors]
@@ -197,10 +212,14 @@ class ModelRelease:
         return f"{self.summary().html}\n{self.certificate._repr_html_()}"
 
     def __repr__(self) -> str:
+        return self.describe()
+
+    def describe(self) -> str:
+        """Return in a few lines the model, of how many rows, and under which guarantee."""
         rows = "" if self.count is None else f", about {self.count:,.0f} rows"
         if self.rows is not None:
             rows = f", {self.rows:,} rows"
-        start = "Logistic model" if self.loss == "logistic" else "Model"
+        start = "Logistic model" if self.loss == LOGISTIC else "Model"
         shown = NamedVector(self.labels, self._estimates())
         return "\n".join([f"{start} of {self.target}{rows}", repr(shown), str(self.certificate)])
 
@@ -235,7 +254,7 @@ class ModelKind:
         """Put a release together, or raise."""
         where = "a release of model"
         arrays = list(parts.arrays)
-        if list(parts.facts) not in (_FACTS, [*_FACTS, "loss"]) or arrays != _known(arrays):
+        if list(parts.facts) not in (_FACTS, [*_FACTS, "loss"]) or arrays != _array_names(arrays):
             found = ", ".join([*parts.facts, *arrays])
             raise rejection("keys", where, ", ".join([*_FACTS, "estimates", *_ERRORS]), found)
         facts = parts.facts
@@ -268,11 +287,11 @@ def _logistic_regression(model: ModelRelease, *, feature_names: bool) -> Any:
     fitted = LogisticRegression()
     fitted.coef_ = np.array(model.coefficients.values)[None]
     fitted.intercept_ = np.array([model.intercept])
-    fitted.classes_ = np.array([0, 1])
-    return named(fitted, model.names, feature_names=feature_names)
+    fitted.classes_ = np.array(model.classes)
+    return with_feature_names(fitted, model.names, feature_names=feature_names)
 
 
-def _known(arrays: list[str]) -> list[str]:
+def _array_names(arrays: list[str]) -> list[str]:
     """Return the arrays that a file may have, of those it has."""
     return ["estimates", *(name for name in _ERRORS if name in arrays)]
 
@@ -303,7 +322,7 @@ def _sentence(value: object, where: str) -> str | None:
         return None
     rule = f"printable text of at most {_LONGEST} characters"
     if not isinstance(value, str):
-        raise mistyped("unknown", where, rule, value)
+        raise wrong_type("unknown", where, rule, value)
     if len(value) > _LONGEST or not value.isprintable():
         raise rejection("unknown", where, rule, value)
     return value

@@ -5,24 +5,24 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import pyarrow as pa
 
 from dplinear.analyst import notebook
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.regression import names as naming
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.model import scales
 from dplinear.analyst.regression.pca import PrincipalComponents, principal_components
 from dplinear.analyst.regression.regress import regress
-from dplinear.analyst.regression.repair import DELTA, Repaired, floored, repaired
+from dplinear.analyst.regression.repair import DELTA, Repaired, floor_eigenvalues, repair_matrix
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedMatrix, NamedVector
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arguments import integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
@@ -39,15 +39,16 @@ class MomentsRelease:
     number of rows where that is public (replace and element neighbours), otherwise None.
 
     Everything computed here is free: it looks at the release alone. Results are in the columns' own
-    units, but for `values`, `unbiased` and `gram`. Where rows were clipped to a norm, all are of
-    the clipped rows: a row weighs less the more was clipped.
+    units, but for `values`, `unbiased_estimate` and `gram`. Where rows were clipped to a norm, all
+    are of the clipped rows: a row weighs less the more was clipped.
     """
 
     schema: Schema
     values: Floats = field(repr=False)
-    law: Law
+    law: NoiseModel
     certificate: Certificate
     rows: int | None = None
+    kind: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -63,9 +64,9 @@ class MomentsRelease:
         return self.schema.dimension
 
     @cached_property
-    def unbiased(self) -> Floats:
+    def unbiased_estimate(self) -> Floats:
         """The estimate of the second moments whose mean is right; not always positive definite."""
-        return self.law.unbiased(self.values)
+        return self.law.unbiased_estimate(self.values)
 
     @property
     def count(self) -> float | None:
@@ -74,14 +75,14 @@ class MomentsRelease:
             return float(self.rows)
         if not self.schema.has_intercept or self.schema.row_norm is not None:
             return None
-        return max(float(self.unbiased[0, 0]), 0.0)
+        return max(float(self.unbiased_estimate[0, 0]), 0.0)
 
     @property
     def weight(self) -> float:
         """What sums over rows are divided by: the count, or the clipped rows' weight (or NaN)."""
         if self.count is not None:
             return self.count
-        return float(self.unbiased[0, 0]) if self.schema.has_intercept else math.nan
+        return float(self.unbiased_estimate[0, 0]) if self.schema.has_intercept else math.nan
 
     def repaired(
         self,
@@ -93,7 +94,7 @@ class MomentsRelease:
         """Return the matrix to analyse, repaired on the features in use, and how that was done."""
         asked = self.certificate.asked
         delta = asked.delta if isinstance(asked, ApproxDP) else DELTA
-        return repaired(
+        return repair_matrix(
             self.values,
             self.law,
             repair,
@@ -111,23 +112,23 @@ class MomentsRelease:
 
     def mean(self, features: object = None) -> NamedVector:
         """Return the means of features, in their own units, within their bounds."""
-        places = self._own(features, "mean")
-        return NamedVector(self._labels(places), self._mean(places, "mean"))
+        indices = self._own(features, "mean")
+        return NamedVector(self._labels(indices), self._mean(indices, "mean"))
 
     def covariance(self, features: object = None, *, repair: str = "auto") -> NamedMatrix:
         """Return the covariance of features in their own units (with n − 1, as np.cov).
 
         Promises: positive semidefinite, unless `repair` is "none": then unbiased noise and all.
         """
-        places = self._own(features, "covariance")
-        values = self._covariance(places, "covariance", repair)
-        return NamedMatrix(self._labels(places), values)
+        indices = self._own(features, "covariance")
+        values = self._covariance(indices, "covariance", repair)
+        return NamedMatrix(self._labels(indices), values)
 
     def correlation(self, features: object = None, *, repair: str = "auto") -> NamedMatrix:
         """Return the correlations of features; NaN for those without variance."""
-        places = self._own(features, "correlation")
-        values, _ = _standardised(self._covariance(places, "correlation", repair))
-        return NamedMatrix(self._labels(places), values)
+        indices = self._own(features, "correlation")
+        values, _ = _standardise(self._covariance(indices, "correlation", repair))
+        return NamedMatrix(self._labels(indices), values)
 
     def pca(
         self,
@@ -138,16 +139,16 @@ class MomentsRelease:
         repair: str = "auto",
     ) -> PrincipalComponents:
         """Return the first k principal components, of the correlations if `scaled`."""
-        places = self._own(features, "pca")
-        k = integer(k, "k", "pca", low=1, high=len(places))
+        indices = self._own(features, "pca")
+        k = integer(k, "k", "pca", low=1, high=len(indices))
         if not isinstance(scaled, bool):
-            raise mistyped("scaled", "pca", "True or False", scaled)
-        matrix = self._covariance(places, "pca", repair)
-        scale = np.ones(len(places))
+            raise wrong_type("scaled", "pca", "True or False", scaled)
+        matrix = self._covariance(indices, "pca", repair)
+        scale = np.ones(len(indices))
         if scaled:
-            matrix, scale = _standardised(matrix)
+            matrix, scale = _standardise(matrix)
             matrix = np.nan_to_num(matrix)
-        mean = NamedVector(self._labels(places), self._mean(places, "pca"))
+        mean = NamedVector(self._labels(indices), self._mean(indices, "pca"))
         return principal_components(matrix, mean, scale, k)
 
     def sample(self, n: int, *, seed: int | None = None, repair: str = "auto") -> pa.Table:
@@ -158,12 +159,12 @@ class MomentsRelease:
         or 1. Equal seeds give equal rows.
         """
         n = integer(n, "n", "sample", low=0)
-        places = self._own(None, "sample")
-        values, vectors = np.linalg.eigh(self._covariance(places, "sample", repair))
+        indices = self._own(None, "sample")
+        values, vectors = np.linalg.eigh(self._covariance(indices, "sample", repair))
         half = vectors * np.sqrt(np.maximum(values, 0.0))
         generator = simulation.generator(system().bits(128) if seed is None else seed)
-        rows = generator.standard_normal((n, len(places))) @ half.T + self._mean(places, "sample")
-        return pa.table(dict(zip(self._labels(places), rows.T, strict=True)))
+        rows = generator.standard_normal((n, len(indices))) @ half.T + self._mean(indices, "sample")
+        return pa.table(dict(zip(self._labels(indices), rows.T, strict=True)))
 
     @overload
     def regress(
@@ -235,8 +236,8 @@ class MomentsRelease:
     def __repr__(self) -> str:
         return self.describe()
 
-    def _labels(self, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.schema.features[place].name for place in places)
+    def _labels(self, indices: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.schema.features[place].name for place in indices)
 
     def _own(self, features: Any, where: str) -> list[int]:
         """Return the places of the features asked for, once it is sure that they have a mean."""
@@ -250,31 +251,31 @@ class MomentsRelease:
     def _divisor(self, where: str) -> float:
         """Return the number of rows as the released sums count them, or raise if noise hid it."""
         public = self.rows is not None and self.schema.row_norm is None
-        total = self.weight if public else float(self.unbiased[0, 0])
+        total = self.weight if public else float(self.unbiased_estimate[0, 0])
         if total > 1:
             return total
         hint = "the noise is larger than the table; release with a larger budget, or more rows."
         raise rejection("rows", where, "estimated at more than 1", f"{total:g}", hint)
 
-    def _mean(self, places: list[int], where: str) -> Floats:
-        centre, width = scales(self.schema, places)
-        means = centre + width * self.unbiased[0, places] / self._divisor(where)
-        features = [self.schema.features[place] for place in places]
+    def _mean(self, indices: list[int], where: str) -> Floats:
+        centre, width = scales(self.schema, indices)
+        means = centre + width * self.unbiased_estimate[0, indices] / self._divisor(where)
+        features = [self.schema.features[place] for place in indices]
         low = [float(feature.low) for feature in features]
         high = [float(feature.high) for feature in features]
         return np.clip(means, low, high)
 
-    def _covariance(self, places: list[int], where: str, repair: str) -> Floats:
-        used = [0, *places]
+    def _covariance(self, indices: list[int], where: str, repair: str) -> Floats:
+        used = [0, *indices]
         matrix = self.repaired(repair, used=used, where=where).matrix[np.ix_(used, used)]
         centred = without_first(matrix)
         # In cells, where the noise is the same in every direction.
-        centred = centred if repair == "none" else floored(centred, 0.0)
-        _, width = scales(self.schema, places)
+        centred = centred if repair == "none" else floor_eigenvalues(centred, 0.0)
+        _, width = scales(self.schema, indices)
         return np.asarray(centred * np.outer(width, width) / (self._divisor(where) - 1))
 
 
-def _standardised(covariance: Floats) -> tuple[Floats, Floats]:
+def _standardise(covariance: Floats) -> tuple[Floats, Floats]:
     """Return correlations (NaN without variance), and the standard deviations (1 without)."""
     variance = np.diag(covariance)
     spread = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -286,4 +287,4 @@ def _standardised(covariance: Floats) -> tuple[Floats, Floats]:
     return matrix, spread
 
 
-files.register(files.MatrixKind("moments", MomentsRelease, symmetric=True))
+files.register(files.MatrixKind(MomentsRelease.kind, MomentsRelease, symmetric=True))

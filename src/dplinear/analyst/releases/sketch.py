@@ -1,12 +1,14 @@
 """A released Gaussian sketch: rows with the table's second moments, plus ridges."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from dplinear.analyst import notebook
-from dplinear.analyst.noise_models.matrices import ProjectionLaw, SketchLaw
+from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
+from dplinear.analyst.regression.regress import regress
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
@@ -14,10 +16,10 @@ from dplinear.arrays import Floats
 from dplinear.schema import Schema
 
 if TYPE_CHECKING:
-    from dplinear.analyst.regression.fit import Fit
+    from dplinear.analyst.regression.fit import Fit, Fits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SketchRelease:
     """Rows drawn from N(0, G + ridges), released once.
 
@@ -29,9 +31,10 @@ class SketchRelease:
 
     schema: Schema
     values: Floats = field(repr=False)
-    law: SketchLaw | ProjectionLaw
+    law: SketchNoise | ProjectionNoise
     certificate: Certificate
     rows: int | None = None
+    kind: ClassVar[str] = "sketch"
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -42,21 +45,72 @@ class SketchRelease:
         matrix = self.values.T @ self.values / len(self.values)
         return MomentsRelease(self.schema, matrix, self.law, self.certificate, self.rows)
 
-    def regress(self, target: str, features: Any = None, **options: Any) -> "Fit":
+    @overload
+    def regress(
+        self,
+        target: str,
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> "Fit": ...
+
+    @overload
+    def regress(
+        self,
+        target: list[str] | tuple[str, ...],
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> "Fits": ...
+
+    def regress(
+        self,
+        target: str | list[str] | tuple[str, ...],
+        features: Sequence[str] | str | None = None,
+        *,
+        ridge: float = 0.0,
+        l1: float = 0.0,
+        intercept: bool = True,
+        repair: str = "released",
+    ) -> "Fit | Fits":
         """Return least squares on the rows of the sketch, as they are: the private ridge stays in.
 
         Takes what `MomentsRelease.regress` takes; `repair="none"` takes the ridge out again.
         """
-        options.setdefault("repair", "released")
-        return self.moments.regress(target, features, **options)
+        return regress(
+            self.moments,
+            target,
+            features,
+            ridge=ridge,
+            l1=l1,
+            intercept=intercept,
+            repair=repair,
+        )
+
+    def describe(self) -> str:
+        """Return in a few lines what was released, and under which guarantee."""
+        return f"{self._title()}\n{self.certificate}"
+
+    def _title(self) -> str:
+        return f"{len(self.values):,} rows of a sketch of {self.schema.dimension} features"
+
+    def __repr__(self) -> str:
+        return self.describe()
 
     def _repr_html_(self) -> str:
-        title = f"A sketch of {len(self.values):,} rows of {self.schema.dimension} features"
-        return notebook.card(title, self.certificate._repr_html_())
+        return notebook.card(self._title(), self.certificate._repr_html_())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the release to one file that `dplinear.load` reads anywhere."""
         files.save(self, path, overwrite=overwrite)
 
 
-files.register(files.MatrixKind("sketch", SketchRelease, laws=(SketchLaw, ProjectionLaw)))
+files.register(
+    files.MatrixKind(SketchRelease.kind, SketchRelease, laws=(SketchNoise, ProjectionNoise))
+)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arguments import integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema.sparse_rows import SparseRows
 
@@ -82,7 +82,7 @@ class SparseVector:
             table = np.asarray(rows, np.float64)
         except (TypeError, ValueError):
             rule = "an array of numbers, or a sparse one"
-            raise mistyped("X", where, rule, type(rows).__name__) from None
+            raise wrong_type("X", where, rule, type(rows).__name__) from None
         self._check(table.shape, where)
         chosen = table[:, self.places]
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word

@@ -1,4 +1,4 @@
-"""How rows and labels came to the units of a learner, and how its numbers go back."""
+"""Unit conversion: how rows and labels came to a learner's units, and how its numbers go back."""
 
 import math
 import numbers
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dplinear.arguments import mistyped, positive, real, rejection
+from dplinear.arguments import positive, real, rejection, wrong_type
 
 _KEYS = ["row_norm", "scale", "constant", "target_bounds", "classes"]
-_WHERE = "Reading"
+_WHERE = "UnitConversion"
 _LONGEST = 200
 
 Label = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class Reading:
+class UnitConversion:
     """Rows were clipped to norm `row_norm`, in their own units, and multiplied by `scale`.
 
     `constant` is the value of one more feature, the intercept's, in the learner's units; None
@@ -74,12 +74,12 @@ class Reading:
         }
 
     @staticmethod
-    def from_dict(content: Any) -> "Reading":
+    def from_dict(content: Any) -> "UnitConversion":
         """Build it from what `to_dict` returned; anything else raises."""
         if not isinstance(content, Mapping) or list(content) != _KEYS:
-            raise mistyped("reading", _WHERE, "a mapping of " + ", ".join(_KEYS), content)
+            raise wrong_type("reading", _WHERE, "a mapping of " + ", ".join(_KEYS), content)
         constant, bounds = content["constant"], content["target_bounds"]
-        return Reading(
+        return UnitConversion(
             row_norm=positive(content["row_norm"], "row_norm", _WHERE),
             scale=positive(content["scale"], "scale", _WHERE),
             constant=None if constant is None else positive(constant, "constant", _WHERE),
@@ -95,7 +95,7 @@ def read_bounds(value: Any, where: str) -> tuple[float, float]:
     rule = "a pair of finite numbers (low, high), low below high"
     hint = "bounds are public: they come from what is known of the target, never from the rows."
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise mistyped("target_bounds", where, rule, value, hint)
+        raise wrong_type("target_bounds", where, rule, value, hint)
     low, high = (real(end, "target_bounds", where, hint=hint) for end in value)
     if low >= high:
         raise rejection("target_bounds", where, rule, value, hint)
@@ -111,7 +111,7 @@ def read_classes(value: Any, where: str) -> tuple[Label, Label]:
     )
     listed = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(listed, list | tuple) or len(listed) != 2:
-        raise mistyped("classes", where, rule, value, hint)
+        raise wrong_type("classes", where, rule, value, hint)
     texts = all(
         isinstance(label, str) and label.isprintable() and len(label) <= _LONGEST
         for label in listed

@@ -20,7 +20,7 @@ class Announced(NamedTuple):
     unpacked: int
 
 
-def announced(message: pa.Message) -> Announced:
+def read_announcement(message: pa.Message) -> Announced:
     """Return what a record batch's message says of itself.
 
     Requires: any message; one that is not sound raises ValueError.
@@ -34,7 +34,7 @@ def announced(message: pa.Message) -> Announced:
         unpacked = 0
         if found.at(batch, _COMPRESSION):
             body = memoryview(message.body) if message.body is not None else memoryview(b"")
-            unpacked = sum(_unpacked(body, *pair) for pair in found.pairs(batch, _BUFFERS))
+            unpacked = sum(_unpacked_size(body, *pair) for pair in found.pairs(batch, _BUFFERS))
     except struct.error:
         raise ValueError("a message that does not hold what it says") from None
     if rows < 0:
@@ -42,7 +42,7 @@ def announced(message: pa.Message) -> Announced:
     return Announced(rows, unpacked)
 
 
-def _unpacked(body: memoryview, offset: int, length: int) -> int:
+def _unpacked_size(body: memoryview, offset: int, length: int) -> int:
     """Return what a compressed buffer unpacks to: the number before it, or itself at -1."""
     if length == 0:
         return 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.arguments import integer
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
@@ -57,7 +57,12 @@ class _Mixture(NamedTuple):
 
 
 def kmeans(
-    rows: Floats, law: DistanceLaw, clusters: int, *, noise_aware: bool = False, seed: int = 0
+    rows: Floats,
+    law: DistanceErrorModel,
+    clusters: int,
+    *,
+    noise_aware: bool = False,
+    seed: int = 0,
 ) -> Clusters:
     """Return clusters of released rows; equal for equal rows and seed."""
     where = "kmeans"
@@ -86,7 +91,7 @@ def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], 
 
 
 def _best_mixture(
-    rows: Floats, law: DistanceLaw, clusters: int, labels: NDArray[np.int64], seed: int
+    rows: Floats, law: DistanceErrorModel, clusters: int, labels: NDArray[np.int64], seed: int
 ) -> _Mixture:
     """Fit from the clusters of the rows, and from those of the rows made round; return the better.
 
@@ -100,7 +105,7 @@ def _best_mixture(
     return max(fits, key=lambda fit: fit.gain)
 
 
-def _is_clear(gain: float, rows: Floats, law: DistanceLaw, clusters: int, seed: int) -> bool:
+def _is_clear(gain: float, rows: Floats, law: DistanceErrorModel, clusters: int, seed: int) -> bool:
     """Say whether a mixture is to be believed: first by a formula, then by simulation."""
     further = (clusters - 1) * (law.k + 1)
     if gain <= further * math.log(len(rows)) / (2 * len(rows)):
@@ -117,14 +122,16 @@ def _mixture(rows: Floats, variance: float, labels: NDArray[np.int64], clusters:
     members = np.eye(clusters)[labels] * (1 - _DOUBT) + _DOUBT / clusters
     moments = centred.T @ centred / len(rows)
     floor = max(variance, _FLOOR * float(np.trace(moments)))
-    alone = _log_density(centred, np.zeros((1, rows.shape[1])), _floored(moments, floor))[:, 0]
+    alone = _log_density(centred, np.zeros((1, rows.shape[1])), _floor_eigenvalues(moments, floor))[
+        :, 0
+    ]
     before = -np.inf
     for _ in range(_STEPS):
         weight = np.maximum(members.sum(0), 1e-12)
         centres = members.T @ centred / weight[:, None]
         shares = weight / weight.sum()
         within = moments - (centres.T * shares) @ centres
-        joint = _log_density(centred, centres, _floored(within, floor)) + np.log(shares)
+        joint = _log_density(centred, centres, _floor_eigenvalues(within, floor)) + np.log(shares)
         total = logsumexp(joint, axis=1)
         members = np.exp(joint - total[:, None])
         after = float(total.mean())
@@ -135,7 +142,7 @@ def _mixture(rows: Floats, variance: float, labels: NDArray[np.int64], clusters:
     return _Mixture(members.argmax(1), centres + rows.mean(0), gain)
 
 
-def _floored(covariance: Floats, floor: float) -> tuple[Floats, Floats]:
+def _floor_eigenvalues(covariance: Floats, floor: float) -> tuple[Floats, Floats]:
     """Return eigenvalues, none below the floor, and eigenvectors."""
     values, vectors = np.linalg.eigh(covariance)
     return np.maximum(values, floor), vectors
@@ -150,7 +157,7 @@ def _log_density(rows: Floats, centres: Floats, covariance: tuple[Floats, Floats
     return np.asarray(-0.5 * (squares + np.log(values).sum()))
 
 
-def _gain_by_chance(rows: Floats, law: DistanceLaw, clusters: int, seed: int) -> float:
+def _gain_by_chance(rows: Floats, law: DistanceErrorModel, clusters: int, seed: int) -> float:
     """Return the best gain over simulated tables of one cluster, as spread out as the rows."""
     generator = simulation.generator(seed)
     covariance = np.atleast_2d(np.cov(rows.T))

@@ -18,13 +18,13 @@ def shielded_name(text: str) -> str:
     return SHIELD + text if text.startswith(tuple(_STARTS)) else text
 
 
-def shielded(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+def shield_rows(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """Return rows as they are written: `columns` has the names that `shielded_name` gives."""
     return pa.RecordBatch.from_arrays([_shield(each) for each in batch.columns], schema=columns)
 
 
-def unshielded(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-    """Return rows as they were before `shielded`, if those have the columns of these."""
+def unshield_rows(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """Return rows as they were before `shield_rows`, if those have the columns of these."""
     names = [shielded_name(name) for name in columns.names]
     if batch.schema.names != names or batch.schema.types != columns.types:
         return batch  # whoever checks it will say so

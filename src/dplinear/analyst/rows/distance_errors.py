@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DistanceLaw:
+class DistanceErrorModel:
     """What distances need of the law of projected rows; fields as in `ProjectedRows`."""
 
     noise: str
@@ -50,7 +50,7 @@ class DistanceLaw:
     projection: str
 
     def __post_init__(self) -> None:
-        where = "DistanceLaw"
+        where = "DistanceErrorModel"
         choice(self.noise, "noise", where, NOISES)
         choice(self.projection, "projection", where, PROJECTIONS)
         integer(self.k, "k", where, low=1)
@@ -58,7 +58,7 @@ class DistanceLaw:
         positive(self.variance, "variance", where)
 
     @classmethod
-    def of(cls, law: ProjectedRows) -> "DistanceLaw":
+    def of(cls, law: ProjectedRows) -> "DistanceErrorModel":
         """Return the part of a release's law that distances need."""
         return cls(law.noise, law.k, law.dimension, law.variance, law.projection)
 
@@ -152,7 +152,7 @@ class DistanceLaw:
         if self.projection != "orthonormal":
             return first / math.sqrt(k), second / math.sqrt(k)
         # The first k coordinates of two orthonormal vectors, of d coordinates or of k if d < k.
-        hidden = _hidden(max(d - k, 0), count, generator)
+        hidden = _draw_hidden(max(d - k, 0), count, generator)
         one = np.concatenate([first, hidden[0]], axis=1)
         two = np.concatenate([second, hidden[1]], axis=1)
         one /= np.linalg.norm(one, axis=1, keepdims=True)
@@ -178,7 +178,7 @@ class DistanceLaw:
         return np.sqrt(self._cell * square), normal / np.sqrt(normal**2 + rest)
 
 
-def _hidden(size: int, count: int, generator: Generator) -> Floats:
+def _draw_hidden(size: int, count: int, generator: Generator) -> Floats:
     """Draw pairs of normal vectors of `size` coordinates; two stand for more, as Bartlett's do.
 
     Only their lengths and angle matter.

@@ -1,7 +1,8 @@
 """Distances between rows that were released through a projection, with what the noise did to them.
 
 Dhaliwal et al. 2019, Algorithm 2: D = |Zᵢ − Zⱼ|² − 2kσ², unbiased for the squared distance of the
-rows before they were projected, in the cells' units. Its variance is `DistanceLaw.variances`.
+rows before they were projected, in the cells' units. Its variance is
+`DistanceErrorModel.variances`.
 """
 
 import math
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from dplinear.analyst.rows.distance_errors import DistanceLaw, Quadratic
-from dplinear.arguments import choice, integer, mistyped, real, rejection
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
 
@@ -51,7 +52,7 @@ class Distances:
     that scale says a little of P: unbiased over all, `squared` is not so given the scale.
     """
 
-    law: DistanceLaw
+    law: DistanceErrorModel
     noisy: Floats = field()
     same: NDArray[np.bool_] = field()
 
@@ -88,14 +89,14 @@ class Distances:
         if choice(method, "method", where, METHODS) == "chebyshev":
             low, high = chebyshev(self.squared, self.law.variances, miss)
         else:
-            low, high = simulated(self.noisy, self.law, miss)
+            low, high = simulated_interval(self.noisy, self.law, miss)
         return Interval(np.where(self.same, 0.0, low), np.where(self.same, 0.0, high))
 
     def __repr__(self) -> str:
         return f"{self.noisy.size} estimated squared distance(s), k = {self.law.k}"
 
 
-def distances(rows: Floats, law: DistanceLaw, i: Any, j: Any) -> Distances:
+def distances(rows: Floats, law: DistanceErrorModel, i: Any, j: Any) -> Distances:
     """Return the distances between rows i and rows j, places or arrays of them."""
     one, two = np.broadcast_arrays(
         places_of(i, "i", "distances", len(rows)), places_of(j, "j", "distances", len(rows))
@@ -110,7 +111,7 @@ def distances(rows: Floats, law: DistanceLaw, i: Any, j: Any) -> Distances:
     return Distances(law, noisy, np.equal(one, two))
 
 
-def distance_matrix(rows: Floats, law: DistanceLaw, *, condensed: bool = False) -> Floats:
+def distance_matrix(rows: Floats, law: DistanceErrorModel, *, condensed: bool = False) -> Floats:
     """Return all estimated squared distances: n x n, or as SciPy condenses them."""
     flat = pdist(rows, "sqeuclidean") if len(rows) > 1 else np.empty(0)
     flat -= law.offset
@@ -119,7 +120,7 @@ def distance_matrix(rows: Floats, law: DistanceLaw, *, condensed: bool = False) 
     return np.asarray(squareform(flat)) if len(rows) > 1 else np.zeros((len(rows),) * 2)
 
 
-def distance_blocks(rows: Floats, law: DistanceLaw) -> Iterator[tuple[int, Floats]]:
+def distance_blocks(rows: Floats, law: DistanceErrorModel) -> Iterator[tuple[int, Floats]]:
     """Yield the n x n matrix in blocks of whole rows, with each block's first row."""
     step = max(1, _BLOCK // max(len(rows), 1))
     for start in range(0, len(rows), step):
@@ -129,7 +130,7 @@ def distance_blocks(rows: Floats, law: DistanceLaw) -> Iterator[tuple[int, Float
         yield start, block
 
 
-def nearest(rows: Floats, law: DistanceLaw, i: Any, count: int = 1) -> Nearest:
+def nearest(rows: Floats, law: DistanceErrorModel, i: Any, count: int = 1) -> Nearest:
     """Return the `count` rows that seem nearest to each row i, the nearest first.
 
     Of rows that seem equally near, those that come first; never the row itself.
@@ -174,7 +175,7 @@ def chebyshev(squared: Floats, variances: Quadratic, miss: float) -> Interval:
     return Interval(np.maximum((middle - root) / lead, 0), np.maximum((middle + root) / lead, 0))
 
 
-def simulated(noisy: Floats, law: DistanceLaw, miss: float) -> Interval:
+def simulated_interval(noisy: Floats, law: DistanceErrorModel, miss: float) -> Interval:
     """Return the s ≥ 0 for which |U|² lies between its law's quantiles miss/2 and 1 − miss/2."""
     # All scales in proportion, so one table of unit noise serves every release of its kind.
     nodes, lower, upper = _quantiles(replace(law, variance=1.0), miss)
@@ -185,7 +186,7 @@ def simulated(noisy: Floats, law: DistanceLaw, miss: float) -> Interval:
 
 
 @lru_cache(maxsize=32)
-def _quantiles(law: DistanceLaw, miss: float) -> tuple[Floats, Floats, Floats]:
+def _quantiles(law: DistanceErrorModel, miss: float) -> tuple[Floats, Floats, Floats]:
     """Return distances, and the two quantiles of |U| at each, increasing."""
     unit = math.sqrt(law.offset)
     nodes = np.concatenate([[0.0], np.geomspace(0.02, 1e3, _NODES)]) * unit
@@ -209,7 +210,7 @@ def places_of(value: Any, parameter: str, where: str, rows: int) -> Places:
     """Return places of released rows, counted from 0, or from the end where negative."""
     found = np.asarray(value)
     if found.dtype.kind not in "iu":
-        raise mistyped(parameter, where, "a row's place, or an array of places", value)
+        raise wrong_type(parameter, where, "a row's place, or an array of places", value)
     if found.size and (found.min() < -rows or found.max() >= rows):
         raise rejection(parameter, where, f"in [{-rows}, {rows - 1}]: there are {rows} rows", value)
     places = found.astype(np.int64)

@@ -58,12 +58,12 @@ class KeptRows:
 
     def _batches(self, stream: bytes) -> Iterator[pa.RecordBatch]:
         columns = self.head.columns
-        meter = row_reading.Meter(row_reading.allowed_for(len(stream)), _NAME)
+        meter = row_reading.Meter(row_reading.memory_limit(len(stream)), _NAME)
         row_reading.check_columns(pa.ipc.open_stream(stream).schema, columns, _NAME)
         for message in pa.ipc.MessageReader.open_stream(stream):
             if message.type != "schema":
-                batch = row_reading.unpacked(message, columns, meter)
-                yield row_reading.checked(batch, columns, _NAME)
+                batch = row_reading.unpack_rows(message, columns, meter)
+                yield row_reading.check_batch(batch, columns, _NAME)
 
 
 def pack(release: RowsRelease, *, whole: bool) -> bytes:
@@ -80,7 +80,7 @@ def pack(release: RowsRelease, *, whole: bool) -> bytes:
     return b"".join((json.dumps(said).encode(), b"\n", head, stream or b""))
 
 
-def recognised(content: bytes) -> bool:
+def is_kept_rows(content: bytes) -> bool:
     """Return whether these are kept rows."""
     return content.startswith(_START)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import hyp0f1
 
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.analyst.rows.distances import Places
 from dplinear.arguments import choice, positive, rejection
 from dplinear.arrays import Floats
@@ -24,7 +24,7 @@ from dplinear.arrays import Floats
 METHODS = ("plug-in", "unbiased")
 
 
-def amplification(law: DistanceLaw, bandwidth: float) -> float:
+def amplification(law: DistanceErrorModel, bandwidth: float) -> float:
     """Return what the unbiased estimate multiplies cosines by: it says nothing if far above 1."""
     where = "amplification"
     wide = law.k / positive(bandwidth, "bandwidth", where) ** 2
@@ -39,7 +39,7 @@ def amplification(law: DistanceLaw, bandwidth: float) -> float:
 
 def kernel(
     rows: Floats,
-    law: DistanceLaw,
+    law: DistanceErrorModel,
     bandwidth: float,
     places: tuple[Places, Places],
     method: str = "plug-in",
@@ -61,7 +61,7 @@ def kernel(
     return np.where(np.equal.outer(*places), 1.0, found)
 
 
-def _cosines(these: Floats, those: Floats, law: DistanceLaw, bandwidth: float) -> Floats:
+def _cosines(these: Floats, those: Floats, law: DistanceErrorModel, bandwidth: float) -> Floats:
     """Return the average of cos(ω·U), |ω| = √k/h, over axes or over all directions."""
     frequency = math.sqrt(law.k) / bandwidth
     if law.normal:

@@ -4,21 +4,27 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 import pyarrow as pa
 
 from dplinear.analyst import notebook
-from dplinear.analyst.noise_models.rows import AdditiveRows, ProjectedRows, RowLaw, column_names
+from dplinear.analyst.noise_models.rows import (
+    AdditiveRows,
+    ProjectedRows,
+    RowNoiseModel,
+    column_names,
+)
+from dplinear.analyst.regression.regress import regress
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.rows import distances, kernels, row_files
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.analyst.rows.distances import Distances, Nearest
 from dplinear.analyst.rows.row_head import Head
 from dplinear.analyst.rows.row_reading import HeldRows, Rows
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
 
@@ -33,6 +39,8 @@ class RowsRelease:
     `law` says how they spread around the true ones; released columns are in their own units. The
     number of rows is public, and so is their order. Everything computed here is free.
     """
+
+    kind: ClassVar[str] = "rows"
 
     def __init__(self, head: Head, rows: Rows) -> None:
         self._head, self._rows = head, rows
@@ -53,7 +61,7 @@ class RowsRelease:
         return self._head.certificate
 
     @property
-    def law(self) -> RowLaw:
+    def law(self) -> RowNoiseModel:
         """The law of the noise."""
         return self._head.law
 
@@ -101,8 +109,8 @@ class RowsRelease:
         start = 0
         for batch in self.batches():
             stop = start + batch.num_rows
-            for place, column in enumerate(batch.columns):
-                matrix[start:stop, place] = column.to_numpy(zero_copy_only=False)
+            for index, column in enumerate(batch.columns):
+                matrix[start:stop, index] = column.to_numpy(zero_copy_only=False)
             start = stop
         return matrix
 
@@ -120,33 +128,69 @@ class RowsRelease:
         total = np.zeros((schema.dimension, schema.dimension))
         for batch in self.batches():
             cells = np.ones((schema.dimension, batch.num_rows))
-            own = [place for place, feature in enumerate(schema.features) if feature.factors]
-            for place, column in zip(own, batch.columns, strict=True):
-                feature = schema.features[place]
+            own = [index for index, feature in enumerate(schema.features) if feature.factors]
+            for index, column in zip(own, batch.columns, strict=True):
+                feature = schema.features[index]
                 values = column.to_numpy() - float(feature.centre)
-                cells[place] = values / float(feature.half_width)
+                cells[index] = values / float(feature.half_width)
             total += cells @ cells.T
         matrix = (total + total.T) / 2
         law = self.law.moments(self.rows)
         return MomentsRelease(schema, matrix, law, self.certificate, self.rows)
 
+    @overload
     def regress(
         self,
-        target: str | list[str],
+        target: str,
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> "Fit": ...
+
+    @overload
+    def regress(
+        self,
+        target: list[str] | tuple[str, ...],
+        features: Sequence[str] | str | None = ...,
+        *,
+        ridge: float = ...,
+        l1: float = ...,
+        intercept: bool = ...,
+        repair: str = ...,
+    ) -> "Fits": ...
+
+    def regress(
+        self,
+        target: str | list[str] | tuple[str, ...],
         features: Sequence[str] | str | None = None,
-        **options: Any,
+        *,
+        ridge: float = 0.0,
+        l1: float = 0.0,
+        intercept: bool = True,
+        repair: str = "auto",
     ) -> "Fit | Fits":
         """Fit a linear model to the rows, with the noise's own second moments taken out.
 
         Takes what `MomentsRelease.regress` takes; `repair="released"` is plain least squares on
         the rows as they are, which noise pulls towards 0.
         """
-        return self.moments.regress(target, features, **options)
+        return regress(
+            self.moments,
+            target,
+            features,
+            ridge=ridge,
+            l1=l1,
+            intercept=intercept,
+            repair=repair,
+        )
 
     # What is left of distances after a projection, in the cells' units.
 
     @cached_property
-    def _points(self) -> tuple[Floats, DistanceLaw]:
+    def _points(self) -> tuple[Floats, DistanceErrorModel]:
         """The released numbers of rows that went through a projection, and how they spread."""
         law = self.law
         if not isinstance(law, ProjectedRows):
@@ -154,7 +198,7 @@ class RowsRelease:
             raise rejection("rows", "RowsRelease", rule, law.kind)
         table = self.to_arrow()
         columns = [table[name].to_numpy() for name in column_names(law.k)]
-        return np.column_stack(columns), DistanceLaw.of(law)
+        return np.column_stack(columns), DistanceErrorModel.of(law)
 
     def distances(self, i: Any, j: Any) -> Distances:
         """Estimate squared distances between rows i and j, with errors and intervals.
@@ -211,7 +255,7 @@ class RowsRelease:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the rows to a .parquet, .arrow or .csv file, which `dplinear.load` reads again."""
         if not isinstance(path, str | os.PathLike):
-            raise mistyped("path", "save", "the path of a file to write", path)
+            raise wrong_type("path", "save", "the path of a file to write", path)
         row_files.save(self._head, self.batches(), Path(path), overwrite=overwrite)
 
     def describe(self) -> str:

@@ -82,7 +82,7 @@ class _CsvWriter:
         self._writer = pa_csv.CSVWriter(opened, self._columns)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._writer.write(csv_cells.shielded(batch, self._columns))
+        self._writer.write(csv_cells.shield_rows(batch, self._columns))
 
     def close(self) -> None:
         self._writer.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dplinear.analyst.noise_models.rows import RowLaw
+from dplinear.analyst.noise_models.rows import RowNoiseModel
 from dplinear.analyst.releases import container
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import unsound
@@ -34,7 +34,7 @@ class Head:
 
     schema: Schema
     certificate: Certificate
-    law: RowLaw
+    law: RowNoiseModel
     options: Mapping[str, Any]
     columns: pa.Schema
 
@@ -82,7 +82,7 @@ def read_beside(content: bytes, name: str) -> tuple[Head, int | None, bool]:
         head = Head(
             Schema.from_release(facts["schema"]),
             Certificate.from_dict(facts["certificate"]),
-            RowLaw.from_dict(facts["law"]),
+            RowNoiseModel.from_dict(facts["law"]),
             dict(facts["options"]),
             _columns(facts["columns"]),
         )

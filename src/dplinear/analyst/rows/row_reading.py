@@ -1,7 +1,7 @@
 """Reading files of released rows, which need not be trusted.
 
 A few kilobytes can claim billions of rows, or repeat a long text for each. So whatever a file says
-is held to `allowed_for` its size before room is made for it, and rows are decoded a few at a time:
+is held to `memory_limit` its size before room is made for it, and rows are decoded a few at a time:
 columns of numbers have a known width, texts are read as dictionaries and counted before they are
 spelled out, and compressed parts are held to what they announce.
 """
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from dplinear.analyst.releases import container
 from dplinear.analyst.releases.container import ReleaseError, unsound
 from dplinear.analyst.rows import csv_cells
-from dplinear.analyst.rows.arrow_messages import announced
+from dplinear.analyst.rows.arrow_messages import read_announcement
 from dplinear.analyst.rows.row_files import KEY, sidecar
 from dplinear.analyst.rows.row_head import Head, read_beside, read_head
 
@@ -44,7 +44,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def allowed_for(size: int) -> int:
+def memory_limit(size: int) -> int:
     """Return how many bytes the rows in a file of a given size may take once they are decoded."""
     return max(LEAST, TIMES * size)
 
@@ -94,7 +94,7 @@ class HeldRows(Rows):
 class StoredRows(Rows):
     """Rows in a file, read when they are asked for, and refused if it is not what it was.
 
-    Decoded, they may take `largest` bytes; by default what `allowed_for` the file's size says.
+    Decoded, they may take `largest` bytes; by default what `memory_limit` the file's size says.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class StoredRows(Rows):
                 seen += batch.num_rows
                 if seen > self.rows:
                     break
-                yield checked(batch, self._columns, self.path.name)
+                yield check_batch(batch, self._columns, self.path.name)
         if seen != self.rows:
             raise unsound(f"a file of {self.rows} rows, as it says", self.path.name)
 
 
-def recognised(path: Path) -> bool:
+def is_rows_file(path: Path) -> bool:
     """Return whether a file looks like released rows: by its first bytes, or as CSV by its name."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -133,10 +133,10 @@ def recognised(path: Path) -> bool:
         return False
 
 
-def opened(path: Path, largest: int | None = None) -> tuple[Head, StoredRows]:
+def open_rows_file(path: Path, largest: int | None = None) -> tuple[Head, StoredRows]:
     """Return the head of a file of rows, and its rows, unread; or raise ReleaseError.
 
-    Decoded, the rows may take `largest` bytes; by default what `allowed_for` the file's size says.
+    Decoded, the rows may take `largest` bytes; by default what `memory_limit` the file's size says.
     """
     with _reading(path) as found:
         head, rows = read_head(found.head, path.name)
@@ -160,7 +160,7 @@ class _Opened(NamedTuple):
     read: Callable[[pa.Schema, Meter], Iterator[pa.RecordBatch]]
 
     def meter(self, largest: int | None) -> Meter:
-        return Meter(allowed_for(self.size) if largest is None else largest, self.path.name)
+        return Meter(memory_limit(self.size) if largest is None else largest, self.path.name)
 
 
 @contextmanager
@@ -206,7 +206,7 @@ def _read_parquet(path: Path, file: IO[bytes], size: int) -> _Opened:
         for number in range(rows.num_row_groups):
             _check_group(reader.metadata.row_group(number), columns, size, path.name)
             for batch in rows.iter_batches(batch_size=each, row_groups=[number]):
-                yield _spelled_out(batch, columns, meter)
+                yield _decode_texts(batch, columns, meter)
 
     return _Opened(path, size, _own(own.metadata, path), own, int(reader.metadata.num_rows), read)
 
@@ -227,7 +227,7 @@ def _check_group(group: Any, columns: pa.Schema, size: int, name: str) -> None:
         raise unsound("a Parquet file whose texts are plain or in a dictionary", name)
 
 
-def _spelled_out(batch: pa.RecordBatch, columns: pa.Schema, meter: Meter) -> pa.RecordBatch:
+def _decode_texts(batch: pa.RecordBatch, columns: pa.Schema, meter: Meter) -> pa.RecordBatch:
     """Return a batch with its texts spelled out, once it is known how long they will be."""
     meter.take(batch.num_rows * width(columns))
     batch.validate(full=True)  # before anything follows the offsets that a file claims
@@ -250,14 +250,14 @@ def _read_arrow(path: Path, file: IO[bytes], size: int) -> _Opened:
     own = reader.schema
     head = _own(own.metadata, path)
     with pa.memory_map(str(path)) as mapped:  # so that counting touches no row
-        lengths = [announced(message).rows for message in _messages(mapped)]
+        lengths = [read_announcement(message).rows for message in _messages(mapped)]
     if len(lengths) != reader.num_record_batches:
         raise unsound("a file with the batches that it lists", path.name)
 
     def read(columns: pa.Schema, meter: Meter) -> Iterator[pa.RecordBatch]:
         check_columns(own, columns, path.name)
         for message in _messages(file):
-            yield unpacked(message, own, meter)
+            yield unpack_rows(message, own, meter)
 
     return _Opened(path, size, head, own, sum(lengths), read)
 
@@ -272,9 +272,9 @@ def _messages(file: Any) -> Iterator[pa.Message]:
             raise ValueError("a message that released rows do not have")
 
 
-def unpacked(message: pa.Message, columns: pa.Schema, meter: Meter) -> pa.RecordBatch:
+def unpack_rows(message: pa.Message, columns: pa.Schema, meter: Meter) -> pa.RecordBatch:
     """Return the rows in a message, once it is known how much room they will take."""
-    room = announced(message).unpacked
+    room = read_announcement(message).unpacked
     meter.take(room)
     batch = pa.ipc.read_record_batch(message, columns)
     batch.validate(full=True)
@@ -304,7 +304,7 @@ def _read_csv(path: Path, file: IO[bytes], size: int) -> _Opened:
             file, read_options=reading, parse_options=parse, convert_options=options
         ):
             meter.take(batch.nbytes)
-            yield csv_cells.unshielded(batch, columns) if shielded else batch
+            yield csv_cells.unshield_rows(batch, columns) if shielded else batch
 
     return _Opened(path, size, content, None, None, read)
 
@@ -326,7 +326,7 @@ def check_columns(found: pa.Schema, columns: pa.Schema, name: str) -> None:
         raise unsound("a file with the columns that its certificate names", name)
 
 
-def checked(batch: pa.RecordBatch, columns: pa.Schema, name: str) -> pa.RecordBatch:
+def check_batch(batch: pa.RecordBatch, columns: pa.Schema, name: str) -> pa.RecordBatch:
     """Return a batch with the columns that its head names, if its cells are sound."""
     check_columns(batch.schema, columns, name)
     batch.validate(full=True)  # before anything follows the offsets that a file claims

@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dplinear.cli import flags
-from dplinear.cli.errors import Code, CommandError, interrupted
+from dplinear.cli.errors import Code, CommandError, describe_interrupt
 
 
 def _every(
@@ -59,9 +59,9 @@ def release(name: str, given: Mapping[str, Any]) -> int:
     if not given.get("dry_run"):
         try:
             with tally() as spent:
-                made, warning = gates.released(asked)
+                made, warning = gates.make_release(asked)
         except KeyboardInterrupt as stop:  # of which typer would keep no more than that
-            raise CommandError(interrupted(stop).sentence, code=Code.INTERRUPTED) from None
+            raise CommandError(describe_interrupt(stop).sentence, code=Code.INTERRUPTED) from None
         show(asked, made, warning, json=json, again=asked.ledger is not None and not len(spent))
         return Code.DONE
     found = quote.quote(asked)

@@ -1,4 +1,4 @@
-"""The commands of `dplinear release`."""
+"""`dplinear release`: which kind of release is in which file."""
 
 import typer
 

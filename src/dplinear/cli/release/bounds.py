@@ -1,4 +1,4 @@
-"""`dplinear release bounds`."""
+"""`dplinear release bounds`: bounds of columns, found privately."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`dplinear release covariance`."""
+"""`dplinear release covariance`: a private covariance matrix of columns."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`dplinear release mean`."""
+"""`dplinear release mean`: private means of columns."""
 
 from typing import Annotated
 

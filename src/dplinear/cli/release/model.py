@@ -1,4 +1,4 @@
-"""`dplinear release model`."""
+"""`dplinear release model`: one private linear or logistic model."""
 
 from typing import Annotated
 
@@ -23,10 +23,10 @@ def model(
             **flags.words("squared", "huber", "logistic"),
         ),
     ] = None,
-    method: Annotated[
+    mechanism: Annotated[
         str | None,
         flags.option(
-            "--method",
+            "--mechanism",
             text="whitened_descent (the default), adassp, coinpress or auto",
             **flags.words("whitened_descent", "adassp", "coinpress", "auto"),
         ),
@@ -44,7 +44,6 @@ def model(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
-    calibration: flags.Calibration = None,
     shares: Annotated[
         str | None,
         flags.special("--shares", text="adassp: the parts of its budget, such as 0.1,0.6,0.3"),
@@ -60,10 +59,6 @@ def model(
             text="coinpress: general (the default), covariance or mean",
             **flags.words("general", "covariance", "mean"),
         ),
-    ] = None,
-    unit: Annotated[
-        float | None,
-        flags.special("--unit", text="coinpress: the size of features whose structure is mean"),
     ] = None,
 ) -> None:
     """Release one model: all of the budget for one regression."""

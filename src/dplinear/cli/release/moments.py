@@ -1,4 +1,4 @@
-"""`dplinear release moments`."""
+"""`dplinear release moments`: private second moments, for any regression."""
 
 from typing import Annotated
 
@@ -30,7 +30,6 @@ def moments(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
-    calibration: flags.Calibration = None,
     rows: Annotated[int | None, flags.special("--rows", text="sketch: its rows")] = None,
     degrees: Annotated[
         int | None, flags.special("--degrees", text="inverse_wishart: degrees of freedom")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dplinear.cli.gates import Order
 from dplinear.cli.loading import words
-from dplinear.cli.output import caution, certified, facts, say, shown, tell
+from dplinear.cli.output import caution, certificate_facts, facts, say, short_path, tell
 
 if TYPE_CHECKING:
     from dplinear.schema import Schema
@@ -41,7 +41,7 @@ def show(
     Of a release that the ledger had kept (`again`), that it is one.
     """
     if warning:
-        caution(warning, f"keep {shown(str(order.output))}: it is the only copy.")
+        caution(warning, f"keep {short_path(str(order.output))}: it is the only copy.")
     if json:
         content = _content(order, release) | {"from_ledger": again}
         tell(content | ({"warning": warning} if warning else {}))
@@ -50,15 +50,15 @@ def show(
 
 
 def _lines(order: Order, release: Any, *, again: bool) -> list[tuple[str, str]]:
-    lines = certified(release.certificate)
+    lines = certificate_facts(release.certificate)
     if again:
         lines.append(("from the ledger", _AGAIN))
-    lines.append(("written to", shown(str(order.output))))
-    lines += [("budget", str(status)) for status in _left(order)]
+    lines.append(("written to", short_path(str(order.output))))
+    lines += [("budget", str(status)) for status in _remaining_budget(order)]
     projected = release.certificate.mechanism == "projection"
     following = _DISTANCES if projected else _NEXT[order.gate.name]
     target = "" if order.schema is None else _example(order.schema)
-    file = shlex.quote(shown(str(order.output)))
+    file = shlex.quote(short_path(str(order.output)))
     lines.append(("next", following.format(file=file, target=shlex.quote(target))))
     return lines
 
@@ -69,7 +69,7 @@ def _example(schema: "Schema") -> str:
     return (whole or schema.names)[-1]
 
 
-def _left(order: Order) -> list[Any]:
+def _remaining_budget(order: Order) -> list[Any]:
     if order.ledger is None:
         return []
     from dplinear.ledger import LedgerError, open_ledger
@@ -92,7 +92,7 @@ def _content(order: Order, release: Any) -> dict[str, Any]:
     }
     if order.gate.name == "bounds":
         content |= {"bounds": release.bounds, "found": dict(release.found)}
-    for status in _left(order):
+    for status in _remaining_budget(order):
         text = status.budget.text
         content["budget"] = {
             "dataset": status.dataset,

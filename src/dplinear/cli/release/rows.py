@@ -1,4 +1,4 @@
-"""`dplinear release rows`."""
+"""`dplinear release rows`: one private row for each of the table's."""
 
 from typing import Annotated
 
@@ -37,7 +37,6 @@ def rows(
             **flags.words("element", "row_l1", "row_l2"),
         ),
     ] = None,
-    calibration: flags.Calibration = None,
     target: Annotated[
         str | None,
         flags.special("--target", text="additive_noise: the column that is not protected"),

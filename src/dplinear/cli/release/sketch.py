@@ -1,4 +1,4 @@
-"""`dplinear release sketch`."""
+"""`dplinear release sketch`: a random projection of the table."""
 
 from typing import Annotated
 
@@ -46,7 +46,6 @@ def sketch(
             **flags.words("add_remove", "replace", "element"),
         ),
     ] = None,
-    calibration: flags.Calibration = None,
     base: Annotated[
         int | None,
         flags.special("--base", text="mi_projection: the n of the rules for rows (1000)"),

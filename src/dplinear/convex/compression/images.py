@@ -7,7 +7,13 @@ from typing import Protocol
 import numpy as np
 
 from dplinear.arrays import Floats
-from dplinear.convex.compression.nearest import Nearest, Stop, by_gradient, certified, in_ellipsoid
+from dplinear.convex.compression.nearest import (
+    Nearest,
+    Stop,
+    by_gradient,
+    certify_nearest,
+    in_ellipsoid,
+)
 from dplinear.convex.compression.nearest_groups import by_groups
 from dplinear.convex.sets import Atoms, ConvexSet, GroupBall, L2Ball, Moved
 from dplinear.convex.sets.hull import nearest_mixture
@@ -76,7 +82,7 @@ class Image:
         """An upper bound on ‖ϑ‖ over ΦC, for this very Φ; rounding included."""
         if self.matrix is None:
             return up(self.base.radius, self.dimension + 8)
-        return self.base.stretched(self.matrix)
+        return self.base.image_norm_bound(self.matrix)
 
     @cached_property
     def atoms(self) -> Atoms | None:
@@ -118,14 +124,14 @@ class Image:
         if isinstance(base, L2Ball):
             values, vectors = self.spectrum
             dual = in_ellipsoid(values, vectors, base.radius, point)
-            return certified(self, base.project(np.asarray(self.adjoint(dual))), point)
+            return certify_nearest(self, base.project(np.asarray(self.adjoint(dual))), point)
         # A gap is a root of inner products, whose rounding no step can mend.
         rounding = _ROUNDING * self.radius * (self.radius + float(np.linalg.norm(point)))
         reach = max(tolerance * self.radius, rounding**0.5)
         if self.atoms is not None and base.atoms is not None:
-            start = None if near is None else base.atoms.unmixed(near, self.dimension)
+            start = None if near is None else base.atoms.unmix(near, self.dimension)
             mixture = nearest_mixture(self.atoms, point, tolerance=reach, cap=cap, start=start)
-            source = base.atoms.mixed(mixture.indices, mixture.weights)
+            source = base.atoms.mix(mixture.indices, mixture.weights)
             return Nearest(np.asarray(self.forward(source)), source, mixture.gap, mixture.indices)
         first = base.minimiser(-np.asarray(self.adjoint(point))) if near is None else near
         if isinstance(base, GroupBall) and self.matrix is not None:

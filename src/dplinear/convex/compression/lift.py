@@ -48,24 +48,24 @@ class Lifted:
     method: str
 
 
-def released(image: Image, place: Floats, carried: Floats | None, how: str = "auto") -> Lifted:
+def lift_point(image: Image, point: Floats, carried: Floats | None, how: str = "auto") -> Lifted:
     """Return the θ of C to release for a point of ΦC, of which a learner may have carried one.
 
     `how` is "carried", "gauge" for the least gauge, or "auto": the carried one if Φ is large.
     """
     if image.map is None:
-        return Lifted(place, 0.0, 1.0, 0.0, "carried")
+        return Lifted(point, 0.0, 1.0, 0.0, "carried")
     large = image.map.source * image.map.target > LARGE
     if carried is not None and (how == "carried" or (how == "auto" and large)):
-        gap = _distance(image, carried, place)
+        gap = _distance(image, carried, point)
         return Lifted(carried, gap, image.base.gauge(carried), 0.0, "carried")
-    return lift(image, place)
+    return lift(image, point)
 
 
-def lift(image: Image, place: Floats, near: Floats | None = None) -> Lifted:
+def lift(image: Image, point: Floats, near: Floats | None = None) -> Lifted:
     """Return the θ of C with Φθ = place whose gauge is least.
 
-    Requires: `place` in ΦC to 1e-7 of its radius, or θ is that of the nearest point of ΦC. `near`
+    Requires: `point` in ΦC to 1e-7 of its radius, or θ is that of the nearest point of ΦC. `near`
     is a θ to start from.
     Promises: θ ∈ C to 1e-8, whatever else.
     Departs from the paper: {θ : ‖θ‖_C ≤ 1} is C only where C has the origin in it. Elsewhere (the
@@ -76,44 +76,44 @@ def lift(image: Image, place: Floats, near: Floats | None = None) -> Lifted:
     if isinstance(base, Moved):
         origin = np.asarray(image.forward(base.origin))
         start = None if near is None else base.inward(near)
-        inner = lift(image.before, (place - origin) / base.factor, start)
+        inner = lift(image.before, (point - origin) / base.factor, start)
         source = base.outward(inner.source)
-        residual = _distance(image, source, place)
+        residual = _distance(image, source, point)
         return Lifted(source, residual, inner.gauge, inner.floor, inner.method)
-    nearest = image.project(place, TOLERANCE / 10, near=near)
-    missed = float(np.linalg.norm(nearest.place - place))
+    nearest = image.project(point, TOLERANCE / 10, near=near)
+    missed = float(np.linalg.norm(nearest.place - point))
     if image.map is None or missed > TOLERANCE * image.radius:
         return Lifted(nearest.source, missed, 1.0, 0.0, "projection")
     if isinstance(base, L2Ball):
-        return _shortest(image, place)
+        return _shortest(image, point)
     away = float(np.linalg.norm(base.project(np.zeros(base.dimension))))
     if away > 1e-9 * base.radius:
         return Lifted(nearest.source, missed, 1.0, 0.0, "mixture")
     if isinstance(base, Box) and image.matrix is not None and base.dimension <= _PROGRAM:
-        return _program(image, base, place, nearest)
-    return _newton(image, place, nearest)
+        return _program(image, base, point, nearest)
+    return _newton(image, point, nearest)
 
 
-def _distance(image: Image, source: Floats, place: Floats) -> float:
-    return float(np.linalg.norm(np.asarray(image.forward(source)) - place))
+def _distance(image: Image, source: Floats, point: Floats) -> float:
+    return float(np.linalg.norm(np.asarray(image.forward(source)) - point))
 
 
-def _shortest(image: Image, place: Floats) -> Lifted:
+def _shortest(image: Image, point: Floats) -> Lifted:
     """Return the shortest θ."""
-    source = image.base.project(_pseudo_inverse(image, place))
+    source = image.base.project(_pseudo_inverse(image, point))
     gauge = image.base.gauge(source)
-    return Lifted(source, _distance(image, source, place), gauge, gauge, "pseudo_inverse")
+    return Lifted(source, _distance(image, source, point), gauge, gauge, "pseudo_inverse")
 
 
-def _pseudo_inverse(image: Image, place: Floats) -> Floats:
+def _pseudo_inverse(image: Image, point: Floats) -> Floats:
     """Return the shortest θ with Φθ = place."""
     values, vectors = image.spectrum
     live = values > 1e-14 * values[-1]
-    dual = vectors[:, live] @ ((vectors[:, live].T @ place) / values[live])
+    dual = vectors[:, live] @ ((vectors[:, live].T @ point) / values[live])
     return np.asarray(image.adjoint(dual))
 
 
-def _program(image: Image, box: Box, place: Floats, nearest: Nearest) -> Lifted:
+def _program(image: Image, box: Box, point: Floats, nearest: Nearest) -> Lifted:
     """Minimise τ over θ and τ with τ·low ≤ θ ≤ τ·high and Φθ = place, by HiGHS."""
     count = box.dimension
     ends = sparse.csr_array(np.concatenate([-box.high, box.low])[:, None])
@@ -123,31 +123,33 @@ def _program(image: Image, box: Box, place: Floats, nearest: Nearest) -> Lifted:
         np.append(np.zeros(count), 1.0),
         A_ub=sides,
         b_ub=np.zeros(2 * count),
-        A_eq=np.hstack([np.asarray(image.matrix), np.zeros((len(place), 1))]),
-        b_eq=place,
+        A_eq=np.hstack([np.asarray(image.matrix), np.zeros((len(point), 1))]),
+        b_eq=point,
         bounds=[(None, None)] * count + [(0, None)],
     )
-    missed = float(np.linalg.norm(nearest.place - place))
+    missed = float(np.linalg.norm(nearest.place - point))
     if found.x is None:
         return Lifted(nearest.source, missed, 1.0, 0.0, "mixture")
     slope = np.asarray(image.adjoint(found.eqlin.marginals))
     most = float(slope @ box.minimiser(-slope))
-    floor = float(found.eqlin.marginals @ place) / most if most > 0 else 0.0
+    floor = float(found.eqlin.marginals @ point) / most if most > 0 else 0.0
     source = box.project(found.x[:-1])
-    mended, gauge = _mended(image, Nearest(place, source, 0.0), min(box.gauge(source), 1.0))
+    mended, gauge = _correct_residual(
+        image, Nearest(point, source, 0.0), min(box.gauge(source), 1.0)
+    )
     return Lifted(
-        mended, _distance(image, mended, place), gauge, min(floor, gauge), "linear_program"
+        mended, _distance(image, mended, point), gauge, min(floor, gauge), "linear_program"
     )
 
 
-def _newton(image: Image, place: Floats, nearest: Nearest) -> Lifted:
+def _newton(image: Image, point: Floats, nearest: Nearest) -> Lifted:
     """Find the least τ with place ∈ τ·ΦC by Newton's method on the distance, which is convex in τ.
 
     Van den Berg and Friedlander 2008. The steps come from below: each τ is the bound that the last
     residual r proves, ⟨r, place⟩ ≤ τ·max ⟨Φᵀr, θ⟩ over θ ∈ C, so that θ never leaves C. For sets
     with a list of atoms this solves a linear program, in finitely many steps.
     """
-    source, residual, floor = np.zeros(image.base.dimension), place, 0.0
+    source, residual, floor = np.zeros(image.base.dimension), point, 0.0
     members: tuple[int, ...] = ()
     for _ in range(_STEPS):
         length = float(np.linalg.norm(residual))
@@ -155,30 +157,30 @@ def _newton(image: Image, place: Floats, nearest: Nearest) -> Lifted:
         most = float(slope @ image.base.minimiser(-slope))
         if length <= _EXACT * image.radius or most <= 0:
             break
-        bound = min(float(residual @ place) / most, 1.0)
+        bound = min(float(residual @ point) / most, 1.0)
         if bound <= floor * (1 + 1e-11):
             break
         start = None if floor == 0 else source / floor
         floor = bound
         tolerance = min(max(_FINE, 0.1 * length / (floor * image.radius)), TOLERANCE)
-        found = image.project(place / floor, tolerance, near=start, cap=_CAP)
-        source, residual = floor * found.source, place - floor * found.place
+        found = image.project(point / floor, tolerance, near=start, cap=_CAP)
+        source, residual = floor * found.source, point - floor * found.place
         members = found.members
-    mended, gauge = _mended(image, Nearest(place, source, 0.0, members), floor)
-    missed = _distance(image, mended, place)
-    if missed > 2 * float(np.linalg.norm(nearest.place - place)) + _EXACT * image.radius:
-        missed = float(np.linalg.norm(nearest.place - place))
+    mended, gauge = _correct_residual(image, Nearest(point, source, 0.0, members), floor)
+    missed = _distance(image, mended, point)
+    if missed > 2 * float(np.linalg.norm(nearest.place - point)) + _EXACT * image.radius:
+        missed = float(np.linalg.norm(nearest.place - point))
         mended, gauge = nearest.source, 1.0
     return Lifted(mended, missed, gauge, min(floor, gauge), "newton")
 
 
-def _mended(image: Image, found: Nearest, gauge: float) -> tuple[Floats, float]:
+def _correct_residual(image: Image, found: Nearest, gauge: float) -> tuple[Floats, float]:
     """Return θ with what is left of the residual mended, if it stays in C."""
     if image.atoms is not None and image.base.atoms is not None:
         columns = image.atoms.columns(found.members)
         weights = np.asarray(np.linalg.lstsq(columns, found.place, rcond=None)[0], np.float64)
         reached = float(weights.sum()) if (weights >= 0).all() else np.inf
-        mended = image.base.atoms.mixed(found.members, weights)
+        mended = image.base.atoms.mix(found.members, weights)
     else:
         rest = found.place - np.asarray(image.forward(found.source))
         mended = found.source + _pseudo_inverse(image, rest)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 
 _LARGEST = 1e100  # so that squares, and sums of them, are floats
@@ -29,7 +29,7 @@ class MatrixMap:
         try:
             matrix = np.array(self.matrix, np.float64)
         except Exception:  # noqa: BLE001 - whatever NumPy, or the object itself, says of it
-            raise mistyped("matrix", where, rule, type(self.matrix).__name__) from None
+            raise wrong_type("matrix", where, rule, type(self.matrix).__name__) from None
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
             raise rejection("matrix", where, rule, f"shape {matrix.shape}")
         if np.abs(matrix).max() > _LARGEST:

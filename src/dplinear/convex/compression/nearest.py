@@ -52,7 +52,7 @@ class Nearest:
     members: tuple[int, ...] = ()
 
 
-def certified(image: Mapped, source: Floats, point: Floats) -> Nearest:
+def certify_nearest(image: Mapped, source: Floats, point: Floats) -> Nearest:
     """Return Φθ with what is proved of its distance to the nearest point."""
     place = np.asarray(image.forward(source))
     slope = np.asarray(image.adjoint(place - point))
@@ -89,7 +89,7 @@ def by_gradient(
     points uphill (O'Donoghue and Candès 2015).
     """
     here = image.base.project(start)
-    best = certified(image, here, point)
+    best = certify_nearest(image, here, point)
     ahead, momentum = here, 1.0
     for step in range(1, stop.cap + 1):
         if best.gap <= stop.reach:
@@ -102,6 +102,6 @@ def by_gradient(
         ahead = there + (momentum - 1) / following * (there - here)
         here, momentum = there, following
         if step % _LOOK == 0 or step == stop.cap:
-            now = certified(image, here, point)
+            now = certify_nearest(image, here, point)
             best = now if now.gap < best.gap else best
     return best

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplinear.arrays import Floats
-from dplinear.convex.compression.nearest import Nearest, Stop, by_gradient, certified
+from dplinear.convex.compression.nearest import Nearest, Stop, by_gradient, certify_nearest
 from dplinear.convex.sets.group import GroupBall
 
 _ROUNDS = 50
@@ -35,7 +35,7 @@ def by_groups(ball: GroupBall, matrix: Floats, point: Floats, start: Floats, sto
     """Return a point of Φ·ball near to the nearest, Φ = `matrix`; `stop.cap` is for each part."""
     image = _Part(ball, matrix)
     source = ball.project(start)
-    best = certified(image, source, point)
+    best = certify_nearest(image, source, point)
     working = ball.group_norms(source) > 0
     stalls = 0
     for _ in range(_ROUNDS):
@@ -51,7 +51,7 @@ def by_groups(ball: GroupBall, matrix: Floats, point: Floats, start: Floats, sto
         found = by_gradient(part, point, best.source[here], steepest, inner)
         source = np.zeros(ball.dimension)
         source[here] = found.source
-        now = certified(image, source, point)
+        now = certify_nearest(image, source, point)
         working = ball.group_norms(source) > 0
         stalls = 0 if now.gap < 0.9 * best.gap else stalls + 1
         best = now if now.gap < best.gap else best

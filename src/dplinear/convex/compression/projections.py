@@ -1,4 +1,4 @@
-"""Public random projections Φ = A·worth, A integers: a matrix that its kind, sizes and seed name.
+"""Public random projections Φ: matrices of integers that their kind, sizes and seed name.
 
 Kasiviswanathan and Jin 2016 multiply rows and sets by Φ = Φ̃/√m, Φ̃ of independent entries of mean
 0 and variance 1, subgaussian. Here A is made of random bits by integer arithmetic alone, so that
@@ -27,7 +27,7 @@ from scipy import sparse
 
 from dplinear.arguments import choice, integer, real, rejection
 from dplinear.arrays import Floats
-from dplinear.exact.integers import shortened
+from dplinear.exact.integers import shorten
 from dplinear.noise.entropy import SeededEntropy, Words, words
 
 KINDS = ("gaussian", "rademacher", "sparse", "very_sparse")
@@ -48,7 +48,7 @@ class Projection:
     Requires: a `kind` of `KINDS`; `density`, for the sparse kinds only: the chance of an entry
     that is not 0, rounded to an even multiple of 2^−32.
     Promises: the same matrix for the same arguments, wherever. E ΦᵀΦ = I over seeds, but for the
-    rounding of `worth`.
+    rounding of `unit`.
     Departs from the paper: entries lie on a grid, so that projected rows are exact; the binomial
     stands for the Gaussian. No promise of privacy rests on the draw: projected rows are clipped.
     """
@@ -58,7 +58,7 @@ class Projection:
     source: int
     seed: int
     density: float | None = None
-    worth: float = field(init=False)
+    unit: float = field(init=False)
     _columns: Any = field(init=False, repr=False)  # A transposed, (source, target): float64
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Projection:
         odds = self._odds(where)
         object.__setattr__(self, "density", odds / _ODDS if self._thin else None)
         variance = odds / _ODDS if self._thin else {"gaussian": 16.0, "rademacher": 1.0}[self.kind]
-        object.__setattr__(self, "worth", 1.0 / math.sqrt(target * variance))
+        object.__setattr__(self, "unit", 1.0 / math.sqrt(target * variance))
         drawn = self._sparse_columns(odds) if self._thin else self._dense_columns()
         object.__setattr__(self, "_columns", drawn)
 
@@ -105,11 +105,11 @@ class Projection:
 
     def forward(self, vector: Floats) -> Floats:
         """Return Φθ for a vector, or for each column of a matrix."""
-        return np.asarray(self._columns.T @ vector) * self.worth
+        return np.asarray(self._columns.T @ vector) * self.unit
 
     def adjoint(self, vector: Floats) -> Floats:
         """Return Φᵀg for a vector, or for each column of a matrix."""
-        return np.asarray(self._columns @ vector) * self.worth
+        return np.asarray(self._columns @ vector) * self.unit
 
     def column_norms(self) -> Floats:
         """Return the norm of each column of Φ; rounding moves it by less than 1e-15 of itself."""
@@ -118,12 +118,12 @@ class Projection:
             squares = np.diff(self._columns.indptr).astype(np.float64)
         else:
             squares = np.einsum("ij,ij->i", self._columns, self._columns)
-        return np.asarray(np.sqrt(squares) * self.worth)
+        return np.asarray(np.sqrt(squares) * self.unit)
 
     def columns(self, places: npt.ArrayLike) -> Floats:
         """Return chosen columns of Φ, of shape (target, chosen)."""
         chosen: Any = self._columns[np.atleast_1d(np.asarray(places, np.intp))]
-        return np.asarray((chosen.toarray() if self._thin else chosen).T * self.worth)
+        return np.asarray((chosen.toarray() if self._thin else chosen).T * self.unit)
 
     def products(self, rows: Any) -> Floats:
         """Return A·rows, exactly.
@@ -146,7 +146,7 @@ class Projection:
         Promises: integers of shape (target, rows); every norm at most `norm`, verified on them;
         each column a bitwise function of one row (products are exact, the rest is elementwise).
         """
-        return shortened(np.multiply(self.products(rows), self.worth, order="C"), norm)
+        return shorten(np.multiply(self.products(rows), self.unit, order="C"), norm)
 
     def _dense_columns(self) -> Floats:
         columns = np.empty((self.source, self.target))

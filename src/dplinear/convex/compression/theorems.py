@@ -127,7 +127,7 @@ def traditional_rate(
     if curvature is None:
         hint = "for the squared loss, the largest ‖x‖²·(diameter of C)² times 2."
         rule = "given for (ε, δ): Frank-Wolfe's rate depends on it"
-        raise arguments.mistyped("curvature", where, rule, curvature, hint)
+        raise arguments.wrong_type("curvature", where, rule, curvature, hint)
     gamma = arguments.positive(curvature, "curvature", where)
     slope = setting.lipschitz * setting.width / spent
     return math.cbrt(gamma * slope * slope) * _tail(guarantee)
@@ -146,7 +146,7 @@ def _tail(guarantee: PureDP | ApproxDP) -> float:
 
 def _epsilon(guarantee: Any, where: str) -> float:
     if not isinstance(guarantee, PureDP | ApproxDP):
-        raise arguments.mistyped("guarantee", where, "a PureDP or ApproxDP guarantee", guarantee)
+        raise arguments.wrong_type("guarantee", where, "a PureDP or ApproxDP guarantee", guarantee)
     return arguments.positive(guarantee.epsilon, "epsilon", where)
 
 

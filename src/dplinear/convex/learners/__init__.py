@@ -1,4 +1,4 @@
-"""Learners over constraint sets, by name. Their contract is in `contract.py`.
+"""Learners over constraint sets, by name.
 
 `noisy_gradient`, `mirror_descent`, `whitened`: chains of noisy sums. `frank_wolfe`: extreme points,
 chosen by the exponential mechanism. `objective_perturbation`, `output_perturbation`: one minimum,

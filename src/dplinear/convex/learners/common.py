@@ -13,10 +13,9 @@ USUAL_SLOPE = 2.0
 
 
 def check_method(method: Method) -> None:
-    """Raise unless neighbours and calibration are such as learners know; read the former."""
+    """Raise unless neighbours are such as learners know; read them."""
     where = type(method).__name__
     object.__setattr__(method, "neighbours", checks.relation(method.neighbours, where))
-    arguments.choice(method.calibration, "calibration", where, ("exact",))
 
 
 def check_chained(method: Method, hint: str = "") -> None:
@@ -25,7 +24,7 @@ def check_chained(method: Method, hint: str = "") -> None:
     rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
     if type(guarantee) in checks.GRID_HINTS:
         known = checks.GRID_HINTS[type(guarantee)]
-        raise arguments.mistyped("guarantee", where, rule, guarantee, hint or known)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee, hint or known)
     if not isinstance(guarantee, ZCDP):
         checks.approximate(guarantee, where, "normal noise", rule)
 

@@ -1,9 +1,9 @@
 """The contract of a learner: loss + set + examples and a guarantee in, a point of the set out.
 
-As with mechanisms, `prepare` sees public facts only; what it returns sees the examples, in `learn`.
+As with mechanisms, `prepare` sees public facts only; what it returns sees the examples, in `run`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -14,8 +14,7 @@ from dplinear.convex.example_blocks import Block
 from dplinear.convex.examples import Frame
 from dplinear.convex.losses import Loss
 from dplinear.exact.row_sums import RowSum
-from dplinear.mechanisms.contract import Account, Method
-from dplinear.noise.entropy import Entropy
+from dplinear.mechanisms.contract import Account, Method, Prepared
 
 
 class Passes(Protocol):
@@ -51,18 +50,10 @@ class Learned:
     parameters: Mapping[str, Any]
 
 
-class PreparedLearner(ABC):
-    """A learner calibrated for a task, ready to learn once.
-
-    `account` is what it will guarantee, known before any row is read.
-    """
+class PreparedLearner(Prepared[Passes, Learned]):
+    """A learner calibrated for a task: it runs on examples, and returns a point of the set."""
 
     task: Task
-    account: Account
-
-    @abstractmethod
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
-        """Return the released point."""
 
 
 @dataclass(frozen=True, kw_only=True)

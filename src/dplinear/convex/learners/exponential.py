@@ -52,24 +52,25 @@ class Exponential(Learner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
         if not isinstance(self.guarantee, PureDP):
             hint = "it is pure as it stands; with a δ, other learners need less noise."
             rule = "a PureDP guarantee"
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee, hint)
 
     def prepare(self, task: Task) -> "PreparedSelection | PreparedBall":
         """Choose the unit."""
         assert isinstance(self.guarantee, PureDP)  # noqa: S101 - checked when it was made
         epsilon, image = Fraction(self.guarantee.epsilon), task.image
-        account = checks.kept(self.guarantee, Pure(self.guarantee.epsilon, self.neighbours))
+        account = checks.exact_account(
+            self.guarantee, Pure(self.guarantee.epsilon, self.neighbours)
+        )
         steps = 2 if self.neighbours is Neighbours.REPLACE else 1
         reach = up(task.frame.reach * image.radius, 8)
         low, high = extremes(task.loss, reach)
         if high - low < (2.0**-900 if isinstance(task.loss, SquaredLoss) else _LEAST_SPREAD):
             rule = "larger: float64 cannot tell the losses of such small margins apart"
             raise arguments.rejection("image", _WHERE, rule, f"a radius of {image.radius:.3g}")
-        atoms = image.atoms if _listed(image) else None
+        atoms = image.atoms if _has_atoms(image) else None
         if atoms is not None:
             return PreparedSelection(task, account, atoms, reach, epsilon / steps)
         squared = isinstance(task.loss, SquaredLoss) and isinstance(image.base, L2Ball)
@@ -95,7 +96,7 @@ class PreparedSelection(PreparedLearner):
     reach: float
     rate: Fraction
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Add up the losses at every point, and draw one."""
         task, atoms = self.task, self.atoms
         matrix = np.eye(atoms.count) if atoms.matrix is None else atoms.matrix
@@ -120,7 +121,7 @@ class PreparedBall(PreparedLearner):
     radius: float
     unit: float
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Add up second moments, and draw in coordinates in which the image is a ball."""
         gram, cross = _moments(examples, self.task.frame.features)
         values, vectors = self.task.image.spectrum
@@ -138,7 +139,7 @@ class PreparedBall(PreparedLearner):
         return Learned(nearest.place, nearest.source, self.account, {"unit": self.unit})
 
 
-def _listed(image: Image) -> bool:
+def _has_atoms(image: Image) -> bool:
     """Return whether the image has extreme points few enough to hold, and to draw from."""
     if image.atoms is None or image.atoms.total > selection.MOST:
         return False

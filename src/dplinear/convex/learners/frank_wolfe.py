@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.convex.atom_scores import AtomScores
 from dplinear.convex.cell_sums import CellSlopeSum
@@ -52,12 +52,12 @@ class _Prepared(PreparedLearner):
     method: "FrankWolfe"
     facts: dict[str, Any]
 
-    def gradient(self, place: Floats) -> SlopeSum:
+    def gradient(self, theta: Floats) -> SlopeSum:
         """Return the statistic that is the gradient at a place."""
         frame, loss, cell = self.task.frame, self.task.loss, self.method.cell
         if cell is None:
-            return SlopeSum(frame, loss, place, self.slope)
-        return CellSlopeSum(frame, loss, place, self.slope, cell)
+            return SlopeSum(frame, loss, theta, self.slope)
+        return CellSlopeSum(frame, loss, theta, self.slope, cell)
 
     def moved(self, source: Floats, goal: Floats, step: int) -> Floats:
         """Return θ after a step, counted from 0, towards a point of C."""
@@ -83,7 +83,7 @@ class PreparedSelections(_Prepared):
     corners: Atoms
     epsilon: Fraction
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
         image, corners = self.task.image, self.corners
         source = _start(corners)
@@ -93,8 +93,8 @@ class PreparedSelections(_Prepared):
         replaced = self.method.neighbours is Neighbours.REPLACE
         moved = scores.replaced_range if replaced else scores.range
         for step in range(self.steps):
-            place = image.forward(source)
-            (total,) = examples.sums([self.gradient(place)])
+            theta = image.forward(source)
+            (total,) = examples.sums([self.gradient(theta)])
             found = scores.of(total)
             qualities = np.concatenate((-found, found)) if corners.signed else -found
             chosen = selection.draw(qualities, self.epsilon / moved, entropy=entropy)
@@ -108,10 +108,10 @@ class PreparedDirections(_Prepared):
 
     budget: Budget
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
         image = self.task.image
-        chain = Chain(examples, self.budget, entropy)
+        chain = NoisySums(examples, self.budget, entropy)
         source = image.minimiser(np.zeros(image.dimension))
         for step in range(self.steps):
             gradient = self.gradient(image.forward(source))
@@ -149,7 +149,7 @@ class FrankWolfe(Learner):
         check_method(self)
         if type(self.guarantee) in checks.GRID_HINTS:
             rule = "a PureDP, ApproxDP or ZCDP guarantee"
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee)
         check_steps(self.steps, _WHERE)
         if self.stride is not None:
             arguments.real(self.stride, "stride", _WHERE, low=0, high=1, open_low=True)
@@ -172,7 +172,7 @@ class FrankWolfe(Learner):
             raise arguments.rejection("task.image", _WHERE, rule, atoms.total)
         epsilon = selections.range_of(self.guarantee, steps)
         profile = selections.profile(self.guarantee, epsilon, steps, self.neighbours)
-        account = checks.kept(self.guarantee, profile)
+        account = checks.exact_account(self.guarantee, profile)
         facts = {"step_epsilon": float(epsilon)}
         return PreparedSelections(task, account, steps, slope, self, facts, atoms, corners, epsilon)
 
@@ -196,7 +196,7 @@ class FrankWolfe(Learner):
         check_chained(self)
         coordinates = steps * task.image.dimension
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        account = checks.kept(self.guarantee, budget.profile)
+        account = checks.exact_account(self.guarantee, budget.profile)
         facts = {"mu": budget.mu}
         return PreparedDirections(task, account, steps, slope, self, facts, budget)
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import softmax
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.convex.examples import SlopeSum
 from dplinear.convex.learners.common import (
@@ -48,15 +48,15 @@ class PreparedMirror(PreparedLearner):
     atoms: Atoms
     corners: Atoms
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end, or the mean of the later half of them."""
         image = self.task.image
-        chain = Chain(examples, self.budget, entropy)
+        chain = NoisySums(examples, self.budget, entropy)
         total, squares = np.zeros(self.atoms.count), 0.0
         source, later = mixture(self.corners, total), []
         for step in range(self.steps):
-            place = image.forward(source)
-            gradient = SlopeSum(self.task.frame, self.task.loss, place, self.slope)
+            theta = image.forward(source)
+            gradient = SlopeSum(self.task.frame, self.task.loss, theta, self.slope)
             (answer,) = chain.ask([Query(gradient, Fraction(1, self.steps))])
             scores = self.atoms.scores(answer.values)
             total, squares = total + scores, squares + spread(scores, self.corners) ** 2
@@ -115,7 +115,7 @@ class MirrorDescent(Learner):
         steps = self.steps or STEPS
         coordinates = steps * task.image.dimension
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        account = checks.kept(self.guarantee, budget.profile)
+        account = checks.exact_account(self.guarantee, budget.profile)
         slope = read_slope(task, self.slope, _WHERE)
         return PreparedMirror(task, account, budget, self, steps, slope, atoms, corners)
 

@@ -1,4 +1,4 @@
-"""Noisy projected gradient descent over ΦC, with momentum, within the budget of one chain.
+"""Noisy projected gradient descent over ΦC, with momentum, within one budget.
 
 Bassily, Smith and Thakurta 2014 (arXiv 1405.7085v2), Algorithm 1, with whole gradients for sampled
 ones and Nesterov's extrapolation. Steps are taken in the image's own space: the same descent in R^d
@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Answer, Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.convex.compression.images import Image
 from dplinear.convex.compression.nearest import Nearest, Stop, by_gradient
@@ -57,9 +57,9 @@ class PreparedGradient(PreparedLearner):
     steps: int
     slope: float
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
-        chain = Chain(examples, self.budget, entropy)
+        chain = NoisySums(examples, self.budget, entropy)
         (count,) = chain.ask([Query(Count(), COUNTED)])
         # Biased up, so that steps err towards small.
         rows = max(float(count.values[0]) + count.sigma, _LEAST_ROWS)
@@ -80,8 +80,8 @@ class PreparedGradient(PreparedLearner):
             "rows": rows,
             "spent": float(1 - chain.left),
         }
-        place, source = walk.end()
-        return Learned(place, source, self.account, facts)
+        theta, source = walk.end()
+        return Learned(theta, source, self.account, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class NoisyGradient(Learner):
         check_task(task, _WHERE)
         steps = self.steps or self._usual(task)
         budget = self._budget(task, steps)
-        account = checks.kept(self.guarantee, budget.profile)
+        account = checks.exact_account(self.guarantee, budget.profile)
         slope = read_slope(task, self.slope, _WHERE)
         return PreparedGradient(task, account, budget, self, steps, slope)
 
@@ -179,10 +179,10 @@ class _Walk:
         """
         if self.constrained:
             return self.now.place, self.now.source
-        image, place = self.image, self.now.place
-        start = image.base.minimiser(-np.asarray(image.adjoint(place)))
-        found = self._in_image(place, start, _LAST)
-        inside = float(np.linalg.norm(found.place - place)) <= _INSIDE * image.radius
+        image, theta = self.image, self.now.place
+        start = image.base.minimiser(-np.asarray(image.adjoint(theta)))
+        found = self._in_image(theta, start, _LAST)
+        inside = float(np.linalg.norm(found.place - theta)) <= _INSIDE * image.radius
         return found.place, None if inside else found.source
 
     def _nearest(self, point: Floats) -> Nearest:

@@ -48,7 +48,6 @@ class ObjectivePerturbation(Learner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
         checks.approximate(self.guarantee, _WHERE, "normal noise")
         arguments.real(self.tolerance, "tolerance", _WHERE, low=2.0**-20, high=1)
         if self.regularisation is not None:
@@ -80,7 +79,7 @@ class ObjectivePerturbation(Learner):
         sigma = up(sum_.gradient / mu)
         output = up(2 * sum_.tolerance / (weight * _OUTPUT * mu))
         profile = Objective(mu, up(one.smoothness / weight), up(_OUTPUT * mu), self.neighbours)
-        return PreparedObjective(task, checks.kept(asked, profile), sum_, sigma, output)
+        return PreparedObjective(task, checks.exact_account(asked, profile), sum_, sigma, output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class PreparedObjective(PreparedLearner):
     sigma: float
     output: float
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Minimise, add noise, and project."""
         features = self.task.frame.features
         linear = self.sigma * standard_normal(features, entropy=entropy)

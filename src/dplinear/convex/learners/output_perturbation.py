@@ -56,14 +56,13 @@ class OutputPerturbation(Learner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
         arguments.real(self.tolerance, "tolerance", _WHERE, low=2.0**-20, high=1)
         if self.regularisation is not None:
             arguments.positive(self.regularisation, "regularisation", _WHERE)
         if isinstance(self.guarantee, MIDP):
             hint = "bits are counted for single cells, and a row has many: ask for ε, or ε and δ."
             rule = "a PureDP, ApproxDP, ZCDP or GDP guarantee"
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee, hint)
 
     def prepare(self, task: Task) -> "PreparedOutput":
         """Choose Λ and the noise."""
@@ -74,7 +73,7 @@ class OutputPerturbation(Learner):
         moved = up(steps * one.gradient + 2 * tolerance)
         if self.regularisation is None:
             scale = _noise(self.guarantee, moved)
-            weight = _balanced(one, scale * scale * self._spread(task.frame.features))
+            weight = _balance_weight(one, scale * scale * self._spread(task.frame.features))
         else:
             weight = read_weight(one, self.regularisation, _WHERE)
         sensitivity = up(moved / weight)
@@ -82,7 +81,7 @@ class OutputPerturbation(Learner):
             rule = f"small enough that a row moves the minimum by {_LEAST:g} or more"
             raise arguments.rejection("regularisation", _WHERE, rule, weight)
         scale = _noise(self.guarantee, sensitivity)
-        account = checks.kept(self.guarantee, self._profile(sensitivity / scale))
+        account = checks.exact_account(self.guarantee, self._profile(sensitivity / scale))
         return PreparedOutput(task, account, Sum(task, loss, weight, tolerance), sensitivity, scale)
 
     def _spread(self, features: int) -> float:
@@ -105,7 +104,7 @@ class PreparedOutput(PreparedLearner):
     sensitivity: float
     scale: float
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Minimise, add noise, and project."""
         minimum = self.sum.minimum(examples, np.zeros(self.task.frame.features))
         facts = {"sensitivity": self.sensitivity, "scale": self.scale}
@@ -125,7 +124,7 @@ def _noise(guarantee: Guarantee, sensitivity: float) -> float:
     return calibrate.gaussian(guarantee, sensitivity)
 
 
-def _balanced(one: Sum, variance: float) -> float:
+def _balance_weight(one: Sum, variance: float) -> float:
     """Return the Λ that makes Λr²/2 + n·β/2·E⟨z, noise⟩² least, times 4; noise of `variance`/Λ².
 
     n is the task's order of magnitude, and β no more than 2, where a ramp is steeper.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Chain
+from dplinear.adaptive.noisy_sums import NoisySums
 from dplinear.convex.example_blocks import CELLS
 from dplinear.convex.examples import Frame
 from dplinear.convex.learners.common import check_chained, check_method, check_task
@@ -39,9 +39,9 @@ class PreparedWhitened(PreparedLearner):
     account: Account
     descent: PreparedDescent
 
-    def learn(self, examples: Passes, entropy: Entropy) -> Learned:
+    def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return the nearest point of ΦC to where the descent ends."""
-        solution = self.descent.descend(Chain(examples, self.descent.budget, entropy))
+        solution = self.descent.descend(NoisySums(examples, self.descent.budget, entropy))
         nearest = self.task.image.project(solution.coefficients)
         facts: dict[str, Any] = {**solution.parameters, "outside": nearest.gap}
         return Learned(nearest.place, nearest.source, self.account, facts)

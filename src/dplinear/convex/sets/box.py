@@ -61,7 +61,7 @@ class Box(ConvexSet):
         """Return the nearest point."""
         return np.clip(point, self.low, self.high)
 
-    def stretched(self, matrix: Floats) -> float:
+    def image_norm_bound(self, matrix: Floats) -> float:
         """Return an upper bound on ‖matrix·θ‖: its centre, and half its diagonal at most."""
         halves = norms.product(norms.operator(matrix), self.diameter / 2)
         return norms.product(norms.image(matrix, (self.low + self.high) / 2) + halves, 1.0)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.arguments import integer, mistyped, positive, rejection
+from dplinear.arguments import integer, positive, rejection, wrong_type
 from dplinear.arrays import Floats
 
 
@@ -31,7 +31,7 @@ def numbers(
     try:
         array = np.array(value, np.float64)
     except (TypeError, ValueError):
-        raise mistyped(parameter, where, rule, type(value)) from None
+        raise wrong_type(parameter, where, rule, type(value)) from None
     fits = array.ndim == len(shape) and array.size > 0
     if not fits or any(
         want not in {None, got} for want, got in zip(shape, array.shape, strict=True)

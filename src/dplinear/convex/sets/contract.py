@@ -52,23 +52,23 @@ class Atoms:
 
     def columns(self, indices: Sequence[int]) -> Floats:
         """Return the atoms of these indices, as columns."""
-        places = [index % self.count for index in indices]
+        positions = [index % self.count for index in indices]
         signs = np.array([-self.size if index >= self.count else self.size for index in indices])
         if self.matrix is not None:
-            return np.asarray(self.matrix[:, places] * signs)
+            return np.asarray(self.matrix[:, positions] * signs)
         units = np.zeros((self.count, len(indices)))
-        units[places, range(len(indices))] = signs
+        units[positions, range(len(indices))] = signs
         return units
 
-    def mixed(self, indices: Sequence[int], weights: Floats) -> Floats:
+    def mix(self, indices: Sequence[int], weights: Floats) -> Floats:
         """Return the sum of the atoms of these indices, times the weights."""
         if self.matrix is not None:
             return np.asarray(self.columns(indices) @ weights)
         signs = np.array([-self.size if index >= self.count else self.size for index in indices])
-        places = [index % self.count for index in indices]
-        return np.bincount(places, signs * weights, self.count).astype(np.float64)
+        positions = [index % self.count for index in indices]
+        return np.bincount(positions, signs * weights, self.count).astype(np.float64)
 
-    def unmixed(self, point: Floats, most: int) -> tuple[list[int], Floats]:
+    def unmix(self, point: Floats, most: int) -> tuple[list[int], Floats]:
         """Return the weightiest atoms that a point is mixed from, and weights that add up to 1.
 
         None at all where that is not plain to see: for atoms of a general matrix, or the origin.
@@ -76,11 +76,13 @@ class Atoms:
         sizes = np.abs(point)
         if self.matrix is not None or not sizes.any():
             return [], np.zeros(0)
-        places = np.flatnonzero(sizes)
-        if len(places) > most:
-            places = places[np.argpartition(sizes[places], -most)[-most:]]
-        negative = self.signed & (point[places] < 0)
-        return (places + self.count * negative).tolist(), sizes[places] / sizes[places].sum()
+        positions = np.flatnonzero(sizes)
+        if len(positions) > most:
+            positions = positions[np.argpartition(sizes[positions], -most)[-most:]]
+        negative = self.signed & (point[positions] < 0)
+        return (positions + self.count * negative).tolist(), sizes[positions] / sizes[
+            positions
+        ].sum()
 
 
 class ConvexSet(ABC):
@@ -127,7 +129,7 @@ class ConvexSet(ABC):
     def project(self, point: Floats) -> Floats:
         """Return the nearest point of the set."""
 
-    def stretched(self, matrix: Floats) -> float:
+    def image_norm_bound(self, matrix: Floats) -> float:
         """Return an upper bound on ‖matrix·θ‖ over the set, rounding included."""
         atoms = self.atoms
         if atoms is None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.arrays import Floats
 from dplinear.convex.sets import checks, norms, widths
 from dplinear.convex.sets.contract import ConvexSet, Width
@@ -34,7 +34,7 @@ class GroupBall(ConvexSet):
         labels = np.array(self.groups)
         if labels.ndim != 1 or not len(labels) or labels.dtype.kind not in "iu":
             rule = "a list of integers, one for each coordinate"
-            raise mistyped("groups", _WHERE, rule, self.groups)
+            raise wrong_type("groups", _WHERE, rule, self.groups)
         _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
         groups.setflags(write=False)
         sizes.setflags(write=False)
@@ -74,7 +74,7 @@ class GroupBall(ConvexSet):
         shares = nearest_on_simplex(lengths, self.radius) / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(point * shares[self.groups])
 
-    def stretched(self, matrix: Floats) -> float:
+    def image_norm_bound(self, matrix: Floats) -> float:
         """Return an upper bound on ‖matrix·θ‖: that of the group which is stretched most."""
         order = np.argsort(self.groups, kind="stable")
         parts = np.split(matrix[:, order], np.cumsum(self.sizes)[:-1], axis=1)

@@ -43,7 +43,7 @@ def nearest_mixture(
     if not members:
         members, weights = [atoms.lowest(-point)], np.ones(1)
     columns = atoms.columns(members)
-    members, columns, weights = _settled(members, columns, weights, point)
+    members, columns, weights = _settle(members, columns, weights, point)
     best = Mixture((), weights, point, np.inf)
     shortest, stalls = np.inf, 0
     for _ in range(cap):
@@ -64,11 +64,11 @@ def nearest_mixture(
         members = [*members, newcomer]
         columns = np.hstack([columns, column])
         weights = np.append(weights, 0.0)
-        members, columns, weights = _settled(members, columns, weights, point)
+        members, columns, weights = _settle(members, columns, weights, point)
     return best
 
 
-def _settled(
+def _settle(
     members: list[int], columns: Floats, weights: Floats, point: Floats
 ) -> tuple[list[int], Floats, Floats]:
     """Return the atoms and weights of the nearest point of a flat that is also a mixture."""

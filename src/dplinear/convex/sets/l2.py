@@ -1,4 +1,4 @@
-"""The L2 ball."""
+"""The L2 ball: models of bounded Euclidean norm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sets scaled and shifted."""
+"""Sets scaled and shifted: factor·C + shift."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.arrays import Floats
 from dplinear.convex.sets import checks, norms
 from dplinear.convex.sets.contract import Atoms, ConvexSet, Width
@@ -32,7 +32,7 @@ class Moved(ConvexSet):
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, ConvexSet):
-            raise mistyped("base", _WHERE, "a set such as L1Ball(dimension)", self.base)
+            raise wrong_type("base", _WHERE, "a set such as L1Ball(dimension)", self.base)
         count = self.base.dimension
         shift = np.zeros(count) if self.shift is None else self.shift
         origin = checks.numbers(shift, "shift", _WHERE, (count,))
@@ -89,9 +89,9 @@ class Moved(ConvexSet):
         """Return the base's nearest point to where the point came from, moved."""
         return self.outward(self.base.project(self.inward(point)))
 
-    def stretched(self, matrix: Floats) -> float:
+    def image_norm_bound(self, matrix: Floats) -> float:
         """Return an upper bound on ‖matrix·θ‖ over the set."""
-        scaled = norms.product(self.base.stretched(matrix), self.factor)
+        scaled = norms.product(self.base.image_norm_bound(matrix), self.factor)
         if self.shift is None:
             return scaled
         return norms.product(scaled + norms.image(matrix, self.origin), 1.0)

@@ -94,7 +94,7 @@ class Polytope(ConvexSet):
         cap = 1_000 + 10 * len(self.vertices)
         inner = (point - self.vertices[0]) @ basis
         mixture = nearest_mixture(atoms, inner, tolerance=tolerance, cap=cap)
-        return self.atoms.mixed(mixture.indices, mixture.weights)
+        return self.atoms.mix(mixture.indices, mixture.weights)
 
     @cached_property
     def _width(self) -> Width:

@@ -3,24 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.releases.bounds import SuggestedBounds
-from dplinear.arguments import mistyped, rejection
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.arguments import rejection, wrong_type
 from dplinear.coinpress.bounds import Bounds, Ranges
-from dplinear.curator.gates.moments import (
-    RELATIONS,
-    Passing,
-    curve_of,
-    own_options,
-    reading_options,
-)
-from dplinear.curator.recorded import recorded
+from dplinear.coinpress.methods import CoinPressOutcome
+from dplinear.curator.gates.options import ReadingOptions, own_options, reading_options
+from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.windows import Windowed, check_plain
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import read_guarantee, within_reach
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee, within_reach
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -35,7 +31,6 @@ _NARROW = Fraction(1, 2**30)
 WITHIN = (-1e9, 1e9)
 
 
-@recorded
 def suggest_bounds(
     data: Any,
     columns: Sequence[str],
@@ -49,7 +44,7 @@ def suggest_bounds(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[ReadingOptions],
 ) -> SuggestedBounds:
     """Release bounds for numeric columns whose scale is not known, and pay for them.
 
@@ -66,29 +61,28 @@ def suggest_bounds(
     normal column, given 250·√(k/ρ) rows for k columns; with a tenth of them, now and then only
     half of a column that seems to be found (docs/schema.md).
     """
-    relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-    asked = _guarantee(epsilon, delta, guarantee, rho)
-    own_options(Bounds, options, _WHERE)
-    schema = _declared(columns, within)
-    wide = _around_zero(schema)
-    method = Bounds(guarantee=asked, neighbours=relation)
-    passing = Passing(_WHERE, wide, ledger, dataset, request)
-    prepared = method.prepare(len(schema.columns))
-    curve = curve_of(prepared.account.profile)
-    reading = reading_options(options) | {"again": True}
+    with Passage(_WHERE, locals()) as passage:
+        relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
+        asked = _guarantee(epsilon, delta, guarantee, rho)
+        own_options(Bounds, options, _WHERE)
+        schema = _declare_schema(columns, within)
+        wide = _around_zero(schema)
+        method = Bounds(guarantee=asked, neighbours=relation)
+        prepared = method.prepare(len(schema.columns))
+        reading: dict[str, Any] = reading_options(options)
 
-    def opened(described: Schema) -> Reader:
-        return open_reader(data, described, **reading)
+        def opened(part: Schema) -> Reader:
+            return open_reader(data, part, again=True, **reading)
 
-    opened(wide)
-    own = {"columns": list(schema.columns)}
-    passing.spend(method, prepared.account, own)
-    found = prepared.suggest(Windowed(opened, wide), passing.entropy)
-    certificate = passing.certificate(
-        method, prepared.account, {"mu": prepared.budget.mu, "passes": 4}, curve
-    )
-    seen = dict(zip(schema.columns, found.found.tolist(), strict=True))
-    return SuggestedBounds(_schema(schema, found), seen, certificate)
+        opened(wide)
+
+        def release(found: CoinPressOutcome[Ranges], certificate: Certificate) -> SuggestedBounds:
+            ranges = found.estimate
+            seen = dict(zip(schema.columns, ranges.found.tolist(), strict=True))
+            return SuggestedBounds(_schema(schema, ranges), seen, certificate)
+
+        public = {"columns": list(schema.columns)}
+        return passage.cross(method, prepared, lambda: Windowed(opened, wide), release, public)
 
 
 def _guarantee(
@@ -101,13 +95,13 @@ def _guarantee(
     return within_reach(ZCDP(rho), _WHERE)
 
 
-def _declared(columns: Any, within: Any) -> Schema:
+def _declare_schema(columns: Any, within: Any) -> Schema:
     """Return the schema of the given bounds."""
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
-        raise mistyped("columns", _WHERE, "a list of names of numeric columns", columns)
+        raise wrong_type("columns", _WHERE, "a list of names of numeric columns", columns)
     names = list(columns)
     if not all(isinstance(name, str) for name in names):
-        raise mistyped("columns", _WHERE, "a list of names of numeric columns", columns)
+        raise wrong_type("columns", _WHERE, "a list of names of numeric columns", columns)
     if len(set(map(str, names))) < len(names):
         raise rejection("columns", _WHERE, "free of names given twice", columns)
     if isinstance(within, Mapping):

@@ -1,202 +1,166 @@
-"""The gates for one linear model in a constraint set: loss + set + learner, compressed or not.
-
-The order is the gate's: check, calibrate, spend, read, learn, lift, certify. Kasiviswanathan and
-Jin 2016 call the two ways in StdERM, which gets rows, and ProjERM, which gets projected rows only.
-"""
+"""The way of `release_model` for rows without a schema: loss + set + learner, compressed or not."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
-from dplinear.analyst.releases.units import Reading
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.analyst.releases.units import UnitConversion
+from dplinear.arguments import flag, integer, real, rejection, wrong_type
 from dplinear.convex.compression.images import Image, Map
-from dplinear.convex.compression.lift import released
+from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.matrix_map import MatrixMap
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.learners import LEARNERS
 from dplinear.convex.learners.contract import Learned, Learner, PreparedLearner, Task
-from dplinear.convex.losses import Loss
-from dplinear.convex.sets.given import Constraint
-from dplinear.curator.examples import Rules, check_table, read_examples, read_intercept
+from dplinear.curator.examples import Rules, check_table, read_examples
 from dplinear.curator.gates.constrained_terms import Terms, read_projection
-from dplinear.curator.gates.moments import Curve, Passage, curve_of, own_options
+from dplinear.curator.gates.options import own_options
 from dplinear.curator.labels import check_kind
-from dplinear.curator.recorded import recorded
-from dplinear.curator.sources.pool import one_blas_thread
-from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.curator.passage import Passage
+from dplinear.planner.auto import AUTO
 from dplinear.planner.compression import Choice, Situation, choose, theory, usual_clip
 from dplinear.planner.simulated_dimension import simulated_dimension
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
+_WHERE = "release_model"
+_AS_GIVEN = ("projection", "dimension", "seed", "clip", "row_norm", "options")
+_SCALING = 1.0  # the constant feature, where rows of norm `row_norm` count as 1
 _SEED_BITS = 53  # so that any reader of JSON gets it whole
 
 
-@recorded
-def std_erm(
-    X: Any,
-    y: Any,
-    *,
-    row_norm: float,
-    constraint: Constraint,
-    loss: str | Loss = "squared",
-    target_bounds: tuple[float, float] | None = None,
-    classes: tuple[Any, Any] | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    guarantee: Guarantee | None = None,
-    neighbours: str = Neighbours.ADD_REMOVE,
-    projection: str | None = "auto",
-    dimension: int | str | None = None,
-    seed: int | None = None,
-    clip: float | None = None,
-    learner: str = "auto",
-    lift: str = "auto",
-    intercept: float = 0.0,
-    rows: float | None = None,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    progress: bool | None = None,
-    **options: Any,
-) -> LinearRelease:
-    """Release one linear model whose coefficients lie in a public convex set.
+@dataclass(frozen=True, eq=False)
+class RowsAsked:
+    """What a caller asks of a model of rows without a schema: a model in a constraint set.
 
-    Requires: rows X, which may be sparse, and a label for each; `row_norm`, the public norm that
-    longer rows are scaled down to; a `constraint` on θ, in units in which rows have norm at most 1
-    and labels lie within ±1: an L1 radius, a set, or what makes one for a number of dimensions;
-    `target_bounds` for "squared" and "huber" losses, two `classes` for "logistic" and "hinge".
-    `projection` is a kind ("gaussian", "rademacher", "sparse", "very_sparse"), None, or "auto":
-    then the planner chooses, as it does the `dimension` and the `learner`. A dimension of
-    "simulate" is the best of a simulation of such tables, which reads none and may take half a
-    minute. `seed`, public, names the projection; `clip` is the norm of projected rows
-    (None: a little above what they usually have). `intercept`
-    is the value of one more feature (0: none), the last of the set's coordinates. `rows` is the
-    order of magnitude of their number where it is public: it helps to choose, and enters no
-    promise. `lift` says which θ is released: the learner's own ("carried"), or that of the least
-    gauge. Further options go to the learner.
-    Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
-    shapes and dtypes are checked before anything is spent; nothing is read before it is spent.
+    `table` has a row for each of the `labels`; it is the caller's, and is not read here.
     """
-    where = "std_erm"
-    terms = Terms.of(
-        where,
-        loss=loss,
-        target_bounds=target_bounds,
-        classes=classes,
-        constraint=constraint,
-        row_norm=row_norm,
-        learner=learner,
-        lift=lift,
-        rows=rows,
+
+    table: Any
+    labels: Any
+    asked: Guarantee
+    relation: Neighbours
+    terms: Terms
+    projection: Any
+    projected: bool
+    dimension: int | str | None
+    seed: int | None
+    clip: float | None
+    constant: float
+    row_norm: float
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], asked: Guarantee, relation: Neighbours) -> "RowsAsked":
+        """Read the arguments of `release_model`, as far as no table need be seen for it."""
+        names = ("loss", "target_bounds", "classes", "constraint", "row_norm", "lift")
+        mechanism = AUTO if given["mechanism"] is None else given["mechanism"]
+        terms = Terms.of(
+            _WHERE,
+            mechanism=mechanism,
+            expected_rows=given["expected_rows"],
+            **{name: given[name] for name in names},
+        )
+        return cls(
+            table=given["data"],
+            labels=given["target"],
+            asked=asked,
+            relation=relation,
+            terms=terms,
+            projected=flag(given["projected"], "projected", _WHERE),
+            constant=_constant(given["intercept"], given["intercept_scaling"]),
+            **{name: given[name] for name in _AS_GIVEN},
+        )
+
+
+def constrained_through(
+    passage: Passage, asked: Guarantee, relation: Neighbours
+) -> ConstrainedRelease:
+    """Choose, calibrate, check the table, and go through the passage.
+
+    Kasiviswanathan and Jin 2016 call the two ways in StdERM, which gets rows, and ProjERM, which
+    gets rows that are `projected` already.
+    """
+    given = RowsAsked.of(passage.given, asked, relation)
+    rules, task, plan, situation = (
+        _given_map(given) if given.projected else _own_map(passage, given)
     )
-    relation = Neighbours.parse(neighbours, where, RELATIONS)
-    asked = read_guarantee(where, epsilon, delta, guarantee)
-    kind = read_projection(projection, dimension, where)
-    passage = Passage(where, ledger, dataset, request)
-    seed = _seed(seed, passage, where)
+    options = {name: value for name, value in given.options.items() if name != "progress"}
+    ready = Ready.of(given.terms, task, plan, given.asked, given.relation, options, situation)
+    return ready.through(passage, given.table, given.labels, rules, given.options.get("progress"))
+
+
+def _own_map(passage: Passage, given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
+    """Return how rows are read, and what is learnt of them, perhaps after a projection."""
+    terms, where, X = given.terms, passage.where, given.table
+    kind = read_projection(given.projection, given.dimension, where)
+    seed = _seed(given.seed, passage, where)
     features = _columns(X, where)
-    intercept = read_intercept(intercept, where)
-    base = terms.base(features + (intercept != 0))
-    situation = terms.situation(base, asked, X, relation)
+    base = terms.base(features + (given.constant != 0))
+    situation = terms.situation(base, given.asked, X, given.relation)
+    dimension = given.dimension
     if isinstance(dimension, str):
         dimension = simulated_dimension(
             situation,
             base,
             terms.loss,
-            relation,
+            given.relation,
             learner=terms.learner,
             sparse=bool(sparse.issparse(X)),
-            clip=clip,
+            clip=given.clip,
         )
-    plan = _chosen(terms, situation, kind, dimension)
-    drawn = _drawn(plan, base.dimension, seed)
+    plan = _choose_learner(terms, situation, kind, dimension)
+    drawn = _draw_projection(plan, base.dimension, seed)
     rules = Rules(
         features=features,
-        row_norm=row_norm,
+        row_norm=given.row_norm,
         **terms.label_rules,
         projection=drawn,
-        clip=_clip(clip, drawn),
-        intercept=intercept,
+        clip=_clip(given.clip, drawn),
+        intercept=given.constant,
     )
-    task = Task(rules.frame, terms.loss, Image(base, drawn), situation.rows)
-    ready = Ready.of(terms, task, plan, asked, relation, options, situation)
-    return ready.through(passage, X, y, rules, progress)
+    return rules, Task(rules.frame, terms.loss, Image(base, drawn), situation.rows), plan, situation
 
 
-@recorded
-def proj_erm(
-    Z: Any,
-    y: Any,
-    projection: Any,
-    *,
-    row_norm: float,
-    constraint: Constraint,
-    loss: str | Loss = "squared",
-    target_bounds: tuple[float, float] | None = None,
-    classes: tuple[Any, Any] | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    guarantee: Guarantee | None = None,
-    neighbours: str = Neighbours.ADD_REMOVE,
-    clip: float | None = None,
-    learner: str = "auto",
-    lift: str = "auto",
-    rows: float | None = None,
-    ledger: AnyLedger | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    progress: bool | None = None,
-    **options: Any,
-) -> LinearRelease:
-    """Release one linear model from projected rows alone: Z = XΦᵀ, y, and the public Φ.
+def _given_map(given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
+    """Return how rows that are projected already are read, and what is learnt of them.
 
-    Requires: Φ, a `Projection` or a matrix with a row for each column of Z, made without looking at
-    X; `row_norm`, that of X: rows of Z longer than clip·row_norm are scaled down to it. All else as
-    for `std_erm`.
-    Promises: what `std_erm` does. Privacy rests on the clipped Z, and not on what Φ is.
+    Privacy rests on their clipped norms, and not on what the projection is.
     """
-    where = "proj_erm"
-    terms = Terms.of(
-        where,
-        loss=loss,
-        target_bounds=target_bounds,
-        classes=classes,
-        constraint=constraint,
-        row_norm=row_norm,
-        learner=learner,
-        lift=lift,
-        rows=rows,
-    )
-    relation = Neighbours.parse(neighbours, where, RELATIONS)
-    asked = read_guarantee(where, epsilon, delta, guarantee)
-    given = projection if isinstance(projection, Projection) else MatrixMap(projection)
-    passage = Passage(where, ledger, dataset, request)
-    if _columns(Z, where, "Z") != given.target:
-        rule = f"of {given.target} columns, one for each row of the projection"
-        raise rejection("Z", where, rule, f"{Z.shape[1]} columns")
-    base = terms.base(given.source)
-    situation = terms.situation(base, asked, Z, relation)
-    plan = _chosen(terms, situation, "given", given.target)
+    terms, where, Z = given.terms, given.terms.where, given.table
+    known = given.projection
+    if known is None or isinstance(known, str):
+        rule = "a Projection or a matrix, where rows are projected already"
+        raise wrong_type("projection", where, rule, known)
+    public = known if isinstance(known, Projection) else MatrixMap(known)
+    for name in ("dimension", "seed"):
+        if getattr(given, name) is not None:
+            rule = "None where rows are projected already"
+            raise rejection(name, where, rule, getattr(given, name))
+    if _columns(Z, where) != public.target:
+        rule = f"of {public.target} columns, one for each row of the projection"
+        raise rejection("data", where, rule, f"{Z.shape[1]} columns")
+    base = terms.base(public.source)
+    situation = terms.situation(base, given.asked, Z, given.relation)
+    plan = _choose_learner(terms, situation, "given", public.target)
     rules = Rules(
-        features=given.target,
-        row_norm=row_norm,
+        features=public.target,
+        row_norm=given.row_norm,
         **terms.label_rules,
-        projection=cast("Projection", given),  # of which the rules need the sizes only
-        clip=_clip(clip, given),
+        projection=cast("Projection", public),  # of which the rules need the sizes only
+        clip=_clip(given.clip, public),
         compressed=True,
     )
-    task = Task(rules.frame, terms.loss, Image(base, given), situation.rows)
-    ready = Ready.of(terms, task, plan, asked, relation, options, situation)
-    return ready.through(passage, Z, y, rules, progress)
+    task = Task(rules.frame, terms.loss, Image(base, public), situation.rows)
+    return rules, task, plan, situation
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +171,6 @@ class Ready:
     task: Task
     learner: Learner
     prepared: PreparedLearner
-    curve: Curve
     public: Mapping[str, Any] = field(default_factory=dict)
     foreseen: Mapping[str, Any] = field(default_factory=dict)
 
@@ -229,62 +192,59 @@ class Ready:
         prepared = learner.prepare(task)
         knees = {entry.name: getattr(terms.loss, entry.name) for entry in fields(terms.loss)}  # type: ignore[arg-type]
         public = {"loss": terms.loss.name, **knees, **own}
-        curve = curve_of(prepared.account.profile)
         image = task.image
         foreseen = {} if image.map is None else theory(situation, image.base, image.dimension)
-        return cls(terms, task, learner, prepared, curve, public, foreseen)
+        return cls(terms, task, learner, prepared, public, foreseen)
 
     def through(
         self,
         passage: Passage,
         table: Any,
-        y: Any,
+        labels: Any,
         rules: Rules,
         progress: bool | None,  # noqa: FBT001 - the caller's argument, passed on
-    ) -> LinearRelease:
-        """Check the table, spend, read, learn, lift, certify."""
+    ) -> ConstrainedRelease:
+        """Check the table, and go through the passage."""
         where = self.terms.where
         if progress is not None and not isinstance(progress, bool):
-            raise mistyped("progress", where, "True, False or None", progress)
-        check_table(table, y, rules, where)
+            raise wrong_type("progress", where, "True, False or None", progress)
+        check_table(table, labels, rules, where)
         if self.terms.classes is not None:
-            check_kind(y, self.terms.classes[1], where)
+            check_kind(labels, self.terms.classes[1], where)
         if self.learner.dense and rules.projection is None and not isinstance(table, np.ndarray):
-            rule = f"an array, or projected, for the learner {self.learner.name}"
-            raise mistyped("X", where, rule, type(table).__name__)
-        passage.spend(self.learner, self.prepared.account, self.public)
-        with one_blas_thread():
-            examples = read_examples(table, y, rules, progress=progress, where=where)
-            learned = self.prepared.learn(examples, passage.entropy)
+            rule = f"an array, or projected, for the mechanism {self.learner.name}"
+            raise wrong_type("data", where, rule, type(table).__name__)
+        read = partial(read_examples, table, labels, rules, progress=progress, where=where)
+
+        def release(learned: Learned, certificate: Certificate) -> ConstrainedRelease:
             source, how = self.lifted(learned)
-        shown = self.curve
-        if learned.account is not self.prepared.account:
-            shown = curve_of(learned.account.profile)
-        parameters = {**self.public, **learned.parameters}
-        image, relation = self.task.image, self.learner.neighbours
-        return LinearRelease(
-            source=SparseVector.of(source),
-            loss=self.terms.loss.name,
-            reading=_reading(rules, self.terms),
-            certificate=passage.certificate(self.learner, learned.account, parameters, shown),
-            constraint=_flat(image.base.facts()),
-            projection=None if image.map is None else _map_facts(image.map),
-            compressed=None if image.map is None else np.array(learned.place),
-            lift=how,
-            plan=self.foreseen,
-            rows=int(table.shape[0]) if relation is Neighbours.REPLACE else None,
-        )
+            image, relation = self.task.image, self.learner.neighbours
+            parameters = {**self.public, **learned.parameters}
+            return ConstrainedRelease(
+                source=SparseVector.of(source),
+                loss=self.terms.loss.name,
+                reading=_reading(rules, self.terms),
+                certificate=replace(certificate, parameters=parameters),
+                constraint=_flat(image.base.facts()),
+                projection=None if image.map is None else _map_facts(image.map),
+                compressed=None if image.map is None else np.array(learned.place),
+                lift=how,
+                plan=self.foreseen,
+                rows=int(table.shape[0]) if relation.rows_are_public else None,
+            )
+
+        return passage.cross(self.learner, self.prepared, read, release, self.public)
 
     def lifted(self, learned: Learned) -> tuple[Any, dict[str, Any]]:
         """Return a θ of C for the released point, and how it was found."""
         image, how = self.task.image, self.terms.lift
         if image.map is None:
             return learned.place, {}
-        found = released(image, learned.place, learned.source, how)
-        return found.source, _told(found.method, found.residual, found.gauge)
+        found = lift_point(image, learned.place, learned.source, how)
+        return found.source, _lift_facts(found.method, found.residual, found.gauge)
 
 
-def _chosen(
+def _choose_learner(
     terms: Terms, situation: Situation, projection: str | None, dimension: int | None
 ) -> Choice:
     """Return what to do; "auto" never stands for a learner whose noise is floating point."""
@@ -293,13 +253,13 @@ def _chosen(
         rule = "named where no exact learner keeps pure ε in the set"
         hint = (
             "give a delta, or a set whose extreme points can be listed (an L1 ball, a simplex); "
-            f'or write learner="{plan.learner}", whose guarantee is of the ideal mechanism only.'
+            f'or write mechanism="{plan.learner}", whose guarantee is of the ideal mechanism only.'
         )
-        raise rejection("learner", terms.where, rule, terms.learner, hint)
+        raise rejection("mechanism", terms.where, rule, terms.learner, hint)
     return plan
 
 
-def _told(method: str, residual: float, gauge: float) -> dict[str, Any]:
+def _lift_facts(method: str, residual: float, gauge: float) -> dict[str, Any]:
     """Return how θ was found; a gauge is infinite where no multiple of the set contains θ."""
     known = gauge if math.isfinite(gauge) else None
     return {"method": method, "residual": residual, "gauge": known}
@@ -312,12 +272,22 @@ def _seed(seed: int | None, passage: Passage, where: str) -> int:
     return integer(seed, "seed", where, low=0, high=(1 << _SEED_BITS) - 1)
 
 
-def _columns(table: Any, where: str, name: str = "X") -> int:
+def _constant(intercept: object, scaling: object) -> float:
+    """Return the value of the constant feature, or 0 for none."""
+    if intercept is None or not flag(intercept, "intercept", _WHERE):
+        if scaling is not None:
+            raise rejection("intercept_scaling", _WHERE, "left out without an intercept", scaling)
+        return 0.0
+    value = _SCALING if scaling is None else scaling
+    return real(value, "intercept_scaling", _WHERE, low=1e-3, high=1e3)
+
+
+def _columns(table: Any, where: str) -> int:
     """Return how many columns a table has, looking at its shape alone."""
     shape = getattr(table, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2 or not shape[1]:
         rule = "an array or a SciPy sparse matrix of two dimensions, with columns"
-        raise mistyped(name, where, rule, type(table).__name__)
+        raise wrong_type("data", where, rule, type(table).__name__)
     return int(shape[1])
 
 
@@ -328,15 +298,15 @@ def _clip(clip: float | None, given: Map | None) -> float:
     return 1.0 if given is None else usual_clip(given.target)
 
 
-def _drawn(plan: Choice, source: int, seed: int) -> Projection | None:
+def _draw_projection(plan: Choice, source: int, seed: int) -> Projection | None:
     if plan.projection is None or plan.dimension is None:
         return None
     return Projection(plan.projection, plan.dimension, source, seed)
 
 
-def _reading(rules: Rules, terms: Terms) -> Reading:
+def _reading(rules: Rules, terms: Terms) -> UnitConversion:
     constant = rules.constant or None
-    return Reading(rules.row_norm, rules.scale, constant, terms.target_bounds, terms.classes)
+    return UnitConversion(rules.row_norm, rules.scale, constant, terms.target_bounds, terms.classes)
 
 
 def _map_facts(given: Map) -> Mapping[str, Any]:

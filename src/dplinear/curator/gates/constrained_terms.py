@@ -42,9 +42,9 @@ class Terms:
         classes: object,
         constraint: Constraint,
         row_norm: object,
-        learner: object,
+        mechanism: object,
         lift: object = "auto",
-        rows: object = None,
+        expected_rows: object = None,
     ) -> "Terms":
         """Check the arguments."""
         if not isinstance(loss, Loss):
@@ -60,9 +60,9 @@ class Terms:
             loss=loss,
             target_bounds=None if loss.classes else read_bounds(target_bounds, where),
             classes=read_labels(classes, where) if loss.classes else None,
-            learner=choice(learner, "learner", where, ("auto", *LEARNERS)),
+            learner=choice(mechanism, "mechanism", where, ("auto", *LEARNERS)),
             lift=choice(lift, "lift", where, LIFTS),
-            rows=None if rows is None else positive(rows, "rows", where),
+            rows=None if expected_rows is None else positive(expected_rows, "expected_rows", where),
             constraint=constraint,
         )
 
@@ -87,7 +87,7 @@ class Terms:
     ) -> Situation:
         """Return what the planner is told."""
         rows = self.rows
-        if rows is None and relation is Neighbours.REPLACE:
+        if rows is None and relation.rows_are_public:
             rows = float(max(table.shape[0], 1))
         return Situation(base.dimension, asked, self.loss.name, base.atoms is not None, rows)
 

@@ -1,11 +1,7 @@
-"""The gate for means and covariances, of columns whose bounds may be far too wide.
+"""The gates for means and covariances, of columns whose bounds may be far too wide."""
 
-The order is the gate's: check, calibrate, check the table's columns, spend, read, step by step,
-certify.
-"""
-
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -15,32 +11,36 @@ from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.arrays import Floats
 from dplinear.coinpress.covariance import CovarianceEstimate
 from dplinear.coinpress.mean import MeanEstimate
-from dplinear.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean, Outcome
-from dplinear.curator.gates.moments import (
-    RELATIONS,
-    Passing,
-    curve_of,
+from dplinear.coinpress.methods import (
+    CoinPress,
+    CoinPressCovariance,
+    CoinPressMean,
+    CoinPressOutcome,
+)
+from dplinear.curator.gates.options import (
+    CovarianceOptions,
+    MeanOptions,
     own_options,
     reading_options,
 )
-from dplinear.curator.recorded import recorded
+from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
-from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.windows import Windowed, check_plain
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import Schema, SchemaLike
 
 _Estimate = TypeVar("_Estimate", MeanEstimate, CovarianceEstimate)
+_Method = TypeVar("_Method", CoinPressMean, CoinPressCovariance)
+_Release = TypeVar("_Release", MeanRelease, CovarianceRelease)
 
 
-@recorded
 def release_mean(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -49,7 +49,7 @@ def release_mean(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[MeanOptions],
 ) -> MeanRelease:
     """Release the mean of each column, by CoinPress; bounds may be far too wide.
 
@@ -62,25 +62,28 @@ def release_mean(
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
-    where = "release_mean"
-    method = _method(CoinPressMean, where, (epsilon, delta, guarantee), neighbours, options)
-    passing = Passing(where, schema, ledger, dataset, request)
-    found, certificate, rows = _released(method, passing, data, options)
-    names, estimate = schema.columns, found.estimate
-    return MeanRelease(
-        schema=schema,
-        mean=NamedVector(names, estimate.values),
-        noise=NamedMatrix(names, _symmetric(estimate.noise)),
-        certificate=certificate,
-        rows=rows,
-        count=found.count,
-    )
+    with Passage("release_mean", locals()) as passage:
+        asked = read_guarantee(passage.where, epsilon, delta, guarantee)
+        method = _method(CoinPressMean, passage, asked, neighbours, options)
+        schema = passage.schema(schema)
+
+        def release(found: CoinPressOutcome[MeanEstimate], certificate: Certificate) -> MeanRelease:
+            names, estimate = schema.columns, found.estimate
+            return MeanRelease(
+                schema=schema,
+                mean=NamedVector(names, estimate.values),
+                noise=NamedMatrix(names, _symmetric(estimate.noise)),
+                certificate=certificate,
+                rows=_rows(method, found),
+                count=found.count,
+            )
+
+        return _cross(passage, method, schema, release)
 
 
-@recorded
 def release_covariance(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -89,67 +92,70 @@ def release_covariance(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[CovarianceOptions],
 ) -> CovarianceRelease:
     """Release the covariance of all columns, by CoinPress; bounds may be far too wide.
 
     Requires and promises what `release_mean` does. `steps` is 5, and `centred` (False) says that
     all columns have a mean of 0, which then is not looked for.
     """
-    where = "release_covariance"
-    method = _method(CoinPressCovariance, where, (epsilon, delta, guarantee), neighbours, options)
-    passing = Passing(where, schema, ledger, dataset, request)
-    found, certificate, rows = _released(method, passing, data, options)
-    names, estimate = schema.columns, found.estimate
-    return CovarianceRelease(
-        schema=schema,
-        mean=NamedVector(names, estimate.mean),
-        covariance=NamedMatrix(names, _symmetric(estimate.values)),
-        privacy_errors=NamedMatrix(names, _symmetric(estimate.errors)),
-        certificate=certificate,
-        rows=rows,
-        count=found.count,
-    )
+    with Passage("release_covariance", locals()) as passage:
+        asked = read_guarantee(passage.where, epsilon, delta, guarantee)
+        method = _method(CoinPressCovariance, passage, asked, neighbours, options)
+        schema = passage.schema(schema)
 
+        def release(
+            found: CoinPressOutcome[CovarianceEstimate], certificate: Certificate
+        ) -> CovarianceRelease:
+            names, estimate = schema.columns, found.estimate
+            return CovarianceRelease(
+                schema=schema,
+                mean=NamedVector(names, estimate.mean),
+                covariance=NamedMatrix(names, _symmetric(estimate.values)),
+                privacy_errors=NamedMatrix(names, _symmetric(estimate.errors)),
+                certificate=certificate,
+                rows=_rows(method, found),
+                count=found.count,
+            )
 
-_Method = TypeVar("_Method", CoinPressMean, CoinPressCovariance)
+        return _cross(passage, method, schema, release)
 
 
 def _method(
     kind: type[_Method],
-    where: str,
-    asked: tuple[float | None, float | None, Guarantee | None],
+    passage: Passage,
+    asked: Guarantee,
     neighbours: str,
     options: Mapping[str, Any],
 ) -> _Method:
-    relation = Neighbours.parse(neighbours, where, RELATIONS)
-    own = own_options(kind, options, where)
-    return kind(guarantee=read_guarantee(where, *asked), neighbours=relation, **own)
+    relation = Neighbours.parse(neighbours, passage.where, RELATIONS)
+    own = own_options(kind, options, passage.where)
+    return kind(guarantee=asked, neighbours=relation, **own)
 
 
-def _released(
+def _cross(
+    passage: Passage,
     method: CoinPress[_Estimate],
-    passing: Passing,
-    data: Any,
-    options: Mapping[str, Any],
-) -> tuple[Outcome[_Estimate], Certificate, int | None]:
-    """Calibrate, check the table, spend, take the steps."""
-    schema = passing.schema
-    prepared = method.prepare(len(check_plain(schema, passing.where)))
-    curve = curve_of(prepared.account.profile)
-    reading = reading_options(options)
+    schema: Schema,
+    release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
+) -> _Release:
+    """Calibrate, check the table, and go through the passage."""
+    data, options = passage.given["data"], passage.given["options"]
+    prepared = method.prepare(len(check_plain(schema, passage.where)))
+    reading: dict[str, Any] = reading_options(options)
 
     def opened(part: Schema) -> Reader:
         return open_reader(data, part, again=True, **reading)
 
     opened(schema)
-    own = own_options(type(method), options, passing.where)
-    passing.spend(method, prepared.account, {name: getattr(method, name) for name in own})
-    with one_blas_thread():  # more of them only wait for each other over small matrices
-        found = prepared.run(Windowed(opened, schema), passing.entropy)
-    certificate = passing.certificate(method, found.account, found.parameters, curve)
-    public = method.neighbours is Neighbours.REPLACE
-    return found, certificate, round(found.count) if public else None
+    own = own_options(type(method), options, passage.where)
+    public = {name: getattr(method, name) for name in own}
+    return passage.cross(method, prepared, lambda: Windowed(opened, schema), release, public)
+
+
+def _rows(method: CoinPress[_Estimate], found: CoinPressOutcome[_Estimate]) -> int | None:
+    """Return the number of rows where that is public."""
+    return round(found.count) if method.neighbours.rows_are_public else None
 
 
 def _symmetric(matrix: Floats) -> Floats:

@@ -1,21 +1,16 @@
-"""The gate for rows: one released row for each of the table's, in their order.
-
-The same order as at `gate.py`: check every public argument and calibrate; check the table's columns
-and where the rows are to go; spend; read, once, and write as rows go by.
-"""
+"""The gate for rows: one released row for each of the table's, in their order."""
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from dplinear.analyst.noise_models.rows import RowLaw
-from dplinear.analyst.releases.certificate import CALIBRATIONS, Certificate
+from dplinear.analyst.noise_models.rows import RowNoiseModel
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import ReleaseError
 from dplinear.analyst.releases.outputs import Output
 from dplinear.analyst.rows import row_files, row_reading
@@ -23,28 +18,27 @@ from dplinear.analyst.rows.release import RowsRelease
 from dplinear.analyst.rows.row_files import RowsFile
 from dplinear.analyst.rows.row_head import Head
 from dplinear.analyst.rows.row_reading import HeldRows
-from dplinear.arguments import choice, mistyped, rejection
-from dplinear.curator.gates.moments import Passage, curve_of, own_options, reading_options
-from dplinear.curator.recorded import check_file, recorded
-from dplinear.curator.sources.ordered import OrderedRows, open_rows
-from dplinear.exact.grid import Grid
-from dplinear.exact.shape import Shape
+from dplinear.arguments import choice, rejection, wrong_type
+from dplinear.curator.gates.options import RowsOptions, own_options, reading_options
+from dplinear.curator.passage import Passage
+from dplinear.curator.sources.ordered import open_rows
+from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger, NotKeptWarning
 from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms import ROW_MECHANISMS, EncryptedFile, PreparedRows
 from dplinear.mechanisms.checks import read_guarantee, within_reach
+from dplinear.mechanisms.rows.contract import ReleasedRows, RowMechanism
 from dplinear.privacy.guarantees import MIDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import Schema, SchemaLike
 
 RELATIONS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
 _WHERE = "release_rows"
 
 
-@recorded
 def release_rows(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     mechanism: str = "auto",
     bits: float | None = None,
@@ -52,12 +46,11 @@ def release_rows(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ELEMENT,
-    calibration: str = "exact",
     output: str | os.PathLike[str] | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[RowsOptions],
 ) -> RowsRelease:
     """Release the rows of a table, once, for any algorithm to run on.
 
@@ -80,56 +73,63 @@ def release_rows(
     come to it one after the other, so a task that an engine tries again sends the same rows again,
     and never publishes a second draw of their noise.
     """
-    names = ("auto", *ROW_MECHANISMS)
-    if choice(mechanism, "mechanism", _WHERE, names) == "auto":
-        mechanism = "projection" if "k" in options else "additive_noise"
-    chosen = ROW_MECHANISMS[mechanism]
-    relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-    asked = _asked(bits, epsilon, delta, guarantee)
-    choice(calibration, "calibration", _WHERE, CALIBRATIONS)
-    if not isinstance(schema, Schema):
-        raise mistyped("schema", _WHERE, "a Schema", schema)
-    own = own_options(chosen, options, _WHERE)
-    if mechanism == "projection" and "k" not in own:
-        raise rejection("k", _WHERE, "given for a projection: how many numbers a row gets", None)
-    built = chosen(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    passage = Passage(_WHERE, ledger, dataset, request)
-    grid = Grid.of(schema)
-    shape = Shape(schema.dimension, grid.cells, grid.exponent)
-    prepared = built.prepare(schema, shape, passage.entropy)
-    certificate = passage.certificate(
-        built, prepared.account, prepared.parameters, curve_of(prepared.account.profile)
-    )
-    law = RowLaw.from_dict(prepared.law)
+    with Passage(_WHERE, locals()) as passage:
+        names = ("auto", *ROW_MECHANISMS)
+        if choice(mechanism, "mechanism", _WHERE, names) == "auto":
+            mechanism = "projection" if "k" in options else "additive_noise"
+        chosen = ROW_MECHANISMS[mechanism]
+        relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
+        asked = _read_guarantee(bits, epsilon, delta, guarantee)
+        schema = passage.schema(schema)
+        own = own_options(chosen, options, _WHERE)
+        if mechanism == "projection" and "k" not in own:
+            rule = "given for a projection: how many numbers a row gets"
+            raise rejection("k", _WHERE, rule, None)
+        built = chosen(guarantee=asked, neighbours=relation, **own)
+        return rows_through(passage, built, own, schema)
+
+
+def rows_through(
+    passage: Passage,
+    built: RowMechanism,
+    own: Mapping[str, Any],
+    schema: Schema,
+) -> RowsRelease:
+    """Calibrate, check the table, open all files, and go through the passage."""
+    prepared = built.prepare(schema, shape_of(schema), passage.entropy)
+    certificate = passage.certificate(built, prepared.account, prepared.parameters)
+    law = RowNoiseModel.from_dict(prepared.law)
     head = Head(schema, certificate, law, _plain(own), prepared.output)
+    output = passage.given["output"]
     target = None if output is None else _target(output)
     if target is not None and os.path.lexists(target):
-        return _already(target, head, request, passage.ledger)
-    reading = reading_options(options)
+        return _already(target, head, passage)
+    reading = reading_options(passage.given["options"])
     if passage.entropy.simulated:
         reading["threads"] = 1  # so that equal seeds give equal rows
-    table = open_rows(data, schema, _WHERE, **reading)
+    table = open_rows(passage.given["data"], schema, _WHERE, **reading)
     with ExitStack() as stack:
         # All files are opened before the spend, so that what stands in their way loses nothing.
-        kept = _opened_all(prepared, stack)
-        writing = None if target is None else _opened(target, head, stack)
-        passage.spend(built, prepared.account, _told(own, schema))
-        with _released(table, prepared, passage) as batches:
-            if writing is None:
-                held = pa.Table.from_batches(batches, prepared.output)
-            else:
-                for batch in batches:
-                    writing.write(batch)
-        if target is None or writing is None:
-            release = RowsRelease(head, HeldRows(held))
-        else:
-            writing.finish()
-            release = RowsRelease(*row_reading.opened(target))
-        _place(kept, release)
-    return release
+        kept = _open_all(prepared, stack)
+        writing = None if target is None else _open_file(target, head, stack)
+
+        def release(found: ReleasedRows, _: Certificate) -> RowsRelease:
+            with found.batches as batches:
+                if target is None or writing is None:
+                    held = pa.Table.from_batches(batches, prepared.output)
+                    made = RowsRelease(head, HeldRows(held))
+                else:
+                    for batch in batches:
+                        writing.write(batch)
+                    writing.finish()
+                    made = RowsRelease(*row_reading.open_rows_file(target))
+            _place(kept, made)
+            return made
+
+        return passage.cross(built, prepared, lambda: table, release, _ledger_facts(own, schema))
 
 
-def _asked(
+def _read_guarantee(
     bits: float | None, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
 ) -> Guarantee:
     if bits is None:
@@ -140,19 +140,13 @@ def _asked(
     return within_reach(MIDP(bits), _WHERE)
 
 
-def _released(
-    table: OrderedRows, prepared: PreparedRows, passage: Passage
-) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-    return table.through(partial(prepared.release, entropy=passage.entropy))
-
-
 # The output
 
 
 def _target(output: Any) -> Path:
     """Return where rows are to go, once it is sure that they can."""
     if not isinstance(output, str | os.PathLike) or isinstance(os.fspath(output), bytes):
-        raise mistyped("output", _WHERE, "the path of a file to write, or None", output)
+        raise wrong_type("output", _WHERE, "the path of a file to write, or None", output)
     if "\0" in os.fspath(output):
         name = os.path.basename(output)  # noqa: PTH119 - of a path that may be none
         raise rejection("output", _WHERE, "the path of a file to write", repr(name))
@@ -163,7 +157,7 @@ def _target(output: Any) -> Path:
     return target
 
 
-def _opened(target: Path, head: Head, stack: ExitStack) -> RowsFile:
+def _open_file(target: Path, head: Head, stack: ExitStack) -> RowsFile:
     try:
         writing = RowsFile(target, head)
     except OSError as error:
@@ -173,7 +167,7 @@ def _opened(target: Path, head: Head, stack: ExitStack) -> RowsFile:
     return writing
 
 
-def _opened_all(prepared: PreparedRows, stack: ExitStack) -> Sequence[Output]:
+def _open_all(prepared: PreparedRows, stack: ExitStack) -> Sequence[Output]:
     """Open what the mechanism keeps beside the rows; what gets no name is removed."""
     outputs = prepared.outputs()
     for each in outputs:
@@ -192,25 +186,23 @@ def _place(kept: Sequence[Output], release: RowsRelease) -> None:
             warnings.warn(NotKeptWarning(told, release), stacklevel=5)
 
 
-def _refused(target: Path) -> ValueError:
+def _refusal(target: Path) -> ValueError:
     rule = "the path of a file that is not there yet"
     hint = "with the `request` and the arguments that made the file, it is loaded instead."
     return rejection("output", _WHERE, rule, target.name, hint)
 
 
-def _already(
-    target: Path, head: Head, request: str | None, ledger: AnyLedger | None
-) -> RowsRelease:
+def _already(target: Path, head: Head, passage: Passage) -> RowsRelease:
     """Return the release in a file, if it is the one that is asked for now; otherwise refuse."""
-    if request is None:
-        raise _refused(target)
+    if not passage.named:
+        raise _refusal(target)
     try:
-        found, rows = row_reading.opened(target)
+        found, rows = row_reading.open_rows_file(target)
     except ReleaseError:
-        raise _refused(target) from None
+        raise _refusal(target) from None
     if _identity(found) != _identity(head):
-        raise _refused(target)
-    check_file(ledger, request, target)
+        raise _refusal(target)
+    passage.check_file(target)
     return RowsRelease(found, rows)
 
 
@@ -218,7 +210,7 @@ def _identity(head: Head) -> tuple[Any, ...]:
     """Return what the caller decides; what was drawn or counted on the way may differ."""
     given = head.certificate
     return (
-        _decided(given),
+        _decision(given),
         head.schema,
         head.law.kind,
         dict(head.options),
@@ -226,7 +218,7 @@ def _identity(head: Head) -> tuple[Any, ...]:
     )
 
 
-def _decided(given: Certificate) -> tuple[Any, ...]:
+def _decision(given: Certificate) -> tuple[Any, ...]:
     return (
         given.request,
         given.dataset,
@@ -238,7 +230,7 @@ def _decided(given: Certificate) -> tuple[Any, ...]:
     )
 
 
-def _told(own: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+def _ledger_facts(own: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Return what a ledger is told; a change is in half-ranges, so it says nothing without them."""
     told = _plain(own)
     if told.get("change") is not None:

@@ -1,37 +1,35 @@
 """The gate of sketches: rows in place of a table's, for whole rows in (ε, δ) or cells in bits."""
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
-from dplinear.analyst.noise_models.matrices import ProjectionLaw, SketchLaw
-from dplinear.analyst.releases.certificate import CALIBRATIONS
+from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
+from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.arguments import choice, rejection
-from dplinear.curator.gates.moments import RELATIONS, Curve, Passing, own_options, reading_options
-from dplinear.curator.passes import shape_of
-from dplinear.curator.recorded import recorded
+from dplinear.curator.gates.moments import Counted
+from dplinear.curator.gates.options import SketchOptions, own_options, reading_options
+from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
-from dplinear.curator.sources.source import Reader
-from dplinear.exact.gram import Moments, SecondMoments
-from dplinear.exact.peaks import MomentsAndPeaks
-from dplinear.exact.totals import Words
+from dplinear.exact.gram import Moments
+from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import GaussianSketch, MIProjection
 from dplinear.mechanisms.cells.held_cells import HeldCells
-from dplinear.mechanisms.checks import read_guarantee, within_reach
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee, within_reach
+from dplinear.mechanisms.contract import Measurement, PreparedMoments
 from dplinear.planner.auto import AUTO
-from dplinear.privacy.guarantees import MIDP, ApproxDP, Guarantee
+from dplinear.privacy.guarantees import MIDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import SchemaLike
 
 _WHERE = "release_sketch"
 _MECHANISMS = (GaussianSketch.name, MIProjection.name)
 
 
-@recorded
 def release_sketch(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     mechanism: str = "sketch",
     rows: int | str | None = None,
@@ -40,11 +38,10 @@ def release_sketch(
     bits: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str | None = None,
-    calibration: str = "exact",
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[SketchOptions],
 ) -> SketchRelease:
     """Release a Gaussian sketch of a table: `rows` rows, by default twice the number of features.
 
@@ -60,35 +57,49 @@ def release_sketch(
     squared (of a category, every combination of its levels with squares that add up to 1); it
     lowers the noise, and is taken on the caller's word;
     `least_eigenvalue_bits`: so many of the bits find such a number in the table.
-    `calibration="paper"` reproduces the paper's noise, without a guarantee.
     """
-    chosen = choice(mechanism, "mechanism", _WHERE, (*_MECHANISMS, AUTO))
-    if chosen == AUTO:
-        counted = bits is not None or isinstance(guarantee, MIDP)
-        chosen = MIProjection.name if counted else GaussianSketch.name
-    choice(calibration, "calibration", _WHERE, CALIBRATIONS)
-    passing = Passing(_WHERE, schema, ledger, dataset, request)
-    if chosen == MIProjection.name:
-        relation = Neighbours.parse(
-            "element" if neighbours is None else neighbours, _WHERE, (Neighbours.ELEMENT,)
-        )
-        promise = _promise(epsilon, delta, bits, guarantee)
-        own = own_options(MIProjection, options, _WHERE) | {"rows": rows}
-        built = MIProjection(guarantee=promise, neighbours=relation, calibration=calibration, **own)
-        return _projected(built, passing, data, options, own)
-    if bits is not None:
-        hint = 'bits are counted for single cells: mechanism="mi_projection".'
-        raise rejection("bits", _WHERE, "left out for this mechanism", bits, hint)
-    relation = Neighbours.parse(
-        "add_remove" if neighbours is None else neighbours, _WHERE, RELATIONS
-    )
-    asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
-    own = own_options(GaussianSketch, options, _WHERE) | {"rows": rows, "release": "sketch"}
-    sketch = GaussianSketch(guarantee=asked, neighbours=relation, calibration=calibration, **own)
-    measured, certificate, count = passing.through(sketch, data, options, own)
-    law = measured.law
-    assert isinstance(law, SketchLaw)  # noqa: S101 - the sketch's own law
-    return SketchRelease(schema, measured.values, law, certificate, count)
+    with Passage(_WHERE, locals()) as passage:
+        chosen = choice(mechanism, "mechanism", _WHERE, (*_MECHANISMS, AUTO))
+        if chosen == AUTO:
+            counted = bits is not None or isinstance(guarantee, MIDP)
+            chosen = MIProjection.name if counted else GaussianSketch.name
+        schema = passage.schema(schema)
+        own: dict[str, Any] = {"rows": rows}
+        built: MIProjection | GaussianSketch
+        prepared: PreparedMoments
+        if chosen == MIProjection.name:
+            relation = Neighbours.parse(
+                "element" if neighbours is None else neighbours, _WHERE, (Neighbours.ELEMENT,)
+            )
+            asked = _promise(epsilon, delta, bits, guarantee)
+            own |= own_options(MIProjection, options, _WHERE)
+            built = MIProjection(guarantee=asked, neighbours=relation, **own)
+            prepared = built.prepare(schema, shape_of(schema))
+            reader = open_reader(data, schema, **reading_options(options))
+            # Noise that hides a cell is made for cells within their sets.
+            held = HeldCells.of(schema, shape_of(schema), _WHERE)
+            read = partial(reader.run, Moments(schema, held))
+        else:
+            if bits is not None:
+                hint = 'bits are counted for single cells: mechanism="mi_projection".'
+                raise rejection("bits", _WHERE, "left out for this mechanism", bits, hint)
+            relation = Neighbours.parse(
+                "add_remove" if neighbours is None else neighbours, _WHERE, RELATIONS
+            )
+            asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
+            own |= own_options(GaussianSketch, options, _WHERE) | {"release": "sketch"}
+            built = GaussianSketch(guarantee=asked, neighbours=relation, **own)
+            prepared = built.prepare(shape_of(schema))
+            reader = open_reader(data, schema, **reading_options(options))
+            read = partial(reader.run, Moments(schema))
+        table = Counted(read, prepared.shape, relation)
+
+        def release(found: Measurement, certificate: Certificate) -> SketchRelease:
+            law = found.law
+            assert isinstance(law, SketchNoise | ProjectionNoise)  # noqa: S101 - of sketches alone
+            return SketchRelease(schema, found.values, law, certificate, table.rows)
+
+        return passage.cross(built, prepared, table, release, own)
 
 
 def _promise(
@@ -106,39 +117,3 @@ def _promise(
     if bits is not None:
         raise rejection("guarantee", _WHERE, "left out where bits are given", guarantee)
     return read_guarantee(_WHERE, None, None, guarantee)
-
-
-def _projected(
-    method: MIProjection,
-    passing: Passing,
-    data: Any,
-    options: Mapping[str, Any],
-    own: Mapping[str, Any],
-) -> SketchRelease:
-    """Calibrate, check the table, spend, read, measure."""
-    schema = passing.schema
-    prepared = method.prepare(schema, shape_of(schema))
-    curve = _implied(prepared.account.holds)
-    reader = open_reader(data, schema, **reading_options(options))
-    passing.spend(method, prepared.account, own)
-    moments, peaks = _read(reader, schema, peaks=prepared.needs_peaks)
-    measured, certificate, count = passing.measured(method, prepared, moments, curve, peaks)
-    law = measured.law
-    assert isinstance(law, ProjectionLaw)  # noqa: S101 - the projection's own law
-    return SketchRelease(schema, measured.values, law, certificate, count)
-
-
-def _read(reader: Reader, schema: Schema, *, peaks: bool) -> tuple[SecondMoments, Words | None]:
-    if not peaks:
-        # Noise that hides a cell is made for cells within their sets.
-        held = HeldCells.of(schema, shape_of(schema), _WHERE)
-        return reader.run(Moments(schema, held)), None
-    both = reader.run(MomentsAndPeaks(schema))
-    return both.moments, both.squares
-
-
-def _implied(holds: Guarantee | None) -> Curve:
-    """Return the (0, δ) that follows from fewer bits than one."""
-    if not isinstance(holds, MIDP) or holds.bits >= 1:
-        return ()
-    return ((0.0, holds.to(ApproxDP).delta),)

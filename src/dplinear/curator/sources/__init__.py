@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dplinear.arguments import choice, integer, mistyped
+from dplinear.arguments import choice, integer, wrong_type
 from dplinear.curator.sources.arrays import from_array, from_sparse, is_sparse
 from dplinear.curator.sources.arrow import from_pandas, from_stream
 from dplinear.curator.sources.files import from_files
@@ -74,7 +74,7 @@ def open_reader(
     again: bool = False,
 ) -> Reader:
     """Check all that can be checked before a row is read; `again`: for more passes than one."""
-    step = partial(_opened, data, schema, threads, engine, progress, again)
+    step = partial(_open_reader, data, schema, threads, engine, progress, again)
     reader = _Discreet(_withholding(step))
     warm(data, progress=progress)
     return reader
@@ -103,7 +103,7 @@ def _withholding(step: Callable[[], _T]) -> _T:
         raise
 
 
-def _opened(  # noqa: PLR0917 - as above
+def _open_reader(  # noqa: PLR0917 - as above
     data: Any,
     schema: Schema,
     threads: int | None,
@@ -112,19 +112,19 @@ def _opened(  # noqa: PLR0917 - as above
     again: bool,  # noqa: FBT001
 ) -> Reader:
     if not isinstance(schema, Schema):
-        raise mistyped("schema", WHERE, "a Schema", schema)
+        raise wrong_type("schema", WHERE, "a Schema", schema)
     schema.check_levels()
     workers = available_cores()
     if threads is not None:
         workers = integer(threads, "threads", WHERE, low=1, high=1024)
     if progress is not None and not isinstance(progress, bool):
-        raise mistyped("progress", WHERE, "True, False or None", progress)
+        raise wrong_type("progress", WHERE, "True, False or None", progress)
     if engine is not None:
         choice(engine, "engine", WHERE, ("dask", "spark"))
         if not is_paths(data):
             rule = "a path or glob where an engine is named"
             hint = "Dask and Spark collections bring their own engine."
-            raise mistyped("data", WHERE, rule, type(data), hint)
+            raise wrong_type("data", WHERE, rule, type(data), hint)
     library = engine or type(data).__module__.partition(".")[0]
     if library == "dask":
         from dplinear.curator.sources.dask import DaskReader
@@ -138,7 +138,7 @@ def _opened(  # noqa: PLR0917 - as above
     if again and source.once:
         rule = "a table that can be read more than once, since several passes are made"
         hint = "write the stream to a file, or hold it in memory: pyarrow.table(data)."
-        raise mistyped("data", WHERE, rule, type(data), hint)
+        raise wrong_type("data", WHERE, rule, type(data), hint)
     return LocalReader(source, threads=workers, progress=progress, again=again)
 
 
@@ -157,7 +157,7 @@ def local_source(data: Any, schema: Schema) -> Source:
     streams = library != "polars" and hasattr(data, "__arrow_c_stream__")
     if frame or streams or isinstance(data, pa.RecordBatch):
         return from_stream(data, schema)
-    raise mistyped("data", WHERE, _KINDS, type(data))
+    raise wrong_type("data", WHERE, _KINDS, type(data))
 
 
 __all__ = ["SourceError", "exact_pass", "open_reader", "second_moments"]

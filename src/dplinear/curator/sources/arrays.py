@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dplinear.arguments import rejection
+from dplinear.arrays import kind_of
 from dplinear.curator.sources.source import WHERE, Source, check_names
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
@@ -22,12 +23,13 @@ _READABLE = "biufcmOSUM"  # spans of time are missing; so are numbers that are n
 def check_dtype(schema: Schema, dtype: np.dtype[Any], table: str) -> None:
     """Raise unless cells of this dtype can mean something in the schema's columns."""
     if dtype.kind not in _READABLE:
-        raise rejection("data", WHERE, f"of real numbers, text, dates or objects ({table})", dtype)
+        rule = f"of real numbers, text, dates or objects ({table})"
+        raise rejection("data", WHERE, rule, kind_of(dtype))
     dates = [c for c in schema.declared.values() if isinstance(c, Numeric) and c.type == "date"]
     only_dates = len(dates) == len(schema.declared)
     if (dtype.kind == "M" and not only_dates) or (dates and dtype.kind in "biuf"):
         rule = f"of dates exactly where the schema says so ({table})"
-        raise rejection("data", WHERE, rule, dtype)
+        raise rejection("data", WHERE, rule, kind_of(dtype))
 
 
 def check_shape(schema: Schema, shape: tuple[int, ...]) -> None:
@@ -48,7 +50,7 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
         for name in schema.columns:
             if data.dtype[name].shape:
                 rule = f"a table whose column '{name}' holds single values (the array)"
-                raise rejection("data", WHERE, rule, data.dtype[name])
+                raise rejection("data", WHERE, rule, kind_of(data.dtype[name]))
         steps = range(0, len(data), STEP)
         tasks = [partial(_add_fields, data, start) for start in steps]
         return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
@@ -82,7 +84,7 @@ def from_sparse(data: Any, schema: Schema) -> Source:
     """Read a SciPy sparse matrix, or its rows, a few thousand dense rows at a time."""
     check_shape(schema, data.shape)
     if data.dtype.kind not in "biuf":
-        raise rejection("data", WHERE, "of real numbers (the matrix)", data.dtype)
+        raise rejection("data", WHERE, "of real numbers (the matrix)", kind_of(data.dtype))
     check_dtype(schema, data.dtype, "the matrix")
     rows = data if isinstance(data, SparseRows) else SparseRows.of(data)
     count, width = rows.shape

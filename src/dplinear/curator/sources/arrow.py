@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from dplinear.curator.sources.arrays import STEP
-from dplinear.curator.sources.source import Source, Task, check_names, failure
+from dplinear.curator.sources.source import Source, Task, check_names, withheld
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
@@ -36,7 +36,7 @@ def from_stream(data: Any, schema: Schema) -> Source:
         data = pa.Table.from_batches([data])
     library = _library(data)
     empty, whole = _openings(data, schema)
-    check_names(schema, _opened(empty).schema.names, "the stream")
+    check_names(schema, _open_stream(empty).schema.names, "the stream")
     tables = isinstance(data, pa.Table) or (library == "polars" and not hasattr(data, "collect"))
     rows = getattr(data, "height" if library == "polars" else "num_rows", None)
     return Source(
@@ -60,35 +60,35 @@ def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
         kinds = dict(zip(data.columns, map(str, data.types), strict=True))
-        relation = data.project(", ".join(_chosen(name, kinds[name]) for name in schema.columns))
+        relation = data.project(
+            ", ".join(_select_column(name, kinds[name]) for name in schema.columns)
+        )
         return partial(_relation, relation.limit(0)), partial(_relation, relation)
     if library == "polars" and hasattr(data, "collect"):
-        check_names(schema, _opened(data.collect_schema).names(), "the frame")
+        check_names(schema, _open_stream(data.collect_schema).names(), "the frame")
         frame = data.select(list(schema.columns))
         return (
             lambda: _stream(exportable(frame.collect_schema().to_frame())),
             lambda: _stream(exportable(frame.collect(engine="streaming"))),
         )
     if library == "polars" or isinstance(data, pa.Table):
-        narrow = _narrowed(data, schema)
+        narrow = _select_columns(data, schema)
         if library == "polars":
-            narrow = _opened(partial(exportable, narrow))
+            narrow = _open_stream(partial(exportable, narrow))
         return partial(_stream, narrow), partial(_stream, narrow)
-    reader = _opened(partial(_stream, data))
+    reader = _open_stream(partial(_stream, data))
     return (lambda: reader), (lambda: reader)
 
 
-def _chosen(name: str, kind: str) -> str:
+def _select_column(name: str, kind: str) -> str:
     """Return a column of a relation, long integers as text: one of them is a type for all rows."""
     quoted = '"{}"'.format(name.replace('"', '""'))
     return f"CAST({quoted} AS VARCHAR) AS {quoted}" if kind in _LONG else quoted
 
 
-def _opened(opening: Callable[[], _T]) -> _T:
-    try:
+def _open_stream(opening: Callable[[], _T]) -> _T:
+    with withheld("the stream"):
         return opening()
-    except Exception as error:  # noqa: BLE001 - a producer may raise anything, and quote rows
-        raise failure("the stream", error) from None
 
 
 def _stream(data: Any) -> pa.RecordBatchReader:
@@ -102,7 +102,7 @@ def _relation(relation: Any) -> pa.RecordBatchReader:
     return _stream(make(STEP))
 
 
-def _narrowed(data: Any, schema: Schema) -> Any:
+def _select_columns(data: Any, schema: Schema) -> Any:
     """Ask a table for the needed columns only."""
     names = data.column_names if isinstance(data, pa.Table) else data.columns
     check_names(schema, names, "the table" if isinstance(data, pa.Table) else "the frame")
@@ -116,17 +116,16 @@ class _Stream:
         self._opening = opening
 
     def __iter__(self) -> Iterator[Task]:
-        yield from _tasks(_opened(self._opening))
+        yield from _tasks(_open_stream(self._opening))
 
 
 def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
     while True:
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            return
-        except Exception as error:  # noqa: BLE001 - a producer may raise anything
-            raise failure("the stream", error) from None
+        with withheld("the stream"):
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
         for start in range(0, batch.num_rows, STEP):
             yield partial(add_batch, batch.slice(start, STEP))
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import dask
 from dask.base import get_scheduler
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.curator.sources.arrays import check_dtype, check_shape, from_array
 from dplinear.curator.sources.arrow import from_pandas
 from dplinear.curator.sources.paths import is_paths
@@ -24,13 +24,14 @@ from dplinear.curator.sources.source import (
     SourceError,
     Task,
     check_names,
-    failure,
+    withheld,
 )
-from dplinear.curator.sources.workers import collect, read_share, sent, shares
+from dplinear.curator.sources.workers import collect, encode_result, read_share, shares
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 4
+_TABLE = "the table on Dask"
 _CONVERTS = "pyarrow_strings_enabled"  # what Dask calls the conversion of objects to text
 
 _T = TypeVar("_T")
@@ -46,12 +47,10 @@ class DaskReader:
         """Run a pass."""
         task = dask.delayed(self._read, pure=False)
         try:
-            with _quiet_everywhere():
+            with withheld(_TABLE), _quiet_everywhere():
                 results = dask.compute(*(task(reduction, part) for part in self._parts))
         except SourceError as error:
             raise SourceError(str(error)) from None
-        except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
-            raise failure("the table on Dask", error) from None
         return collect(reduction, results)
 
 
@@ -61,25 +60,24 @@ def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
         return read_share, shares(data, schema, _SHARES_PER_CORE * _cores())
     known = set(dir(type(data)))  # of the class: an attribute of a frame may compute, and raise
     if {"to_delayed", "columns"} <= known:
-        check_names(schema, _asked(lambda: list(data.columns)), "the Dask data frame")
-        return _read_frame, _asked(lambda: list(_as_given(data)[list(schema.columns)].to_delayed()))
+        check_names(schema, _ask_dask(lambda: list(data.columns)), "the Dask data frame")
+        return _read_frame, _ask_dask(
+            lambda: list(_without_conversion(data)[list(schema.columns)].to_delayed())
+        )
     if {"to_delayed", "chunks"} <= known:
         check_shape(schema, data.shape)
         check_dtype(schema, data.dtype, "the Dask array")
-        return _read_array, _asked(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
-    raise mistyped("data", WHERE, "a Dask data frame or a Dask array", type(data))
+        return _read_array, _ask_dask(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
+    raise wrong_type("data", WHERE, "a Dask data frame or a Dask array", type(data))
 
 
-def _asked(question: Callable[[], _T]) -> _T:
+def _ask_dask(question: Callable[[], _T]) -> _T:
     """Ask Dask for something that may compute, or convert cells, and so raise because of one."""
-    try:
-        with quiet():
-            return question()
-    except Exception as error:  # noqa: BLE001 - whatever it raises may quote rows
-        raise failure("the table on Dask", error) from None
+    with withheld(_TABLE), quiet():
+        return question()
 
 
-def _as_given(data: Any) -> Any:
+def _without_conversion(data: Any) -> Any:
     """Return a frame made from pandas' without the conversion of its objects to text.
 
     Dask converts them, those of columns that nobody asked for too, when it is asked for its
@@ -116,20 +114,18 @@ class _Partitions:
             _quiet_everywhere(),
             ThreadPoolExecutor(1, thread_name_prefix="dplinear-dask") as pool,
         ):
-            coming = pool.submit(_computed, self._parts[0]) if self._parts else None
+            coming = pool.submit(_compute, self._parts[0]) if self._parts else None
             for following in [*self._parts[1:], None]:
                 if coming is None:
                     return
                 held = coming.result()
-                coming = None if following is None else pool.submit(_computed, following)
+                coming = None if following is None else pool.submit(_compute, following)
                 yield from self._opening(held, self._schema).tasks
 
 
-def _computed(part: Any) -> Any:
-    try:
+def _compute(part: Any) -> Any:
+    with withheld(_TABLE):
         return dask.compute(part)[0]
-    except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
-        raise failure("the table on Dask", error) from None
 
 
 def _client() -> Any:
@@ -167,8 +163,8 @@ def _tell(client: Any, what: Callable[[], None]) -> None:
 
 
 def _read_frame(reduction: Reduction[Any], frame: Any) -> bytes:
-    return sent(from_pandas(frame, reduction.schema), reduction)
+    return encode_result(from_pandas(frame, reduction.schema), reduction)
 
 
 def _read_array(reduction: Reduction[Any], block: Any) -> bytes:
-    return sent(from_array(block, reduction.schema), reduction)
+    return encode_result(from_array(block, reduction.schema), reduction)

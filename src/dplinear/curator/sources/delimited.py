@@ -24,10 +24,10 @@ from dplinear.arguments import rejection
 from dplinear.curator.sources.records import (
     HeaderError,
     is_plain,
-    narrowed,
+    narrow,
     pieces,
     read_header,
-    widened,
+    widen,
 )
 from dplinear.curator.sources.source import WHERE, Task, check_names, failure
 from dplinear.exact.blocks import Blocks
@@ -101,10 +101,10 @@ class _Cells:
         plain = is_plain(
             piece
         )  # Arrow prints broken rows that are no text, and takes \r for an end
-        found, broken = self._parsed(piece if plain else widened(piece))
+        found, broken = self._parsed(piece if plain else widen(piece))
         columns = [column.combine_chunks() for column in found.columns]
         if not plain:
-            columns = [pa.array(map(narrowed, c.to_pylist()), pa.binary()) for c in columns]
+            columns = [pa.array(map(narrow, c.to_pylist()), pa.binary()) for c in columns]
         batch = pa.RecordBatch.from_arrays(columns, names=list(self._columns))
         return _with_missing_rows(batch, broken)
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dplinear.arguments import integer, mistyped, rejection
+from dplinear.arguments import integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.curator.sources import local_source
 from dplinear.curator.sources.paths import is_paths
@@ -187,7 +187,7 @@ def open_rows(
     if threads is not None:
         workers = integer(threads, "threads", where, low=1, high=1024)
     if progress is not None and not isinstance(progress, bool):
-        raise mistyped("progress", where, "True, False or None", progress)
+        raise wrong_type("progress", where, "True, False or None", progress)
     schema.check_levels()
     try:
         source = _source(data, schema)

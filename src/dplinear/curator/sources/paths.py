@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.curator.sources.source import WHERE
 
 PARQUET = (".parquet", ".pq", ".parq")
@@ -47,7 +47,7 @@ def expand(data: Any) -> list[Path]:
     found: list[Path] = []
     for entry in entries:
         if isinstance(entry, bytes):
-            raise mistyped("data", WHERE, "a path as text", entry)
+            raise wrong_type("data", WHERE, "a path as text", entry)
         found.extend(_expand_one(os.fspath(entry)))
     for file in found:
         _check_format(file)

@@ -118,7 +118,7 @@ def run(
                         future.result()
                 finally:
                     work.stop.set()
-    return reduction.merge(accumulator.result() for accumulator in work.accumulators)
+    return reduction.merge([accumulator.result() for accumulator in work.accumulators])
 
 
 class LocalReader:

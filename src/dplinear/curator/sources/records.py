@@ -164,12 +164,12 @@ def is_plain(piece: bytes) -> bool:
     return True
 
 
-def widened(piece: bytes) -> bytes:
+def widen(piece: bytes) -> bytes:
     """Return well-formed text of one character for each byte, lone carriage returns as others."""
     characters = piece.decode("latin-1")
     return re.sub("\r(?!\n)", "\u0100", characters).encode()
 
 
-def narrowed(cell: Any) -> Any:
+def narrow(cell: Any) -> Any:
     """Return a cell of widened text as the bytes that it was."""
     return None if cell is None else cell.decode().replace("\u0100", "\r").encode("latin-1")

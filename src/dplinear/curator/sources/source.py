@@ -6,6 +6,7 @@ before any row is read. Its tasks may run in any order, on any thread.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,6 +51,20 @@ def failure(what: str, error: BaseException) -> SourceError:
         "\n\nHint: the data is damaged, cut short, or was withdrawn while it was read. "
         "The reader's own message is withheld, since it may quote private values."
     )
+
+
+@contextmanager
+def withheld(what: str) -> Iterator[None]:
+    """Say of a table that breaks off only that it did, whatever its reader raises.
+
+    A panic of a library in Rust is no `Exception`. What ends a program is let through.
+    """
+    try:
+        yield
+    except (SourceError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a reader may raise anything, and quote rows
+        raise failure(what, error) from None
 
 
 def check_names(schema: Schema, names: Iterable[object], table: str) -> None:

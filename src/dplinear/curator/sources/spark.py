@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from dplinear.arguments import mistyped
+from dplinear.arguments import wrong_type
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
 from dplinear.curator.sources.paths import is_paths
@@ -26,13 +26,14 @@ from dplinear.curator.sources.source import (
     Source,
     Task,
     check_names,
-    failure,
+    withheld,
 )
 from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 2
+_TABLE = "the table on Spark"
 _RESULT = "sums binary"
 _BATCH = "batch binary"
 _Job = Callable[[Reduction[Any]], list[bytes]]
@@ -91,15 +92,12 @@ class SparkReader:
         elif hasattr(data, "mapInArrow"):
             self._job = _read_frame(data, schema)
         else:
-            raise mistyped("data", WHERE, "a Spark data frame", type(data))
+            raise wrong_type("data", WHERE, "a Spark data frame", type(data))
 
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass."""
-        try:
-            with _quiet_session():
-                results = self._job(reduction)
-        except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
-            raise failure("the table on Spark", error) from None
+        with withheld(_TABLE), _quiet_session():
+            results = self._job(reduction)
         return collect(reduction, results)
 
 
@@ -113,21 +111,19 @@ def _read_paths(data: Any, schema: Schema) -> _Job:
     return lambda reduction: list(partitions.map(partial(read_share, reduction)).collect())
 
 
-def _chosen(data: Any, schema: Schema) -> Any:
+def _select_columns(data: Any, schema: Schema) -> Any:
     """Return the data frame with the schema's columns alone, once they are checked."""
     check_names(schema, data.columns, "the Spark data frame")
     chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
-    try:
+    with withheld("the types of the Spark data frame"):
         # As the pass will have it, and before anything is spent. A zone changes no type's nature.
         zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
         to_arrow_schema(chosen.schema, **zone)
-    except Exception as error:  # noqa: BLE001 - whatever Spark says of a type Arrow has not
-        raise failure("the types of the Spark data frame", error) from None
     return chosen
 
 
 def _read_frame(data: Any, schema: Schema) -> _Job:
-    chosen = _chosen(data, schema)
+    chosen = _select_columns(data, schema)
 
     def job(reduction: Reduction[Any]) -> list[bytes]:
         def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -142,8 +138,8 @@ def _read_frame(data: Any, schema: Schema) -> _Job:
 def partitions(data: Any, schema: Schema) -> Source:
     """Return the rows of a data frame, in order: its partitions come here, one after the other."""
     if not hasattr(data, "mapInArrow"):
-        raise mistyped("data", WHERE, "a Spark data frame", type(data))
-    return Source(_Partitions(_chosen(data, schema)), once=True)
+        raise wrong_type("data", WHERE, "a Spark data frame", type(data))
+    return Source(_Partitions(_select_columns(data, schema)), once=True)
 
 
 class _Partitions:
@@ -153,18 +149,15 @@ class _Partitions:
         self._chosen = chosen
 
     def __iter__(self) -> Iterator[Task]:
-        try:
-            with _quiet_session():
-                sent = self._chosen.mapInArrow(_written, _BATCH).toLocalIterator()
-                for row in sent:
-                    batch = pa.ipc.open_stream(bytes(row["batch"])).read_next_batch()
-                    for start in range(0, batch.num_rows, STEP):
-                        yield partial(add_batch, batch.slice(start, STEP))
-        except Exception as error:  # noqa: BLE001 - whatever an engine raises once retries are spent
-            raise failure("the table on Spark", error) from None
+        with withheld(_TABLE), _quiet_session():
+            sent = self._chosen.mapInArrow(_write_batches, _BATCH).toLocalIterator()
+            for row in sent:
+                batch = pa.ipc.open_stream(bytes(row["batch"])).read_next_batch()
+                for start in range(0, batch.num_rows, STEP):
+                    yield partial(add_batch, batch.slice(start, STEP))
 
 
-def _written(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _write_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:

@@ -35,15 +35,15 @@ def _check_parquet(files: Sequence[Path]) -> None:
 
 def read_share(reduction: Reduction[Any], pieces: Sequence[Piece]) -> bytes:
     """Return what a share of row groups comes to, as bytes."""
-    return sent(Source([partial(add_row_group, piece) for piece in pieces]), reduction)
+    return encode_result(Source([partial(add_row_group, piece) for piece in pieces]), reduction)
 
 
 def read_batches(reduction: Reduction[Any], batches: Iterable[pa.RecordBatch]) -> bytes:
     """Return what a partition that an engine hands over batch by batch comes to."""
-    return sent(Source(partial(add_batch, batch) for batch in batches), reduction)
+    return encode_result(Source(partial(add_batch, batch) for batch in batches), reduction)
 
 
-def sent(source: Source, reduction: Reduction[Any]) -> bytes:
+def encode_result(source: Source, reduction: Reduction[Any]) -> bytes:
     """Return what a worker sends back for a share of the rows."""
     part = run(source, reduction, threads=1, progress=False)
     return bytes(part.to_bytes())

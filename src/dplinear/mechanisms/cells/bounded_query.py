@@ -38,7 +38,7 @@ def most_shift(cell: Cell, square: Fraction) -> float:
 class BoundedQuery:
     """A lower bound on the least eigenvalue of the table without any one of its rows.
 
-    Requires: rows of the shape's bound B; `cells`, the columns whose cells are protected.
+    Requires: rows of the shape's bound B; `steps_per_unit`, the columns whose cells are protected.
     Promises: at most `bits` are learnt of a cell; the bound holds surely. What rounding may do to
     eigenvalues is proved and allowed for (`eigenvalues.py`, N the public number of rows); the rest
     of the arithmetic is exact.

@@ -46,7 +46,7 @@ class Bounded:
     def read(cls, change: object, missing_public: object, where: str) -> "Bounded":
         """Return what the arguments say, or raise."""
         if not isinstance(missing_public, bool):
-            raise arguments.mistyped("missing_public", where, "True or False", missing_public)
+            raise arguments.wrong_type("missing_public", where, "True or False", missing_public)
         if change is None:
             if missing_public:
                 hint = "without a bounded change, missing cells are hidden as all others are."
@@ -88,14 +88,14 @@ def number_width(column: Numeric, feature: Feature, shape: Shape, bounded: Bound
     A yes or no has no small changes. Of whole numbers, |a − b| ≤ D makes |rint a − rint b| a whole
     number of at most D + 1; so it is for any rounding to multiples of a unit.
     """
-    whole = 2 * shape.cells
+    whole = 2 * shape.steps_per_unit
     if bounded.change is None or column.type == "boolean":
         return whole
     moved, unit = Fraction(bounded.change) * feature.half_width, rounding(column)
     if unit:
-        read = STEPS * feature.half_width / shape.cells  # values that float64 makes equal
+        read = STEPS * feature.half_width / shape.steps_per_unit  # values that float64 makes equal
         moved = math.floor((moved + read) / unit + 1) * unit
-    width = math.floor(moved / feature.half_width * shape.cells) + allowance(column)
+    width = math.floor(moved / feature.half_width * shape.steps_per_unit) + allowance(column)
     if not bounded.missing_public:
         width = max(width, _jump(column, feature, shape))
     return min(whole, width)
@@ -103,13 +103,15 @@ def number_width(column: Numeric, feature: Feature, shape: Shape, bounded: Bound
 
 def beyond(column: Numeric, feature: Feature, shape: Shape, bounded: Bounded) -> int:
     """Return by how much a number's integer may differ beyond its share of a row's change."""
-    steps = math.ceil(rounding(column) / feature.half_width * shape.cells) + allowance(column)
+    steps = math.ceil(rounding(column) / feature.half_width * shape.steps_per_unit) + allowance(
+        column
+    )
     if not bounded.missing_public:
         steps = max(steps, _jump(column, feature, shape))
-    return min(2 * shape.cells, steps)
+    return min(2 * shape.steps_per_unit, steps)
 
 
 def _jump(column: Numeric, feature: Feature, shape: Shape) -> int:
     """Return how far the constant of missing cells is from any other: cells are within ±1."""
     constant = abs(feature.cell(column.missing))
-    return math.ceil((1 + constant) * shape.cells) + allowance(column)
+    return math.ceil((1 + constant) * shape.steps_per_unit) + allowance(column)

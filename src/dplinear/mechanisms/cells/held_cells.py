@@ -21,7 +21,7 @@ from dplinear.schema.columns import Category
 class Levels:
     """A category's features; `zero`: whether a level has none."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     zero: bool
 
 
@@ -48,10 +48,10 @@ class HeldCells:
         for cell in cells_of(schema, where):
             column = schema.declared[cell.column]
             if isinstance(column, Category):
-                categories.append(Levels(cell.places, column.drop_first))
+                categories.append(Levels(cell.indices, column.drop_first))
             else:
-                flags += [p for p in cell.places if schema.features[p].is_indicator]
-        return cls(shape.cells, tuple(flags), tuple(categories))
+                flags += [p for p in cell.indices if schema.features[p].is_indicator]
+        return cls(shape.steps_per_unit, tuple(flags), tuple(categories))
 
     def hold(self, rows: Floats) -> Floats:
         """Return rows of shape (dimension, rows) held to their sets; leaves them as they are."""
@@ -66,18 +66,18 @@ class HeldCells:
         flags = list(self.flags)
         held[flags] = np.maximum(held[flags], 0.0)
         for levels in self.categories:
-            places, wrong = np.array(levels.places), np.flatnonzero(self._odd(held, levels))
-            found = held[np.ix_(places, wrong)]
+            indices, wrong = np.array(levels.indices), np.flatnonzero(self._odd(held, levels))
+            found = held[np.ix_(indices, wrong)]
             one = np.zeros(found.shape)
             one[found.argmax(axis=0), np.arange(len(wrong))] = most
             if levels.zero:
                 one[:, found.max(axis=0) <= 0] = 0.0
-            held[np.ix_(places, wrong)] = one
+            held[np.ix_(indices, wrong)] = one
         return np.asarray(held)
 
     def _odd(self, rows: Floats, levels: Levels) -> npt.NDArray[np.bool_]:
         """Return which rows hold no level, or more than one, or parts of one."""
-        own = rows[list(levels.places)]
+        own = rows[list(levels.indices)]
         held = np.count_nonzero(own, axis=0)
         right = (held == 1) & (own.sum(axis=0) == float(self.steps))  # integers: exact
         return np.asarray(~(right | ((held == 0) & levels.zero)))
@@ -85,37 +85,37 @@ class HeldCells:
 
 @dataclass(frozen=True)
 class HeldNorm:
-    """A ball that the features at `places` lie in: their squared norm is at most `most`."""
+    """A ball that the features at `indices` lie in: their squared norm is at most `most`."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     most: int
 
     def hold(self, rows: Floats) -> Floats:
         """Return rows of shape (dimension, rows) held to the ball; leaves them as they are."""
-        own = rows[list(self.places)]
+        own = rows[list(self.indices)]
         if not (np.einsum("ij,ij->j", own, own) > self.most).any():
             return rows
         held = rows.copy()
-        held[list(self.places)] = shortened_to(own, self.most)
+        held[list(self.indices)] = shorten_to_norm(own, self.most)
         return held
 
 
 Held = HeldCells | HeldNorm
 
 
-def held_to(
-    schema: Schema, shape: Shape, places: tuple[int, ...], row_square: int | None, where: str
+def cell_sets(
+    schema: Schema, shape: Shape, indices: tuple[int, ...], row_square: int | None, where: str
 ) -> Held:
     """Return the sets of a schema's cells; a ball where a row_norm or derived terms tie them.
 
-    `row_square` is the squared norm that rows of the features at `places` are then said to have.
+    `row_square` is the squared norm that rows of the features at `indices` are then said to have.
     """
     if row_square is None:
         return HeldCells.of(schema, shape, where)
-    return HeldNorm(places, row_square)
+    return HeldNorm(indices, row_square)
 
 
-def shortened_to(rows: Floats, most: int) -> Floats:
+def shorten_to_norm(rows: Floats, most: int) -> Floats:
     """Return integer columns scaled towards zero until every squared norm is at most `most`."""
     squares = np.einsum("ij,ij->j", rows, rows)
     factors = np.where(squares > most, np.sqrt(most / np.maximum(squares, 1.0)), 1.0)

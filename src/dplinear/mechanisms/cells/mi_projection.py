@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.analyst.noise_models.matrices import ProjectionLaw
+from dplinear.analyst.noise_models.matrices import ProjectionNoise
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells.bounded_query import BoundedQuery
 from dplinear.mechanisms.cells.table_cells import Cell, cells_of
-from dplinear.mechanisms.contract import Account, Measurement, Method, Prepared
+from dplinear.mechanisms.contract import Account, Measurement, Method, PreparedMoments
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.bits import variance_for
@@ -35,7 +35,6 @@ _ON_TRUST = (
     "the lower bound was taken on the caller's word: the guarantee holds where it is true, and "
     "where it was not taken from the table"
 )
-_UNPROVED = "no formal guarantee: reproduction only"
 
 
 def projected_rows(rule: str, count: int, base: int = 1000) -> int:
@@ -69,8 +68,7 @@ class MIProjection(Method):
     with squares that add up to 1). It is taken on the caller's word.
     `least_eigenvalue_bits` finds such a bound in the table itself, for so many of the bits.
     Departs from the paper: noise that is enough for every table, and less of it on indicators; y
-    has noise as well. `calibration="paper"` has the paper's noise on
-    the columns other than the target, and no guarantee; that noise is private, and is not told.
+    has noise as well.
     """
 
     neighbours: Neighbours = Neighbours.ELEMENT
@@ -87,12 +85,11 @@ class MIProjection(Method):
         allowed = (Neighbours.ELEMENT,)
         relation = Neighbours.parse(self.neighbours, _WHERE, allowed)
         object.__setattr__(self, "neighbours", relation)
-        checks.calibration(self.calibration, _WHERE)
         if not isinstance(self.guarantee, MIDP):
             hint = "write bits=0.5, or guarantee=MIDP(0.5)."
-            raise arguments.mistyped("guarantee", _WHERE, "MIDP, in bits", self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, "MIDP, in bits", self.guarantee, hint)
         if not isinstance(self.y_public, bool):
-            raise arguments.mistyped("y_public", _WHERE, "True or False", self.y_public)
+            raise arguments.wrong_type("y_public", _WHERE, "True or False", self.y_public)
         arguments.integer(self.base, "base", _WHERE, low=1)
         if isinstance(self.rows, str):
             arguments.choice(self.rows, "rows", _WHERE, RULES)
@@ -113,26 +110,21 @@ class MIProjection(Method):
         if asked is not None and known is not None:
             rule = "left out where a lower_bound is given"
             raise arguments.rejection("least_eigenvalue_bits", _WHERE, rule, asked)
-        if self.calibration == "paper" and (asked is not None or known is not None):
-            rule = "left out where the paper's noise is used"
-            name = "lower_bound" if asked is None else "least_eigenvalue_bits"
-            raise arguments.rejection(name, _WHERE, rule, known if asked is None else asked)
 
     def prepare(self, schema: Schema, shape: Shape) -> "PreparedProjection":
         """Choose the noise of each column; raise for a schema that ties cells together."""
         assert isinstance(self.guarantee, MIDP)  # noqa: S101 - as checked above
         cells = cells_of(schema, _WHERE)
-        reproduced = self.calibration == "paper"
-        bare = self._target(schema, needed=self.y_public or reproduced)
+        bare = self._bare(schema)
         protected = tuple(cell for cell in cells if cell.column != bare)
         if not protected:
             hint = "there must be a column besides a public target."
             raise arguments.rejection("schema", _WHERE, "one with cells to protect", schema, hint)
-        notes: tuple[str, ...] = (_UNPROVED,) if reproduced else ()
+        notes: tuple[str, ...] = ()
         if bare is not None:
-            notes += (f"the target, {bare}, has no noise: its cells are not protected",)
+            notes = (f"the target, {bare}, has no noise: its cells are not protected",)
         notes += (_ON_TRUST,) if self.lower_bound is not None else ()
-        account = Account(self.guarantee, None if reproduced else self.guarantee, None, notes)
+        account = Account(self.guarantee, self.guarantee, None, notes)
         spent = self.least_eigenvalue_bits
         query = None if spent is None else BoundedQuery(spent, shape, protected)
         left = self.guarantee.bits
@@ -141,19 +133,19 @@ class MIProjection(Method):
         variances = tuple(_variance(cell, left) for cell in protected)
         return PreparedProjection(shape, account, self, protected, variances, query)
 
-    def _target(self, schema: Schema, *, needed: bool) -> str | None:
+    def _bare(self, schema: Schema) -> str | None:
         """Return the column that has no noise, if there is one."""
-        if self.target is None and needed:
+        if self.target is None and self.y_public:
             hint = "name the column of the response: target='y'."
             rule = "the name of a column where the target is public"
-            raise arguments.mistyped("target", _WHERE, rule, self.target, hint)
+            raise arguments.wrong_type("target", _WHERE, rule, self.target, hint)
         if self.target is not None:
             arguments.choice(self.target, "target", _WHERE, schema.columns)
-        return self.target if needed else None
+        return self.target if self.y_public else None
 
 
 @dataclass(frozen=True)
-class PreparedProjection(Prepared):
+class PreparedProjection(PreparedMoments):
     """A projection whose noise is known for each of its rows."""
 
     shape: Shape
@@ -163,34 +155,17 @@ class PreparedProjection(Prepared):
     variances: tuple[float, ...] = field(repr=False)
     query: BoundedQuery | None
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the statistic must say how many rows there are: always, as they are public."""
-        return True
-
-    @property
-    def needs_peaks(self) -> bool:
-        """Whether the statistic must have the largest square of each column."""
-        return self.method.calibration == "paper"
-
-    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+    def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the rows."""
         checks.same_shape(statistic, self.shape, _WHERE)
         assert statistic.rows is not None  # noqa: S101 - public under element
         gram = statistic.matrix()
         rows = self._rows(statistic.rows)
         parameters: dict[str, Any] = {"rows": rows}
-        if self.needs_peaks:
-            ridges = self._published(statistic, rows)
-            law = ProjectionLaw(rows, None)
-        else:
-            known = self._known(gram, statistic.rows, entropy, parameters)
-            ridges = self._ridges(rows, known)
-            law = ProjectionLaw(rows, tuple(ridges.tolist()))
-            parameters["largest_ridge"] = float(ridges.max())
-        factor = wishart.square_root(gram + np.diag(ridges), where=_WHERE)
-        drawn = wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
-        return Measurement(drawn, law, self.account, parameters)
+        ridges = self._ridges(rows, self._known(gram, statistic.rows, entropy, parameters))
+        parameters["largest_ridge"] = float(ridges.max())
+        law = ProjectionNoise(rows, tuple(ridges.tolist()))
+        return Measurement(draw(gram, ridges, rows, entropy), law, self.account, parameters)
 
     def _rows(self, count: int) -> int:
         rows = self.method.rows
@@ -215,22 +190,14 @@ class PreparedProjection(Prepared):
     def _ridges(self, rows: int, known: float) -> Floats:
         ridges = np.zeros(self.shape.dimension)
         for cell, variance in zip(self.cells, self.variances, strict=True):
-            ridges[list(cell.places)] = max(up(up(rows * variance) - known), 0.0)
+            ridges[list(cell.indices)] = max(up(up(rows * variance) - known), 0.0)
         return ridges
 
-    def _published(self, statistic: Statistic, rows: int) -> Floats:
-        """Return (n'/(2^{2ε} − 1) − f²)₊ on the columns other than the target, equation (13).
 
-        f² is the least sum of squares of a column without its largest. Private.
-        """
-        assert statistic.peaks is not None  # noqa: S101 - the gate reads them for the paper
-        assert isinstance(self.account.asked, MIDP)  # noqa: S101 - as checked
-        places = [place for cell in self.cells for place in cell.places]
-        sums = [int(statistic.integers[i, i]) - int(statistic.peaks[i]) for i in places]
-        left = min(sums) / self.shape.unit
-        ridges = np.zeros(self.shape.dimension)
-        ridges[places] = max(rows * variance_for(self.account.asked.bits) - left, 0.0)
-        return ridges
+def draw(gram: Floats, ridges: Floats, rows: int, entropy: Entropy) -> Floats:
+    """Return independent rows of N(0, AᵀA + ridges)."""
+    factor = wishart.square_root(gram + np.diag(ridges), where=_WHERE)
+    return np.asarray(wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T)
 
 
 def _variance(cell: Cell, bits: float) -> float:

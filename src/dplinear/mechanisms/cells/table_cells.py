@@ -18,12 +18,12 @@ from dplinear.schema.terms import OwnTerm
 class Cell:
     """The set of vectors that a column's cell can be mapped to, in the cells' units.
 
-    `places` are its features. Over every prior on the set, the total variance is at most `spread`,
+    `indices` are its features. Over every prior on the set, the total variance is at most `spread`,
     in `freedom` dimensions; no two of its points are further apart than √`diameter_squared`.
     """
 
     column: str
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     spread: Fraction
     freedom: int
     diameter_squared: Fraction
@@ -41,22 +41,22 @@ def cells_of(schema: Schema, where: str) -> tuple[Cell, ...]:
         hint = "derive them from what was released, which costs nothing."
         raise rejection("schema", where, rule, ", ".join(derived), hint)
     return tuple(
-        _cell(term.column, schema, places)
-        for term, places in schema.terms.items()
+        _cell(term.column, schema, indices)
+        for term, indices in schema.terms.items()
         if isinstance(term, OwnTerm)
     )
 
 
-def _cell(name: str, schema: Schema, places: tuple[int, ...]) -> Cell:
-    count = len(places)
+def _cell(name: str, schema: Schema, indices: tuple[int, ...]) -> Cell:
+    count = len(indices)
     column = schema.declared[name]
     if not isinstance(column, Category):
         # A number is clamped to [−1, 1] whatever its bounds are; a flag is 0 or 1.
-        flags = [schema.features[place].is_indicator for place in places]
+        flags = [schema.features[place].is_indicator for place in indices]
         squares = Fraction(sum(1 if flag else 4 for flag in flags))
-        return Cell(name, places, squares / 4, count, squares)
+        return Cell(name, indices, squares / 4, count, squares)
     if count == 1:
-        return Cell(name, places, Fraction(1, 4), 1, Fraction(1))
+        return Cell(name, indices, Fraction(1, 4), 1, Fraction(1))
     # Points e₁ … e_k, and 0 where a level has no feature: Σ p(1 − p) is largest at p = 1/k.
     zero = column.drop_first
-    return Cell(name, places, 1 - Fraction(1, count), count - (not zero), Fraction(2))
+    return Cell(name, indices, 1 - Fraction(1, count), count - (not zero), Fraction(2))

@@ -16,10 +16,10 @@ from dplinear import arguments
 from dplinear.analyst.noise_models.matrices import WishartNoise
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy import calibrate, paper, profiles
+from dplinear.privacy import calibrate, profiles
 from dplinear.privacy.rounding import ceiling
 
 _WHERE = "AdditiveWishart"
@@ -34,7 +34,7 @@ class AdditiveWishart(Mechanism):
     larger cap comes closer to Gaussian noise.
     Promises: `ApproxDP` as asked; the released matrix is positive definite. Numerics are idealised.
     Departs from the paper: exact degrees of freedom (883 for its 42,605 at ε=0.1, δ=1e-6, d=40) and
-    a free scale; `calibration="paper"` has τ = B and the published degrees.
+    a free scale.
     """
 
     scale: float | None = None
@@ -44,25 +44,21 @@ class AdditiveWishart(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
-        asked = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
-        if self.calibration == "exact":
-            calibrate.within_range(asked, _WHERE)
+        self._check_guarantee()
         if self.most_degrees is not None:
             most = calibrate.MOST_DEGREES
             arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=3, high=most)
         if self.scale is not None:
             # Its square is the noise's variance, which must be a float.
             arguments.real(self.scale, "scale", _WHERE, low=0, high=1e100, open_low=True)
-            if self.calibration == "paper":
-                hint = 'the paper has τ = B: leave the scale out, or use calibration="exact".'
-                raise arguments.rejection("scale", _WHERE, "None", self.scale, hint)
+
+    def _check_guarantee(self) -> None:
+        asked = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
+        calibrate.within_range(asked, _WHERE)
 
     def prepare(self, shape: Shape) -> "PreparedWishart":
         """Choose the degrees of freedom and the scale."""
         d, bound = shape.dimension, ceiling(shape.bound)
-        if self.calibration == "paper":
-            return self._published(shape, bound)
         most = arguments.integer(self.cap, "most_degrees", _WHERE, low=d + 2)
         try:
             degrees, scale = calibrate.additive_wishart(
@@ -73,7 +69,7 @@ class AdditiveWishart(Mechanism):
             hint = "more noise a degree needs fewer of them: raise the scale, or leave it out"
             raise arguments.rejection("scale", _WHERE, rule, self.scale, hint) from None
         profile = self._profile(shape, degrees, scale)
-        return PreparedWishart(shape, degrees, scale, checks.kept(self.guarantee, profile))
+        return PreparedWishart(shape, degrees, scale, checks.exact_account(self.guarantee, profile))
 
     @property
     def cap(self) -> int:
@@ -90,22 +86,9 @@ class AdditiveWishart(Mechanism):
         ratio = ceiling((shape.bound / Fraction(scale)) ** 2)
         return profiles.AdditiveWishart(degrees, shape.dimension, ratio, self.neighbours)
 
-    def _published(self, shape: Shape, bound: float) -> "PreparedWishart":
-        guarantee = checks.approximate(self.guarantee, _WHERE, "Wishart noise")
-        asked = checks.published(guarantee, _WHERE)
-        try:
-            degrees = int(paper.additive_wishart(asked, shape.dimension, self.neighbours).value)
-        except ValueError:
-            rule = "small enough in ε that the paper has two degrees more than the dimension"
-            hint = 'its theorem speaks of ε below 1: use calibration="exact".'
-            raise arguments.rejection("guarantee", _WHERE, rule, asked, hint) from None
-        notes = () if asked.epsilon < 1 else ("The paper's theorem speaks of ε below 1 only.",)
-        profile = self._profile(shape, degrees, bound)
-        return PreparedWishart(shape, degrees, bound, checks.what_holds(asked, profile, notes))
-
 
 @dataclass(frozen=True)
-class PreparedWishart(Prepared):
+class PreparedWishart(PreparedMoments):
     """Wishart(scale²·I, degrees) noise, ready to be added."""
 
     shape: Shape
@@ -113,7 +96,7 @@ class PreparedWishart(Prepared):
     scale: float
     account: Account
 
-    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+    def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise."""
         checks.same_shape(statistic, self.shape, _WHERE)
         factor = self.scale * np.eye(self.shape.dimension)

@@ -17,11 +17,11 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy import calibrate, paper
-from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee
+from dplinear.privacy import calibrate
+from dplinear.privacy.guarantees import ZCDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -39,7 +39,6 @@ class AnalyzeGauss(Mechanism):
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
     Departs from the paper: off-diagonal variance is half of the diagonal's, as each such entry
     stands for two of the Frobenius norm; σ is the least by the exact profile.
-    `calibration="paper"` has independent noise of one variance and the published σ.
     """
 
     name: ClassVar[str] = "analyze_gauss"
@@ -47,22 +46,21 @@ class AnalyzeGauss(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
-        if self.calibration == "exact" and isinstance(self.guarantee, ZCDP):
+        self._check_guarantee()
+
+    def _check_guarantee(self) -> None:
+        if isinstance(self.guarantee, ZCDP):
             return
-        rule = "an ApproxDP guarantee with ε and δ above 0"
-        rule += ", or a ZCDP guarantee" if self.calibration == "exact" else ""
+        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP guarantee"
         hint = checks.GRID_HINTS.get(type(self.guarantee), "")
-        if self.calibration == "paper" and isinstance(self.guarantee, ZCDP):
-            hint = 'the paper speaks of (ε, δ) only: ask for ApproxDP, or calibration="exact".'
         if hint:
-            raise arguments.mistyped("guarantee", _WHERE, rule, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee, hint)
         checks.approximate(self.guarantee, _WHERE, "normal noise", rule)
 
     def prepare(self, shape: Shape) -> "PreparedGauss":
         """Choose the variances, in units of the grid, and the step of the grid."""
         for step in range(0, 256, 4):
-            noise = self._noise(_Difference.of(shape, step, self.neighbours, self._weight(shape)))
+            noise = self._noise(Difference.of(shape, step, self.neighbours, self._weight(shape)))
             if noise.variance <= _LARGEST_VARIANCE:
                 return PreparedGauss(
                     shape, step, noise.variance, self._weight(shape), noise.account
@@ -72,39 +70,33 @@ class AnalyzeGauss(Mechanism):
 
     def _weight(self, shape: Shape) -> int:
         """Return what the variance is divided by off the diagonal."""
-        return 2 if self.calibration == "exact" and shape.dimension > 1 else 1
+        return 2 if shape.dimension > 1 else 1
 
-    def _noise(self, difference: "_Difference") -> "_Noise":
+    def _noise(self, difference: "Difference") -> "Noise":
         least = GRID_LEAST_VARIANCE * difference.weight
-        if self.calibration == "paper":
-            asked = checks.published(self.guarantee, _WHERE)  # type: ignore[arg-type]  # checked
-            bound = ceiling(difference.shape.bound)
-            sigma = paper.analyze_gauss(asked, bound, self.neighbours).value
-            units = Fraction(sigma) * difference.shape.unit / (1 << difference.step)
-            variance = max(ceiling(units**2), least)
-            profile = difference.profile(variance, self.neighbours)
-            return _Noise(variance, checks.what_holds(asked, profile))
         variance = least
         profile = difference.profile(least, self.neighbours)
-        if not _suffices(profile, self.guarantee):
+        if not profile.keeps(self.guarantee):
             variance = calibrate.grid_gaussian(
                 self.guarantee, difference.norm, difference.coordinates
             )
             variance = max(variance, least)
             if variance > _LARGEST_VARIANCE:  # perhaps infinite; drawn on a coarser grid
-                return _Noise(variance, checks.kept(self.guarantee, profile))
+                return Noise(variance, checks.exact_account(self.guarantee, profile))
             profile = difference.profile(variance, self.neighbours)
-        return _Noise(variance, checks.kept(self.guarantee, profile))
+        return Noise(variance, checks.exact_account(self.guarantee, profile))
 
 
 @dataclass(frozen=True)
-class _Noise:
+class Noise:
+    """The variance on the diagonal, in units of the grid, and what it promises."""
+
     variance: float
     account: Account
 
 
 @dataclass(frozen=True)
-class _Difference:
+class Difference:
     """How far apart neighbours are, on a grid of 2^`step` units, off-diagonals `weight` times.
 
     A matrix vvᵀ has Frobenius norm |v|², and uuᵀ − vvᵀ at most √2 times the larger (in one
@@ -118,7 +110,8 @@ class _Difference:
     norm: float
 
     @classmethod
-    def of(cls, shape: Shape, step: int, neighbours: Neighbours, weight: int) -> "_Difference":
+    def of(cls, shape: Shape, step: int, neighbours: Neighbours, weight: int) -> "Difference":
+        """Return how far apart neighbours of this kind are."""
         twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1
         norm = root_ceiling(Fraction(twice * shape.sensitivity**2, 1 << 2 * step))
         if step:
@@ -139,14 +132,8 @@ class _Difference:
         return GridGaussian(mu, inverse, neighbours)
 
 
-def _suffices(profile: GridGaussian, guarantee: Guarantee) -> bool:
-    if isinstance(guarantee, ApproxDP):
-        return profile.delta(guarantee.epsilon) <= guarantee.delta
-    return isinstance(guarantee, ZCDP) and Fraction(profile.mu) ** 2 <= 2 * Fraction(guarantee.rho)
-
-
 @dataclass(frozen=True)
-class PreparedGauss(Prepared):
+class PreparedGauss(PreparedMoments):
     """Noise of `variance` on the diagonal, a `weight`th of it elsewhere, in 2^`step` grid units."""
 
     shape: Shape
@@ -155,7 +142,7 @@ class PreparedGauss(Prepared):
     weight: int
     account: Account
 
-    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+    def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise on integers; round each entry once."""
         checks.same_shape(statistic, self.shape, _WHERE)
         d = self.shape.dimension

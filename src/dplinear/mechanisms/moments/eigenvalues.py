@@ -35,24 +35,24 @@ _BITS = 53
 _REACH = 1 << 37  # N·(d + 2) of a query about a table whose number of rows is private
 # So w = 2^−16, which is 16 units: answers are within 7.2·16 < 2^7 of λ_min, in units.
 SLACK = 1 << 7
-# One row more or less, or another row, moves the answer by UNITS at the most (Weyl; `saturated`),
+# One row more or less, or another row, moves the answer by UNITS at the most (Weyl; `saturate`),
 # arithmetic by (7 + 7.2)·16 < 2^8 for the two tables together, rounding down by less than 1.
 SENSITIVITY = UNITS + 2 * SLACK + 1
 
 
 def least_units(relative: Floats) -> int:
-    """Return about λ_min of `saturated` second moments, in units of B²/2^20, rounded down.
+    """Return about λ_min of `saturate` second moments, in units of B²/2^20, rounded down.
 
     Requires: G/B², every entry right to 4 parts in 2^53; rows of squared norm at most B².
     Promises: at least 0, and at most `SLACK` above 2^20·λ_min(G)/B². Between tables that differ in
     one row (one more, one less, or another one), however many they have, the answers differ by at
     most `SENSITIVITY`.
     """
-    bounded, rows = saturated(relative)
+    bounded, rows = saturate(relative)
     return math.floor(max(certified_least(bounded, rows), 0.0) * UNITS)
 
 
-def saturated(relative: Floats) -> tuple[Floats, float]:
+def saturate(relative: Floats) -> tuple[Floats, float]:
     """Return R·min(1, N/trace R), and N = 2^37/(d + 2), which no trace then exceeds.
 
     Promises: f(R) = λ_min(R)·min(1, N/trace R) moves by at most 1 where one row of norm at most 1

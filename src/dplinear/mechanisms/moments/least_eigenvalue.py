@@ -7,6 +7,7 @@ needed for a proof is in docs/theory.md, "Releasing second moments".
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from dplinear.arrays import Floats
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, SLACK, UNITS, least_units
-from dplinear.mechanisms.moments.ridged import Ready, Ridged, Setting
-from dplinear.mechanisms.moments.theorems import most_rows
+from dplinear.mechanisms.moments.ridged import Fixed, Ready, Ridged, Setting
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
+from dplinear.privacy.profiles.sketch import Sketch
 from dplinear.privacy.rounding import ULP, ceiling, down, up
 
 ADJUST = ("ridge", "rows")
@@ -162,9 +163,7 @@ class LeastEigenvalue(Ready):
     account: Account
 
     @classmethod
-    def of(
-        cls, ridged: Ridged, variant: Variant, asked: ApproxDP, degrees: int
-    ) -> "LeastEigenvalue":
+    def of(cls, ridged: Ridged, variant: Variant, asked: ApproxDP, degrees: int) -> Self:
         """Split the budget, and calibrate for what the query leaves."""
         query = Query(asked.epsilon * variant.share, asked.delta * _FAILURE)
         if query.scale > _LARGEST_SCALE:
@@ -173,20 +172,22 @@ class LeastEigenvalue(Ready):
         left = math.nextafter(asked.epsilon - query.epsilon, 0.0)
         rest = ApproxDP(left, down(asked.delta - query.failure, 8))
         floor = ridged.floor(rest, degrees)
-        inner: Profile = ridged.profile(degrees, floor)
-        if variant.adjust == "rows":
-            # The rows vary with the answer, so only what all of them keep can be promised.
-            held = rest
-            if inner.delta(rest.epsilon) > rest.delta:
-                held = ApproxDP(checks.least_epsilon(rest, inner), rest.delta)
-            inner = Promised(held, ridged.neighbours)
-        profile = AfterQuery(inner, query.epsilon, query.failure)
-        tight = ridged.calibration == "paper" and variant.adjust == "ridge"
-        if tight or profile.delta(asked.epsilon) > asked.delta:
-            account = checks.what_holds(asked, profile)
-        else:
-            account = checks.kept(asked, profile)
+        inner = ridged.profile(degrees, floor)
+        account = cls._account(asked, query, rest, inner, variant.adjust)
         return cls(ridged, variant, query, rest, degrees, floor, account)
+
+    @staticmethod
+    def _account(
+        asked: ApproxDP, query: Query, rest: ApproxDP, inner: Sketch, adjust: str
+    ) -> Account:
+        """Return what query and draw keep together; the profile of both has the last word."""
+        # Rows vary with the answer, so only what all of them keep can be promised.
+        drawn = inner if adjust == "ridge" else Promised(rest, inner.neighbours)
+        profile = AfterQuery(drawn, query.epsilon, query.failure)
+        if profile.delta(asked.epsilon) > asked.delta:
+            rule = "one that the query and what it leaves keep together"
+            raise arguments.rejection("guarantee", "LeastEigenvalue", rule, asked)
+        return checks.exact_account(asked, profile)
 
     def settle(self, gram: Floats, entropy: Entropy) -> Setting:
         """Ask for the least eigenvalue, and adjust the ridge or the rows."""
@@ -207,10 +208,6 @@ class LeastEigenvalue(Ready):
         To a thousandth; a sound number in any case.
         """
         low, high = self.degrees, self.variant.most
-        if self.ridged.calibration == "paper":
-            square = float(self.ridged.shape.bound**2)
-            published = min(most_rows(self.rest, floor, square), high)
-            return published if self._private(published, floor) else low
         while high - low > low >> 10:
             middle = max(low + 1, math.isqrt(low * high))
             low, high = (middle, high) if self._private(middle, floor) else (low, middle - 1)
@@ -232,3 +229,10 @@ class LeastEigenvalue(Ready):
             "failure": self.query.failure,
             "adjust": "ridge" if fallback else self.variant.adjust,
         }
+
+
+def ready(ridged: Ridged, variant: Variant | None, asked: ApproxDP, degrees: int) -> Ready:
+    """Calibrate: a ridge for any table, or one that waits for the least eigenvalue."""
+    if variant is None:
+        return Fixed.of(ridged, asked, degrees)
+    return LeastEigenvalue.of(ridged, variant, asked, degrees)

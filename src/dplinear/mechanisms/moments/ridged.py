@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dplinear.exact.shape import Shape
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy import calibrate, paper
+from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.sketch import Sketch
@@ -27,23 +27,17 @@ from dplinear.privacy.rounding import ceiling
 
 @dataclass(frozen=True)
 class Ridged:
-    """The public facts: which of the two, for which rows, by which constants."""
+    """The public facts: which of the two, for which rows."""
 
     where: str
     shape: Shape
     neighbours: Neighbours
-    calibration: str
     inverse: bool
 
     def floor(self, guarantee: ApproxDP, degrees: int) -> float:
         """Return the least H that keeps the guarantee, in every direction."""
-        bound = ceiling(self.shape.bound)
-        if self.calibration == "exact":
-            exact = calibrate.inverse_wishart if self.inverse else calibrate.sketch
-            return exact(guarantee, degrees, bound, self.neighbours)
-        asked = checks.published(guarantee, self.where)
-        constant = paper.inverse_wishart if self.inverse else paper.sketch
-        return constant(asked, degrees, bound, self.neighbours).value
+        exact = calibrate.inverse_wishart if self.inverse else calibrate.sketch
+        return exact(guarantee, degrees, ceiling(self.shape.bound), self.neighbours)
 
     def profile(self, degrees: int, floor: float) -> Sketch:
         """Return the profile where H is nowhere below `floor`, for both neighbours."""
@@ -97,12 +91,10 @@ class Fixed(Ready):
     account: Account
 
     @classmethod
-    def of(cls, ridged: Ridged, asked: ApproxDP, degrees: int) -> "Fixed":
+    def of(cls, ridged: Ridged, asked: ApproxDP, degrees: int) -> Self:
         """Calibrate the ridge."""
         ridge = ridged.floor(asked, degrees)
-        profile = ridged.profile(degrees, ridge)
-        exact = ridged.calibration == "exact"
-        account = checks.kept(asked, profile) if exact else checks.what_holds(asked, profile)
+        account = checks.exact_account(asked, ridged.profile(degrees, ridge))
         return cls(Setting(degrees, ridge, account, {}), account)
 
     def settle(self, gram: Floats, entropy: Entropy) -> Setting:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dplinear import arguments
-from dplinear.analyst.noise_models.matrices import SketchLaw
+from dplinear.analyst.noise_models.matrices import SketchNoise
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared
-from dplinear.mechanisms.moments.least_eigenvalue import LeastEigenvalue, Variant
-from dplinear.mechanisms.moments.ridged import Fixed, Ready, Ridged, Spectrum
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.moments.least_eigenvalue import Variant, ready
+from dplinear.mechanisms.moments.ridged import Ready, Ridged, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -37,8 +37,7 @@ class GaussianSketch(Mechanism):
     eigenvalue of G, published as `lambda_lower`. Then `adjust="ridge"` lowers the ridge by it;
     `adjust="rows"` keeps the public `ridge` and takes as many rows as are private, at most
     `most_rows`, or, where not even `rows` are, raises the ridge.
-    Departs from the paper: the ridge w² is the least by the exact profile, 5 to 10 times less;
-    `calibration="paper"` has that of Theorem 3.1.
+    Departs from the paper: the ridge w² is the least by the exact profile, 5 to 10 times less.
     """
 
     rows: int | None = None
@@ -52,22 +51,19 @@ class GaussianSketch(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
-        checks.calibration(self.calibration, _WHERE)
         checks.approximate(self.guarantee, _WHERE, "a Gaussian sketch")
         arguments.choice(self.release, "release", _WHERE, _RELEASES)
         self._variant()
 
     def prepare(self, shape: Shape) -> "PreparedSketch":
         """Choose the ridge."""
+        calibrated = self._ready(shape, self._rows(shape))
+        return PreparedSketch(shape, calibrated.account, self.release, calibrated)
+
+    def _ready(self, shape: Shape, rows: int) -> Ready:
         asked = checks.approximate(self.guarantee, _WHERE, "a Gaussian sketch")
-        rows = self._rows(shape)
-        ridged = Ridged(_WHERE, shape, self.neighbours, self.calibration, inverse=False)
-        variant = self._variant()
-        if variant is None:
-            fixed = Fixed.of(ridged, asked, rows)
-            return PreparedSketch(shape, fixed.account, self.release, fixed)
-        ready = LeastEigenvalue.of(ridged, variant, asked, rows)
-        return PreparedSketch(shape, ready.account, self.release, ready)
+        ridged = Ridged(_WHERE, shape, self.neighbours, inverse=False)
+        return ready(ridged, self._variant(), asked, rows)
 
     def _variant(self) -> Variant | None:
         most = _MOST_ROWS[self.release]
@@ -79,14 +75,11 @@ class GaussianSketch(Mechanism):
     def _rows(self, shape: Shape) -> int:
         if self.rows is None:
             return max(2 * shape.dimension, 2)
-        least = shape.dimension + 1 if self.calibration == "paper" else 1
-        hint = "the paper's theorem needs more rows than columns." if least > 1 else ""
-        most = calibrate.MOST_DEGREES
-        return arguments.integer(self.rows, "rows", _WHERE, low=least, high=most, hint=hint)
+        return arguments.integer(self.rows, "rows", _WHERE, low=1, high=calibrate.MOST_DEGREES)
 
 
 @dataclass(frozen=True)
-class PreparedSketch(Prepared):
+class PreparedSketch(PreparedMoments):
     """A sketch whose ridge is known."""
 
     shape: Shape
@@ -94,14 +87,14 @@ class PreparedSketch(Prepared):
     release: str
     ready: Ready
 
-    def measure(self, statistic: Statistic, entropy: Entropy) -> Measurement:
+    def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the sketch, or its matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
         gram = statistic.matrix()
         spectrum = Spectrum.of(gram)
         setting = self.ready.settle(gram, entropy)
         values = self._draw(spectrum.root(setting.ridge), setting.degrees, entropy)
-        law = SketchLaw(setting.degrees, setting.ridge)
+        law = SketchNoise(setting.degrees, setting.ridge)
         parameters = {
             "rows": setting.degrees,
             "ridge": setting.ridge,

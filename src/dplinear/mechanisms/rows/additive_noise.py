@@ -25,7 +25,7 @@ from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import bits, calibrate
-from dplinear.privacy.guarantees import MIDP, ZCDP, ApproxDP, Guarantee
+from dplinear.privacy.guarantees import MIDP, ZCDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
 from dplinear.privacy.rounding import ceiling, root_ceiling, up
@@ -46,7 +46,6 @@ class AdditiveNoise(RowMechanism):
     known, `ZCDP` or `ApproxDP`; numerics are exact. The number of rows and their order are public.
     Departs from the paper: y is noised like any cell unless `y_public` says otherwise; a category
     is one cell, however many features it has; the cost of the grid is included.
-    `calibration="paper"` has variance 1/(2^{2·bits} − 1) on every feature and publishes the target.
     """
 
     neighbours: Neighbours = Neighbours.ELEMENT
@@ -58,37 +57,31 @@ class AdditiveNoise(RowMechanism):
     def __post_init__(self) -> None:
         relation = Neighbours.parse(self.neighbours, _WHERE, (Neighbours.ELEMENT,))
         object.__setattr__(self, "neighbours", relation)
-        checks.calibration(self.calibration, _WHERE)
         if not isinstance(self.y_public, bool):
-            raise arguments.mistyped("y_public", _WHERE, "True or False", self.y_public)
+            raise arguments.wrong_type("y_public", _WHERE, "True or False", self.y_public)
         if self.y_public and self.target is None:
             rule = "given where y_public is: the column that is published as it is"
-            raise arguments.mistyped("target", _WHERE, rule, self.target)
+            raise arguments.wrong_type("target", _WHERE, rule, self.target)
         self._check_guarantee()
 
     def _check_guarantee(self) -> None:
-        if isinstance(self.guarantee, MIDP):
-            return
-        if self.calibration == "paper":
-            hint = 'the paper speaks of bits only: ask for MIDP, or calibration="exact".'
-            raise arguments.mistyped("guarantee", _WHERE, "an MIDP guarantee", self.guarantee, hint)
-        if isinstance(self.guarantee, ZCDP):
+        if isinstance(self.guarantee, MIDP | ZCDP):
             return
         hint = checks.GRID_HINTS.get(type(self.guarantee), "")
         if hint:
-            raise arguments.mistyped("guarantee", _WHERE, _RULE, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, _RULE, self.guarantee, hint)
         checks.approximate(self.guarantee, _WHERE, "normal noise", _RULE)
 
     def prepare(self, schema: Schema, shape: Shape, entropy: Entropy) -> "PreparedNoise":
         """Choose a variance for each column, in units of the grid."""
         cells = cells_of(schema, _WHERE)
         public = self._public(schema)
-        noised = [_Noised.of(cell, shape.cells) for cell in cells if cell.column != public]
+        noised = [Noised.of(cell, shape.steps_per_unit) for cell in cells if cell.column != public]
         if not noised:
             rule = "one with a column to protect"
             raise arguments.rejection("schema", _WHERE, rule, ", ".join(schema.columns))
         # The grid's cost of the worst column, for all: then one profile bounds every column's.
-        cost = max(len(cell.places) / cell.diameter**2 for cell in noised)
+        cost = max(len(cell.indices) / cell.diameter**2 for cell in noised)
         variances = [max(self._variance(cell, cost), GRID_LEAST_VARIANCE) for cell in noised]
         if max(variances) > _LARGEST_VARIANCE:
             hint = "that much noise leaves nothing of any table: ask for more bits, or a larger ε."
@@ -97,7 +90,7 @@ class AdditiveNoise(RowMechanism):
             schema,
             shape,
             self._account(noised, variances, public),
-            [(cell.places, variance) for cell, variance in zip(noised, variances, strict=True)],
+            [(cell.indices, variance) for cell, variance in zip(noised, variances, strict=True)],
             _parameters(noised, variances, shape, public),
         )
 
@@ -105,97 +98,89 @@ class AdditiveNoise(RowMechanism):
         if self.target is None:
             return None
         arguments.choice(self.target, "target", _WHERE, schema.columns)
-        return self.target if self.y_public or self.calibration == "paper" else None
+        return self.target if self.y_public else None
 
-    def _variance(self, cell: "_Noised", cost: float) -> float:
+    def _variance(self, cell: "Noised", cost: float) -> float:
         if isinstance(self.guarantee, MIDP):
-            if self.calibration == "paper":
-                return up(bits.variance_for(self.guarantee.bits) * cell.unit)
             return cell.variance_for(self.guarantee.bits)
         least = GRID_LEAST_VARIANCE
-        if _suffices(cell.profile(least, cost), self.guarantee):
+        if cell.profile(least, cost).keeps(self.guarantee):
             return least
         coordinates = up(cost * cell.diameter**2, 16)
         return calibrate.grid_gaussian(self.guarantee, cell.diameter, max(coordinates, 1.0))
 
     def _account(
-        self, noised: Sequence["_Noised"], variances: Sequence[float], public: str | None
+        self, noised: Sequence["Noised"], variances: Sequence[float], public: str | None
     ) -> Account:
         profile = _worst(noised, variances)
-        notes = () if public is None else (_unprotected(public),)
-        if self.calibration == "exact":
-            return checks.kept(self.guarantee, profile, notes)
-        holds = MIDP(_bits(noised, variances))
-        assert isinstance(self.guarantee, MIDP)  # noqa: S101 - checked when it was made
-        if holds.bits > self.guarantee.bits * (1 + 1e-6):
-            notes = (*notes, "The published constant does not keep what was asked for.")
-        return Account(self.guarantee, holds, profile, notes)
+        notes = () if public is None else (_unprotected_note(public),)
+        return checks.exact_account(self.guarantee, profile, notes)
 
 
-def _unprotected(public: str) -> str:
+def _unprotected_note(public: str) -> str:
     return f"The column '{public}' is published without noise, and nothing protects it."
 
 
 @dataclass(frozen=True)
-class _Noised:
+class Noised:
     """A cell in units of the grid: `unit` of them, squared, to 1."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     spread: float
     freedom: int
     diameter: float
     unit: int
 
     @classmethod
-    def of(cls, cell: Cell, cells: int) -> "_Noised":
+    def of(cls, cell: Cell, cells: int) -> "Noised":
+        """Return a cell on a grid of so many steps to a half range."""
         unit = cells**2
         spread, diameter = ceiling(cell.spread * unit), root_ceiling(cell.diameter_squared * unit)
-        return cls(cell.places, spread, cell.freedom, diameter, unit)
+        return cls(cell.indices, spread, cell.freedom, diameter, unit)
 
     def variance_for(self, most: float) -> float:
-        places = len(self.places)
-        return bits.grid_variance_for(most, spread=self.spread, freedom=self.freedom, places=places)
+        """Return the variance that lets at most so many bits through."""
+        indices = len(self.indices)
+        return bits.grid_variance_for(
+            most, spread=self.spread, freedom=self.freedom, places=indices
+        )
 
     def bits_through(self, variance: float) -> float:
-        places = len(self.places)
+        """Return the most bits that noise of this variance lets through."""
+        indices = len(self.indices)
         return bits.grid_bits_through(
-            variance, spread=self.spread, freedom=self.freedom, places=places
+            variance, spread=self.spread, freedom=self.freedom, places=indices
         )
 
     def profile(self, variance: float, cost: float = 0.0) -> GridGaussian:
         """Return the profile of this cell: all others are noised alike in both tables."""
         mu = root_ceiling(Fraction(self.diameter) ** 2 / Fraction(variance))
-        inverse = ceiling(Fraction(len(self.places)) / Fraction(variance))
+        inverse = ceiling(Fraction(len(self.indices)) / Fraction(variance))
         return GridGaussian(mu, max(inverse, up(cost * mu**2)), Neighbours.ELEMENT)
 
 
-def _worst(noised: Sequence[_Noised], variances: Sequence[float]) -> GridGaussian:
+def _worst(noised: Sequence[Noised], variances: Sequence[float]) -> GridGaussian:
     """Return a profile that bounds every column's: one cell changes, and it may be any."""
     each = [cell.profile(variance) for cell, variance in zip(noised, variances, strict=True)]
     inverse = max(profile.inverse_variance for profile in each)
     return GridGaussian(max(profile.mu for profile in each), inverse, Neighbours.ELEMENT)
 
 
-def _bits(noised: Sequence[_Noised], variances: Sequence[float]) -> float:
+def bits_of(noised: Sequence[Noised], variances: Sequence[float]) -> float:
+    """Return the bits that the least protected column lets through."""
     return max(cell.bits_through(v) for cell, v in zip(noised, variances, strict=True))
 
 
-def _suffices(profile: GridGaussian, guarantee: Guarantee) -> bool:
-    if isinstance(guarantee, ApproxDP):
-        return profile.delta(guarantee.epsilon) <= guarantee.delta
-    return isinstance(guarantee, ZCDP) and Fraction(profile.mu) ** 2 <= 2 * Fraction(guarantee.rho)
-
-
 def _parameters(
-    noised: Sequence[_Noised], variances: Sequence[float], shape: Shape, public: str | None
+    noised: Sequence[Noised], variances: Sequence[float], shape: Shape, public: str | None
 ) -> dict[str, Any]:
     mu = _worst(noised, variances).mu
     shown = {
-        "bits": _bits(noised, variances),
+        "bits": bits_of(noised, variances),
         "mu": mu,
         "rho": up(mu**2 / 2),
-        "sigma": math.sqrt(max(variances)) / shape.cells,
-        "grid_step": 1 / shape.cells,
+        "sigma": math.sqrt(max(variances)) / shape.steps_per_unit,
+        "grid_step": 1 / shape.steps_per_unit,
     }
     return shown if public is None else shown | {"public": public}
 
@@ -214,14 +199,14 @@ class PreparedNoise(PreparedRows):
         self.account, self.parameters = account, parameters
         self._held = HeldCells.of(schema, shape, _WHERE)
         by_variance: dict[float, list[int]] = {}
-        for places, variance in noise:
-            by_variance.setdefault(variance, []).extend(places)
+        for indices, variance in noise:
+            by_variance.setdefault(variance, []).extend(indices)
         self._noise = [(Fraction(v), np.array(sorted(p))) for v, p in by_variance.items()]
         features = schema.features
-        self._places = [place for place, feature in enumerate(features) if feature.factors]
+        self._places = [index for index, feature in enumerate(features) if feature.factors]
         self._centre = [float(feature.centre) for feature in features]
-        self._step = [float(feature.half_width / shape.cells) for feature in features]
-        names = [features[place].name for place in self._places]
+        self._step = [float(feature.half_width / shape.steps_per_unit) for feature in features]
+        names = [features[index].name for index in self._places]
         self.output = pa.schema([pa.field(name, pa.float64(), nullable=False) for name in names])
         spread = np.zeros(len(features))
         for exact, own in self._noise:
@@ -236,14 +221,14 @@ class PreparedNoise(PreparedRows):
         """
         rows = self._held.hold(rows)
         released: dict[int, NDArray[np.float64]] = {}
-        for variance, places in self._noise:
-            noise = discrete.gaussian(variance, (len(places), rows.shape[1]), entropy=entropy)
-            for place, drawn in zip(places.tolist(), noise, strict=True):
-                released[place] = (rows[place].astype(np.int64) + drawn).astype(np.float64)
+        for variance, indices in self._noise:
+            noise = discrete.gaussian(variance, (len(indices), rows.shape[1]), entropy=entropy)
+            for index, drawn in zip(indices.tolist(), noise, strict=True):
+                released[index] = (rows[index].astype(np.int64) + drawn).astype(np.float64)
         columns = []
-        for place in self._places:
-            values = released.get(place, rows[place])
-            values = values * self._step[place]
-            values += self._centre[place]
+        for index in self._places:
+            values = released.get(index, rows[index])
+            values = values * self._step[index]
+            values += self._centre[index]
             columns.append(pa.array(values))
         return pa.RecordBatch.from_arrays(columns, schema=self.output)

@@ -4,23 +4,42 @@
 handed blocks of bounded integer rows, as they stream by, and makes released columns of each.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from dplinear.analyst.releases.outputs import Output
+from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.contract import Account, Method
+from dplinear.mechanisms.contract import Account, Method, Prepared
 from dplinear.noise.entropy import Entropy
 from dplinear.schema import Schema
 
 
-class PreparedRows(ABC):
+class RowStream(Protocol):
+    """A private table whose rows go by once, in order."""
+
+    def through(
+        self, work: Callable[[Floats], pa.RecordBatch]
+    ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """Give what `work` makes of each block of rows, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedRows:
+    """Rows that are released as they go by: `batches` is entered once, and then iterated."""
+
+    batches: AbstractContextManager[Iterator[pa.RecordBatch]]
+    account: Account
+    parameters: Mapping[str, Any]
+
+
+class PreparedRows(Prepared[RowStream, ReleasedRows]):
     """A mechanism calibrated for a schema, ready to release rows.
 
     `account` is what the whole release guarantees; `output` names and types the released columns,
@@ -29,13 +48,17 @@ class PreparedRows(ABC):
     that `analyst/noise_models/rows.py` knows.
     """
 
-    account: Account
     output: pa.Schema
     parameters: Mapping[str, Any]
     law: Mapping[str, Any]
 
+    def run(self, table: RowStream, entropy: Entropy) -> ReleasedRows:
+        """Return the released rows, which are made as they are asked for."""
+        batches = table.through(partial(self.release, entropy=entropy))
+        return ReleasedRows(batches, self.account, self.parameters)
+
     @abstractmethod
-    def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
+    def release(self, rows: Floats, entropy: Entropy) -> pa.RecordBatch:
         """Return the released columns of a block of integer rows, shape (dimension, rows).
 
         Promises: a row of the result depends on its own row and fresh noise alone. Called from

@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from dplinear.analyst.releases.outputs import Output
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.ledger.fingerprint import SECRET
 from dplinear.mechanisms.rows.row_maps import RowMap
 from dplinear.noise.entropy import system
@@ -46,10 +46,10 @@ class EncryptedFile:
         path: Any = self.path
         key: Any = self.key
         if not isinstance(path, str | os.PathLike):
-            raise mistyped("path", where, "the path of a file", path)
+            raise wrong_type("path", where, "the path of a file", path)
         if not isinstance(key, bytes) or len(key) != _KEY:
             rule = "32 bytes, such as those of new_key()"
-            raise mistyped("key", where, rule, type(key).__name__)  # never the key itself
+            raise wrong_type("key", where, rule, type(key).__name__)  # never the key itself
 
     def __str__(self) -> str:
         return f"encrypted file {Path(self.path).name}"
@@ -62,7 +62,7 @@ class EncryptedFile:
             raise rejection("keep_projection", where, rule, file.name)
 
     def prepare(self, rows: RowMap, where: str) -> Output:
-        """Write the projection under a name of its own; `place` then gives it that of the file."""
+        """Write the projection under a name of its own; `index` then gives it that of the file."""
         nonce = system().bits(8 * _NONCE).to_bytes(_NONCE, "little")
         plain = json.dumps(rows.facts() | {"name": rows.name}).encode()
         sealed = AESGCM(self.key).encrypt(nonce, plain, _MAGIC)

@@ -3,7 +3,6 @@
 Dhaliwal, So, Parker-Wood and Beck 2019, Algorithm 1. docs/theory.md, "Projected rows".
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,7 @@ from dplinear.analyst.releases.outputs import Output
 from dplinear.exact.shape import Shape
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells.cell_moves import Bounded, relation_notes
-from dplinear.mechanisms.cells.held_cells import Held, held_to
+from dplinear.mechanisms.cells.held_cells import Held, cell_sets
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.rows import row_maps
 from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
@@ -31,12 +30,12 @@ from dplinear.mechanisms.rows.row_labels import RowLabel, label_of, places_of
 from dplinear.mechanisms.rows.row_maps import RowMap
 from dplinear.mechanisms.rows.row_noise import CHOICES, RowNoise, Setting
 from dplinear.noise.entropy import Entropy
-from dplinear.privacy import calibrate, paper
+from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles import Profile, Pure
 from dplinear.privacy.profiles.joined import BesidePure, EitherOf
-from dplinear.privacy.rounding import down, up
+from dplinear.privacy.rounding import down
 from dplinear.schema import Schema
 
 _WHERE = "ProjectedRows"
@@ -46,7 +45,6 @@ _FIXED = (
     "it may be published afterwards."
 )
 _KNOWN = "Holds for the projection that was drawn, whoever knows it."
-_PAPER = "The published constant does not keep what was asked for."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +67,7 @@ class ProjectedRows(RowMechanism):
     a file for it; `drawn` is one from an earlier release, to map further rows the same way, which
     no "quantile" noise allows. The number of rows and their order are public.
     Departs from the paper: its scale ignores the matrix and may fail with a δ above 1; here nothing
-    fails. `calibration="paper"` has that scale, and its certificate what is left of the promise.
+    fails.
     """
 
     neighbours: Neighbours = Neighbours.ELEMENT
@@ -89,7 +87,6 @@ class ProjectedRows(RowMechanism):
     def __post_init__(self) -> None:
         relation = Neighbours.parse(self.neighbours, _WHERE, RELATIONS)
         object.__setattr__(self, "neighbours", relation)
-        checks.calibration(self.calibration, _WHERE)
         arguments.integer(self.k, "k", _WHERE, low=1, high=row_maps.MOST_COLUMNS)
         arguments.choice(self.projection, "projection", _WHERE, row_maps.KINDS)
         arguments.choice(self.noise, "noise", _WHERE, CHOICES)
@@ -98,72 +95,56 @@ class ProjectedRows(RowMechanism):
             self.label_share, "label_share", _WHERE, low=0, high=1, open_low=True, open_high=True
         )
         if not isinstance(self.public_projection, bool):
-            raise arguments.mistyped(
+            raise arguments.wrong_type(
                 "public_projection", _WHERE, "True or False", self.public_projection
             )
         file: Any = self.keep_projection
         if file is not None and not isinstance(file, EncryptedFile):
-            raise arguments.mistyped("keep_projection", _WHERE, "an EncryptedFile, or None", file)
+            raise arguments.wrong_type("keep_projection", _WHERE, "an EncryptedFile, or None", file)
         self._check_guarantee()
         if self.drawn is not None:
             self._check_drawn(self.drawn)
-        if self.calibration == "paper":
-            self._check_paper()
 
     def _check_drawn(self, drawn: Any) -> None:
         if not isinstance(drawn, RowMap):
-            raise arguments.mistyped("drawn", _WHERE, "a RowMap, or None", drawn)
+            raise arguments.wrong_type("drawn", _WHERE, "a RowMap, or None", drawn)
         if (drawn.kind, drawn.k) != (self.projection, self.k):
             rule = f"a {self.projection} projection to k = {self.k} numbers"
             raise arguments.rejection("drawn", _WHERE, rule, f"{drawn.kind}, k = {drawn.k}")
-        if self.noise == "quantile" or self.calibration == "paper":
+        if self.noise == "quantile":
             rule = "None, where the promise is for one release of rows fixed before the projection"
             raise arguments.rejection("drawn", _WHERE, rule, drawn)
 
     def _check_guarantee(self) -> None:
         if not isinstance(self.guarantee, PureDP | ApproxDP | ZCDP):
             hint = checks.GRID_HINTS.get(type(self.guarantee), "")
-            raise arguments.mistyped("guarantee", _WHERE, _RULE, self.guarantee, hint)
+            raise arguments.wrong_type("guarantee", _WHERE, _RULE, self.guarantee, hint)
         if isinstance(self.guarantee, ApproxDP) and self.guarantee.epsilon == 0:
             hint = "with ε = 0 all is left to δ: give ε a part of the budget."
             raise arguments.rejection("guarantee", _WHERE, _RULE, self.guarantee, hint)
-
-    def _check_paper(self) -> None:
-        rule = "what the paper has: a Gaussian projection, Laplace noise, an ε, and no label"
-        plain = self.projection == "gaussian" and self.noise in {"auto", "laplace"}
-        if not plain or self.label is not None or isinstance(self.guarantee, ZCDP):
-            hint = 'calibration="exact" has the others.'
-            raise arguments.rejection("calibration", _WHERE, rule, self.calibration, hint)
 
     def prepare(self, schema: Schema, shape: Shape, entropy: Entropy) -> "PreparedProjection":
         """Draw the matrix, and scale the noise by it."""
         if self.keep_projection is not None:
             self.keep_projection.check(_WHERE)
         label_places = () if self.label is None else places_of(schema, self.label, _WHERE)
-        places = tuple(
+        indices = tuple(
             place
             for place, feature in enumerate(schema.features)
             if feature.factors and place not in label_places
         )
-        if not places:
+        if not indices:
             rule = "one with a column besides the label"
             raise arguments.rejection("schema", _WHERE, rule, ", ".join(schema.columns))
-        changes = changes_of(schema, shape, self.neighbours, self._bounded, places, _WHERE)
-        rows, trial = self._maps(len(places), entropy)
-        if self.calibration == "paper":
-            noise, account = self._published(changes, rows)
-            label = None
-        else:
-            share = self._shares()
-            setting = Setting(share.rows, self.neighbours, changes, rows)
-            noise = setting.best(self.noise, trial)
-            label = self._label(schema, shape, share.label)
-            account = self._account(noise, share, schema)
+        changes = changes_of(schema, shape, self.neighbours, self._bounded, indices, _WHERE)
+        rows, trial = self._maps(len(indices), entropy)
+        noise, account = self._noised(schema, changes, rows, trial)
+        label = self._label(schema, shape, self._shares().label)
         known = rows if self.public_projection else trial
         if known is None:
-            known = row_maps.draw(self.projection, len(places), self.k, entropy)
-        held = held_to(schema, shape, places, changes.row_square, _WHERE)
-        return PreparedProjection(self, shape, places, rows, noise, label, account, known, held)
+            known = row_maps.draw(self.projection, len(indices), self.k, entropy)
+        held = cell_sets(schema, shape, indices, changes.row_square, _WHERE)
+        return PreparedProjection(self, shape, indices, rows, noise, label, account, known, held)
 
     @property
     def _bounded(self) -> Bounded:
@@ -213,6 +194,14 @@ class ProjectedRows(RowMechanism):
             return None
         return label_of(schema, shape, self.label, self._bounded, epsilon, _WHERE)
 
+    def _noised(
+        self, schema: Schema, changes: Changes, rows: RowMap, trial: RowMap | None
+    ) -> tuple[RowNoise, Account]:
+        """Return the noise that the matrix needs, and what it promises."""
+        share = self._shares()
+        noise = Setting(share.rows, self.neighbours, changes, rows).best(self.noise, trial)
+        return noise, self._account(noise, share, schema)
+
     def _account(self, noise: RowNoise, share: "_Shares", schema: Schema) -> Account:
         profile: Profile = noise.profile
         if share.label:
@@ -222,43 +211,7 @@ class ProjectedRows(RowMechanism):
                 profile = BesidePure(profile, share.label)
         notes: tuple[str, ...] = (_FIXED if noise.kind == "quantile" else _KNOWN,)
         notes += relation_notes(schema, self.neighbours, self._bounded)
-        return checks.kept(self.guarantee, profile, notes)
-
-    def _published(self, changes: Changes, rows: RowMap) -> tuple[RowNoise, Account]:
-        """Return the paper's noise, and what is left of its promise.
-
-        c bounds ‖vA‖₁ if no row of A is longer than 2√k·2^digits; a rounded entry adds half a step.
-        """
-        guarantee = self.guarantee
-        assert isinstance(guarantee, PureDP | ApproxDP)  # noqa: S101 - checked when it was made
-        by_cell = self.neighbours is Neighbours.ELEMENT
-        constant = (
-            paper.projected_rows(rows.dimension, self.k)
-            if by_cell
-            else paper.projected_whole_rows(self.k)
-        )
-        reach = changes.l1 if by_cell else changes.l2
-        steps = constant.value * math.sqrt(self.k) * 2.0**rows.digits + self.k / 2
-        setting = Setting(guarantee, self.neighbours, changes, rows)
-        noise = setting.scaled(up(reach * steps, 8), guarantee.epsilon)
-        if noise is None:
-            raise arguments.rejection("guarantee", _WHERE, "within reach", guarantee)
-        cost = row_maps.grid_cost(rows.dimension, self.k)
-        delta = up(published_delta(rows.dimension, self.k, self.neighbours) + cost, 8)
-        real = up(changes.image_l1(rows.integers) / (noise.scale * 2.0**noise.step), 8)
-        drawn = f"The projection that was drawn makes it ε = {real:.3g}, as it happens."
-        holds = ApproxDP(guarantee.epsilon, delta) if delta < 1 else None
-        kept = holds is not None and delta <= getattr(guarantee, "delta", 0.0)
-        notes = (drawn,) if kept else (drawn, _PAPER)
-        return noise, Account(guarantee, holds, None, notes)
-
-
-def published_delta(dimension: int, k: int, neighbours: Neighbours) -> float:
-    """Return the probability with which the paper's scale may fail: nothing is left from 1 on.
-
-    Theorem 3: d·e^{−k/2} where one cell changes. Theorem 5: 1 where a row does.
-    """
-    return dimension * math.exp(-k / 2) if neighbours is Neighbours.ELEMENT else 1.0
+        return checks.exact_account(self.guarantee, profile, notes)
 
 
 @dataclass(frozen=True)
@@ -274,7 +227,7 @@ class PreparedProjection(PreparedRows):
         self,
         asked: ProjectedRows,
         shape: Shape,
-        places: tuple[int, ...],
+        indices: tuple[int, ...],
         rows: RowMap,
         noise: RowNoise,
         label: RowLabel | None,
@@ -286,10 +239,10 @@ class PreparedProjection(PreparedRows):
         self._held = held
         self._label, self._file = label, asked.keep_projection
         # Neighbouring features are a view of the block, which saves a copy.
-        joined = places == tuple(range(places[0], places[-1] + 1))
-        self._places = slice(places[0], places[-1] + 1) if joined else list(places)
+        joined = indices == tuple(range(indices[0], indices[-1] + 1))
+        self._places = slice(indices[0], indices[-1] + 1) if joined else list(indices)
         self._transposed = np.ascontiguousarray(rows.integers.T)
-        self._unit = rows.worth * 2.0**noise.step / shape.cells
+        self._unit = rows.unit * 2.0**noise.step / shape.steps_per_unit
         fields = [pa.field(name, pa.float64(), nullable=False) for name in column_names(rows.k)]
         if label is not None:
             if label.field.name in column_names(rows.k):
@@ -297,8 +250,8 @@ class PreparedProjection(PreparedRows):
                 raise arguments.rejection("label", _WHERE, rule, label.field.name)
             fields.append(label.field)
         self.output = pa.schema(fields)
-        spread = 1.0 / shape.cells if noise.before else self._unit
-        variance = noise.total / rows.k * (rows.worth / shape.cells) ** 2
+        spread = 1.0 / shape.steps_per_unit if noise.before else self._unit
+        variance = noise.total / rows.k * (rows.unit / shape.steps_per_unit) ** 2
         self.law = ProjectedLaw(
             noise="laplace" if noise.kind == "quantile" else noise.kind,
             k=rows.k,
@@ -321,7 +274,7 @@ class PreparedProjection(PreparedRows):
         would tell who guesses it.
         """
         noise, rows = self.noise, self.projection
-        own = (noise.scale / shape.cells) ** 2 * (1 if noise.normal else 2)
+        own = (noise.scale / shape.steps_per_unit) ** 2 * (1 if noise.normal else 2)
         guessed = attack(known.matrix(), own if noise.before else variance, before=noise.before)
         shown = {
             "k": rows.k,
@@ -336,8 +289,6 @@ class PreparedProjection(PreparedRows):
             "attack_error_best_linear": guessed.best_linear,
             "attack_error_guessing": guessed.guessing,
         }
-        if asked.calibration == "paper":
-            shown["published_delta"] = published_delta(rows.dimension, rows.k, asked.neighbours)
         if self.law["label"] is not None:
             shown |= {f"label_{name}": self.law["label"][name] for name in ("column", "epsilon")}
         return shown

@@ -96,7 +96,7 @@ class RowChanges(Changes):
 
 @dataclass(frozen=True)
 class WholeRows(RowChanges):
-    """Any row for any other: each cell of `cells` changes at will, within its own set.
+    """Any row for any other: each cell of `steps_per_unit` changes at will, within its own set.
 
     A box is inside the ball around it, so that noise for the box is less, where it can be found.
     """
@@ -155,27 +155,27 @@ class RoundedRows(Changes):
 class Span:
     """Differences of a cell that one feature, or a number and its flag, can hold."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     widths: tuple[int, ...]
 
     def ends(self, integers: Floats) -> Floats:
         """Return vA at the vertices v, up to their sign."""
-        signs = [(1, *rest) for rest in itertools.product((1, -1), repeat=len(self.places) - 1)]
+        signs = [(1, *rest) for rest in itertools.product((1, -1), repeat=len(self.indices) - 1)]
         weights = np.array(signs, np.float64) * np.array(self.widths, np.float64)
-        return np.asarray(weights @ integers[list(self.places)])
+        return np.asarray(weights @ integers[list(self.indices)])
 
 
 @dataclass(frozen=True)
 class Levels:
     """Differences of a category's cell: one feature goes to 0, another to `width`."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     width: int
     zero: bool  # whether a level has no feature
 
     def image(self, integers: Floats, order: int) -> float:
         """Return the largest norm of vA, an upper bound for very many levels."""
-        rows = integers[list(self.places)]
+        rows = integers[list(self.indices)]
         single = np.sort(_norms(rows, order))[::-1]
         largest = float(single[0]) if self.zero or len(rows) == 1 else 0.0
         if len(rows) > _FEW_LEVELS:
@@ -205,7 +205,7 @@ class CellChanges(Changes):
 
     def _widths(self) -> list[tuple[int, ...]]:
         return [span.widths for span in self.spans] + [
-            (level.width,) * min(2, len(level.places)) for level in self.levels
+            (level.width,) * min(2, len(level.indices)) for level in self.levels
         ]
 
     def image_l1(self, integers: Floats) -> float:
@@ -224,10 +224,10 @@ class CellChanges(Changes):
         """Return, for each column u, the sum over all cells of the largest v·u, rounded up."""
         total = np.zeros(images.shape[1])
         for span in self.spans:
-            for place, width in zip(span.places, span.widths, strict=True):
-                total += width * np.abs(images[place])
+            for column_index, width in zip(span.indices, span.widths, strict=True):
+                total += width * np.abs(images[column_index])
         for level in self.levels:
-            own = images[list(level.places)]
+            own = images[list(level.indices)]
             high, low = own.max(axis=0), own.min(axis=0)
             if level.zero:
                 high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
@@ -247,22 +247,22 @@ def changes_of(  # noqa: PLR0917 - public facts, each with its own name
     shape: Shape,
     relation: Neighbours,
     bounded: Bounded,
-    places: tuple[int, ...],
+    indices: tuple[int, ...],
     where: str,
 ) -> Changes:
-    """Return what neighbours may do to the features at `places`, which are renumbered from 0.
+    """Return what neighbours may do to the features at `indices`, which are renumbered from 0.
 
     Requires: a change in half-ranges, in which a column of numbers goes from −1 to 1: of one number
     (None: all of its range; a category's cell, or a yes or no, changes at will), or of a row, in L1
     or L2 (None, L2 only: rows change at will). A changed level moves its row by 1 or more.
     """
     if relation is Neighbours.ELEMENT:
-        return _cell_changes(schema, shape, bounded, places, where)
+        return _cell_changes(schema, shape, bounded, indices, where)
     if relation is Neighbours.ROW_L2 and bounded.change is None:
-        return _whole_rows(schema, shape, places, where)
+        return _whole_rows(schema, shape, indices, where)
     if bounded.change is None:
         hint = 'neighbours="row_l2" without a change are tables with any one row replaced.'
-        raise arguments.mistyped(_PARAMETER, where, "given, for row_l1 neighbours", None, hint)
+        raise arguments.wrong_type(_PARAMETER, where, "given, for row_l1 neighbours", None, hint)
     if schema.row_norm is not None:
         hint = "clipping may move two rows apart; leave out `change` to protect whole rows."
         rule = "None, and neighbours row_l2, where the schema has a row_norm"
@@ -274,56 +274,56 @@ def changes_of(  # noqa: PLR0917 - public facts, each with its own name
         raise arguments.rejection(_PARAMETER, where, rule, ", ".join(derived), hint)
     order = 1 if relation is Neighbours.ROW_L1 else 2
     return RoundedRows(
-        RowChanges(order, ceiling(Fraction(bounded.change) * shape.cells), len(places)),
-        tuple(_beyond(schema, shape, bounded, place) for place in places),
-        _whole_rows(schema, shape, places, where),
+        RowChanges(order, ceiling(Fraction(bounded.change) * shape.steps_per_unit), len(indices)),
+        tuple(_beyond(schema, shape, bounded, column_index) for column_index in indices),
+        _whole_rows(schema, shape, indices, where),
     )
 
 
-def _beyond(schema: Schema, shape: Shape, bounded: Bounded, place: int) -> int:
+def _beyond(schema: Schema, shape: Shape, bounded: Bounded, column_index: int) -> int:
     """Return by how much a feature may differ beyond its share of a row's change."""
-    feature = schema.features[place]
+    feature = schema.features[column_index]
     column = schema.declared[feature.factors[0].column]
     if isinstance(column, Category):
         return 0  # a level is 0 or 1, and its change is the row's
     if feature.is_indicator:
-        return 0 if bounded.missing_public else shape.cells
+        return 0 if bounded.missing_public else shape.steps_per_unit
     return cell_moves.beyond(column, feature, shape, bounded)
 
 
 def _cell_changes(
-    schema: Schema, shape: Shape, bounded: Bounded, places: tuple[int, ...], where: str
+    schema: Schema, shape: Shape, bounded: Bounded, indices: tuple[int, ...], where: str
 ) -> CellChanges:
-    index = {place: new for new, place in enumerate(places)}
+    index = {column_index: new for new, column_index in enumerate(indices)}
     spans, levels = [], []
     for cell in cells_of(schema, where):
-        kept = tuple(index[place] for place in cell.places if place in index)
+        kept = tuple(index[column_index] for column_index in cell.indices if column_index in index)
         column = schema.declared[cell.column]
         if not kept:
             continue
         if isinstance(column, Category):
-            levels.append(Levels(kept, shape.cells, column.drop_first))
+            levels.append(Levels(kept, shape.steps_per_unit, column.drop_first))
         else:
-            number = schema.features[cell.places[0]]
+            number = schema.features[cell.indices[0]]
             width = cell_moves.number_width(column, number, shape, bounded)
-            flag = 0 if bounded.missing_public else shape.cells
+            flag = 0 if bounded.missing_public else shape.steps_per_unit
             spans.append(Span(kept, (width, flag)[: len(kept)]))
     return CellChanges(tuple(spans), tuple(levels))
 
 
-def _whole_rows(schema: Schema, shape: Shape, places: tuple[int, ...], where: str) -> RowChanges:
+def _whole_rows(schema: Schema, shape: Shape, indices: tuple[int, ...], where: str) -> RowChanges:
     """Return any change of a row: as wide as all its cells together, or as the ball it is in."""
-    count = len(places)
+    count = len(indices)
     if schema.row_norm is not None or schema.derived_terms:
         squares = min(schema.norm_squared - schema.has_intercept, count)
-        square = min(squares * shape.cells**2, 1 << 2 * shape.exponent)
+        square = min(squares * shape.steps_per_unit**2, 1 << 2 * shape.exponent)
         return RowChanges(2, root_ceiling(Fraction(4 * square)), count, row_square=square)
-    chosen = set(places)
-    kept = [cell for cell in cells_of(schema, where) if chosen.intersection(cell.places)]
+    chosen = set(indices)
+    kept = [cell for cell in cells_of(schema, where) if chosen.intersection(cell.indices)]
     spread = sum((cell.diameter_squared for cell in kept), Fraction(0))
-    widest = sum(_widest(schema, cell) for cell in kept) * shape.cells
-    cells = _cell_changes(schema, shape, Bounded(), places, where)
-    length = root_ceiling(spread * shape.cells**2)
+    widest = sum(_widest(schema, cell) for cell in kept) * shape.steps_per_unit
+    cells = _cell_changes(schema, shape, Bounded(), indices, where)
+    length = root_ceiling(spread * shape.steps_per_unit**2)
     return WholeRows(2, length, count, float(widest), cells=cells)
 
 
@@ -331,5 +331,5 @@ def _widest(schema: Schema, cell: Cell) -> int:
     """Return the largest L1 change of a cell."""
     column = schema.declared[cell.column]
     if isinstance(column, Numeric):
-        return 2 if len(cell.places) == 1 else 3
-    return min(2, len(cell.places))
+        return 2 if len(cell.indices) == 1 else 3
+    return min(2, len(cell.indices))

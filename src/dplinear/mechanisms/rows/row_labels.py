@@ -48,7 +48,7 @@ class LevelLabel(RowLabel):
     """A level, told truthfully with a known probability, and otherwise any other level."""
 
     column: str
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     levels: tuple[str | float | bool, ...]
     zero: bool  # whether the first level has no feature
     response: Response
@@ -61,7 +61,7 @@ class LevelLabel(RowLabel):
 
     def release(self, rows: Rows, entropy: Entropy) -> pa.Array:
         """Draw an answer for each row."""
-        marks = rows[list(self.places)] > 0
+        marks = rows[list(self.indices)] > 0
         codes = np.zeros(rows.shape[1], np.int64)
         for number, mark in enumerate(marks):
             codes[mark] = number + self.zero
@@ -82,10 +82,10 @@ class LevelLabel(RowLabel):
 
 @dataclass(frozen=True)
 class NumberLabel(RowLabel):
-    """A number plus Laplace noise of `scale` on its grid of `cells` steps."""
+    """A number plus Laplace noise of `scale` on its grid of `steps_per_unit` steps."""
 
     feature: Feature
-    place: int
+    index: int
     cells: int
     scale: float
     epsilon: float
@@ -101,7 +101,7 @@ class NumberLabel(RowLabel):
         The noise is for labels within their bounds, to which they are held here.
         """
         noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)
-        labels = np.clip(rows[self.place], -self.cells, self.cells).astype(np.int64)
+        labels = np.clip(rows[self.index], -self.cells, self.cells).astype(np.int64)
         sums = (labels + noise).astype(np.float64)
         sums *= float(self.feature.half_width / self.cells)
         return pa.array(sums + float(self.feature.centre))
@@ -128,8 +128,8 @@ def places_of(schema: Schema, column: str, where: str) -> tuple[int, ...]:
     made_of = {
         factor.column
         for term in schema.derived_terms
-        for place in schema.terms[term]
-        for factor in schema.features[place].factors
+        for index in schema.terms[term]
+        for factor in schema.features[index].factors
     }
     if column in made_of:
         hint = "a derived feature is made of it."
@@ -145,7 +145,7 @@ def label_of(  # noqa: PLR0917 - public facts, each with its own name
     schema: Schema, shape: Shape, column: str, bounded: Bounded, epsilon: float, where: str
 ) -> RowLabel:
     """Return the label of a column, released with `epsilon` for what its own cell may do."""
-    places = places_of(schema, column, where)
+    indices = places_of(schema, column, where)
     declared = schema.declared[column]
     if isinstance(declared, Category):
         if declared.other is None and not isinstance(declared.levels[0], str):
@@ -154,16 +154,18 @@ def label_of(  # noqa: PLR0917 - public facts, each with its own name
             raise arguments.rejection("label", where, rule, column, hint)
         levels = _levels(declared)
         return LevelLabel(
-            column, places, levels, declared.drop_first, Response(len(levels), epsilon)
+            column, indices, levels, declared.drop_first, Response(len(levels), epsilon)
         )
     if declared.type == "boolean":
-        return LevelLabel(column, places, (False, True), zero=True, response=Response(2, epsilon))
-    width = number_width(declared, schema.features[places[0]], shape, bounded)
+        return LevelLabel(column, indices, (False, True), zero=True, response=Response(2, epsilon))
+    width = number_width(declared, schema.features[indices[0]], shape, bounded)
     scale = calibrate.laplace(PureDP(epsilon), float(width))
     if scale > _LARGEST:
         rule = "given enough of the budget to say anything"
         raise arguments.rejection("label", where, rule, f"ε = {epsilon:g}")
-    return NumberLabel(schema.features[places[0]], places[0], shape.cells, scale, epsilon)
+    return NumberLabel(
+        schema.features[indices[0]], indices[0], shape.steps_per_unit, scale, epsilon
+    )
 
 
 def _levels(column: Category) -> tuple[str | float, ...]:

@@ -1,4 +1,4 @@
-"""Random matrices P that rows are multiplied by: integers A, drawn for each release, times `worth`.
+"""Random matrices P that rows are multiplied by: integers A, drawn for each release, times `unit`.
 
 | kind | an entry of A | P |
 |---|---|---|
@@ -71,13 +71,13 @@ class RowMap:
         return int(self.integers.shape[0])
 
     @property
-    def worth(self) -> float:
+    def unit(self) -> float:
         """What A is multiplied by."""
         return 1.0 / (math.sqrt(self.k) * 2.0**self.digits)
 
     def matrix(self) -> Floats:
         """Return P."""
-        return self.integers * self.worth
+        return self.integers * self.unit
 
     def facts(self) -> dict[str, Any]:
         """Return the matrix as plain JSON, exactly: P = integers/√(k·4^digits). Not its name."""

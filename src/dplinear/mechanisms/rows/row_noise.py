@@ -209,7 +209,7 @@ class Setting:
         """Return the least standard deviation, and its profile; None if it is too large."""
         scale = math.sqrt(GRID_LEAST_VARIANCE)
         profile = self._profile(scale, distance, coordinates)
-        if not _suffices(profile, self.guarantee):
+        if not profile.keeps(self.guarantee):
             variance = calibrate.grid_gaussian(self.guarantee, distance, coordinates)
             scale = root_ceiling(Fraction(variance))
             profile = self._profile(scale, distance, coordinates)
@@ -219,12 +219,6 @@ class Setting:
         mu = ceiling(Fraction(distance) / Fraction(scale))
         inverse = ceiling(coordinates / Fraction(scale) ** 2)
         return GridGaussian(mu, inverse, self.relation)
-
-
-def _suffices(profile: GridGaussian, guarantee: Guarantee) -> bool:
-    if isinstance(guarantee, ApproxDP):
-        return profile.delta(guarantee.epsilon) <= guarantee.delta
-    return isinstance(guarantee, ZCDP) and Fraction(profile.mu) ** 2 <= 2 * Fraction(guarantee.rho)
 
 
 def _total(noise: RowNoise) -> float:

@@ -2,4 +2,11 @@
 
 `python -m dplinear.papers.dhaliwal --output DIR` draws them; docs/experiments/dhaliwal.md has
 the results and what agrees with the paper.
+
+`release_rows` makes a release with the published noise; its certificate says what
+really holds.
 """
+
+from dplinear.papers.dhaliwal.release import release_rows
+
+__all__ = ["release_rows"]

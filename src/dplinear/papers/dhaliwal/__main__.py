@@ -17,7 +17,7 @@ from dplinear.papers.dhaliwal.findings import (
     by_claim_7,
     by_the_law,
     deviations,
-    recovered,
+    recover_distances,
     write_noise,
     write_rows,
     write_table,
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
     found = study.run(
         chosen.seed, repetitions=repetitions, rows=rows, watch=watcher(console, "Clustering")
     )
-    distances, curves = recovered(chosen.seed, pairs), deviations(chosen.seed)
+    distances, curves = recover_distances(chosen.seed, pairs), deviations(chosen.seed)
     folder = chosen.output
     write_table(found, folder)
     write_rows(chosen.seed, folder)

@@ -65,7 +65,7 @@ def write_rows(seed: int, folder: Path) -> tuple[Path, ...]:
     return (path,)
 
 
-def recovered(seed: int, pairs: int) -> dict[str, Recovery]:
+def recover_distances(seed: int, pairs: int) -> dict[str, Recovery]:
     """Return Figure 3's distances, for each way that is drawn."""
     return {
         way.name: recovery.recover(way, *SETTINGS[0], seed, pairs=pairs, releases=pairs)
@@ -186,7 +186,7 @@ def _noise(run: Run) -> tuple[dict[str, Recovery], dict[str, Floats], tuple[Path
     def make() -> tuple[dict[str, Recovery], dict[str, Floats], tuple[Path, ...]]:
         what = "Dhaliwal et al., Figures 3 and 4"
         run.progress(what, 0, 2)
-        distances = recovered(run.seed, (_QUICK if run.quick else FULL)[2])
+        distances = recover_distances(run.seed, (_QUICK if run.quick else FULL)[2])
         run.progress(what, 1, 2)
         curves = deviations(run.seed)
         run.progress(what, 2, 2)
@@ -258,7 +258,7 @@ def _table1(run: Run) -> Outcome:
         watch=run.watch("Dhaliwal et al., Table 1"),
     )
     return Outcome(
-        (_promise(found), _printed(found), _falling(found), _ours(found)),
+        (_promise(found), _compare_printed(found), _falling(found), _ours(found)),
         write_table(found, run.folder),
     )
 
@@ -277,7 +277,7 @@ def _promise(found: Study) -> Finding:
     )
 
 
-def _printed(found: Study) -> Finding:
+def _compare_printed(found: Study) -> Finding:
     near, shown = [], []
     for way in (PAPER_CELLS, PAPER_ROWS):
         accuracy = found.accuracy[way.name]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplinear.analyst.rows.distance_errors import DistanceLaw, Quadratic
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.noise.simulation import Generator
@@ -23,7 +23,7 @@ class Recovery:
     |aP|², what the projection alone makes of s.
     """
 
-    law: DistanceLaw
+    law: DistanceErrorModel
     squared: Floats
     errors: Floats
     variance: Floats
@@ -51,15 +51,15 @@ def recover(
     variance, scattered = np.empty_like(errors), np.empty_like(errors)
     for start in range(0, pairs, _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = _released(technique, apart[block], k, releases, generator)
+        found = _release_pairs(technique, apart[block], k, releases, generator)
         errors[block], variance[block], scattered[block] = found
     squared = np.asarray((apart**2).sum(1))
     errors -= squared[:, None]
-    law = DistanceLaw(technique.noise, k, dimension, float(variance.mean()), "gaussian")
+    law = DistanceErrorModel(technique.noise, k, dimension, float(variance.mean()), "gaussian")
     return Recovery(law, squared, errors, variance, scattered)
 
 
-def _released(
+def _release_pairs(
     technique: Technique, apart: Floats, k: int, releases: int, generator: Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Return D, the variance of the noise and |aP|², for each of several pairs and releases."""

@@ -7,7 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dplinear.analyst.rows.clusters import kmeans
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.arguments import integer
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
@@ -65,7 +65,7 @@ def run(
                 own = simulation.generator((seed << 16 | repetition) << 8 | place)
                 table = blobs(rows, dimension, own)
                 draws = Draws.of(rows, dimension, k, own)
-                plain = DistanceLaw("gaussian", dimension, dimension, 1e-18, "orthonormal")
+                plain = DistanceErrorModel("gaussian", dimension, dimension, 1e-18, "orthonormal")
                 ways = {NONE: kmeans(table.rows, plain, 2)}
                 for technique in techniques:
                     released = draws.release(table.rows, technique)

@@ -11,12 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from dplinear.analyst.rows.distance_errors import DistanceLaw
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.arrays import Floats
 from dplinear.mechanisms.rows.operator_norms import sign_norm
 from dplinear.noise.simulation import Generator
+from dplinear.papers import constants
 from dplinear.papers.dhaliwal.design import DELTA, EPSILON
-from dplinear.privacy import calibrate, paper
+from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.half_normals import half_normal_quantile
 
@@ -61,7 +62,7 @@ class Draws:
         }
         return cls({"gaussian": normal, "orthonormal": columns}, noise)
 
-    def release(self, rows: Floats, technique: Technique) -> tuple[Floats, DistanceLaw]:
+    def release(self, rows: Floats, technique: Technique) -> tuple[Floats, DistanceErrorModel]:
         """Return the released rows, and how their distances spread."""
         projection = self.projections[technique.projection]
         dimension, k = projection.shape
@@ -73,7 +74,7 @@ class Draws:
             variance *= float((projection**2).sum()) / k
         else:
             released = rows @ projection + noise
-        law = DistanceLaw(technique.noise, k, dimension, variance, technique.projection)
+        law = DistanceErrorModel(technique.noise, k, dimension, variance, technique.projection)
         return released, law
 
 
@@ -83,12 +84,12 @@ def _longest(projection: Floats, order: int) -> float:
 
 def paper_cells(projection: Floats) -> float:
     """Return 2√k/ε (Theorem 3)."""
-    return paper.projected_rows(*projection.shape).value / EPSILON
+    return constants.projected_rows(*projection.shape).value / EPSILON
 
 
 def paper_rows(projection: Floats) -> float:
     """Return k·√(2 ln(2k)/k)/ε (Theorem 5)."""
-    return paper.projected_whole_rows(projection.shape[1]).value / EPSILON
+    return constants.projected_whole_rows(projection.shape[1]).value / EPSILON
 
 
 def exact_after(projection: Floats) -> float:

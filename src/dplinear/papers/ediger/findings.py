@@ -77,7 +77,7 @@ def write_lemma(seed: int, folder: Path) -> tuple[Path, ...]:
 
 def _lemma(run: Run) -> Outcome:
     beta = lemma.cloud(run.seed, 2).coefficients
-    largest = float(np.linalg.eigvalsh(lemma.sampled(beta, _LEMMA_ROWS, run.seed))[-1])
+    largest = float(np.linalg.eigvalsh(lemma.sample_covariance(beta, _LEMMA_ROWS, run.seed))[-1])
     square = lemma.bound(beta)
     below = largest < 1.02 * square
     verdict = HOLDS if largest <= square**0.5 else NOT_AS_PRINTED if below else FAILS
@@ -90,7 +90,7 @@ def _lemma(run: Run) -> Outcome:
     return Outcome((finding,), write_lemma(run.seed, run.folder))
 
 
-def left(panel: Panel, found: Study, name: str) -> dict[tuple[int, float], float]:
+def excess_share(panel: Panel, found: Study, name: str) -> dict[tuple[int, float], float]:
     """Return the median excess loss at each (n, ρ), in parts of what the features explain."""
     explained = float(np.trace(panel.population.matrix))
     return dict(zip(panel.points, found.median(panel, name) / explained, strict=True))
@@ -143,7 +143,7 @@ def _accuracy(
 ) -> Finding:
     kinds = (PAPER.name, OURS.name, LEAST_SQUARES)
     parts = {
-        name: [left(panel, found, name)[point] for panel in panels for point in points]
+        name: [excess_share(panel, found, name)[point] for panel in panels for point in points]
         for name in kinds
     }
     shown = "; ".join(f"{name} {span(values, 2)}" for name, values in parts.items())

@@ -37,11 +37,11 @@ class Cloud:
 
 def cloud(seed: int, rows: int = 2000) -> Cloud:
     """Draw z for two features."""
-    table = Population(2).drawn(rows, seed)
+    table = Population(2).draw(rows, seed)
     return Cloud(table.coefficients, table.features * table.target[:, None])
 
 
-def sampled(coefficients: Floats, rows: int, seed: int) -> Floats:
+def sample_covariance(coefficients: Floats, rows: int, seed: int) -> Floats:
     """Return the sample covariance of z."""
     generator = simulation.generator(seed)
     features = generator.standard_normal((rows, len(coefficients)))

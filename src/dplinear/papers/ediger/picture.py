@@ -25,13 +25,13 @@ def draw(figure: Figure, study: Study) -> "Drawing":
         return _errors(figure, study)
     drawing = figures.blank(3.6 * len(figure.panels) + 0.6, 3.9)
     axes = drawing.subplots(1, len(figure.panels), sharey=True, squeeze=False)[0]
-    for panel, place in zip(figure.panels, axes, strict=True):
+    for panel, panel_axes in zip(figure.panels, axes, strict=True):
         for name in NAMES:
-            _curve(place, panel, study.losses[panel][NAMES.index(name)], name)
-        _finished(place, panel)
-        place.set_title(_named(panel.population, figure), fontsize=11)
+            _curve(panel_axes, panel, study.losses[panel][NAMES.index(name)], name)
+        _finish_axes(panel_axes, panel)
+        panel_axes.set_title(_population_title(panel.population, figure), fontsize=11)
     axes[0].set_ylabel("excess loss, median and quartiles")
-    return _titled(drawing, axes, figure.title)
+    return _set_title(drawing, axes, figure.title)
 
 
 def _errors(figure: Figure, study: Study) -> "Drawing":
@@ -39,39 +39,39 @@ def _errors(figure: Figure, study: Study) -> "Drawing":
     (panel,) = figure.panels
     drawing = figures.blank(3.2 * len(ERRORS) + 0.6, 3.9)
     axes = drawing.subplots(1, len(ERRORS), squeeze=False)[0]
-    for (title, error), place in zip(ERRORS.items(), axes, strict=True):
+    for (title, error), panel_axes in zip(ERRORS.items(), axes, strict=True):
         for name in NAMES:
             losses = study.losses[panel][NAMES.index(name)]
             curve = np.nanmean(error(losses), axis=-1)
-            place.plot(panel.rows, curve, **_style(name))
-        _finished(place, panel)
+            panel_axes.plot(panel.rows, curve, **_style(name))
+        _finish_axes(panel_axes, panel)
         if "excess" not in title:
-            place.set_yscale("linear")
-        place.set_title(title, fontsize=11)
+            panel_axes.set_yscale("linear")
+        panel_axes.set_title(title, fontsize=11)
     axes[0].set_ylabel("mean over repetitions")
-    return _titled(drawing, axes, figure.title)
+    return _set_title(drawing, axes, figure.title)
 
 
-def _curve(place: "Axes", panel: Panel, losses: Floats, name: str) -> None:
+def _curve(panel_axes: "Axes", panel: Panel, losses: Floats, name: str) -> None:
     along = panel.rows if len(panel.rows) > 1 else panel.rhos
     low, middle, high = np.nanquantile(losses, [0.25, 0.5, 0.75], axis=-1)
-    place.plot(along, middle, **_style(name))
-    place.fill_between(along, low, high, color=_COLOURS[name], alpha=0.15, linewidth=0)
+    panel_axes.plot(along, middle, **_style(name))
+    panel_axes.fill_between(along, low, high, color=_COLOURS[name], alpha=0.15, linewidth=0)
 
 
-def _finished(place: "Axes", panel: Panel) -> None:
-    place.set_yscale("log")
+def _finish_axes(panel_axes: "Axes", panel: Panel) -> None:
+    panel_axes.set_yscale("log")
     if len(panel.rows) == 1:
-        place.set_xscale("log")
-        place.set_xlabel("ρ")
+        panel_axes.set_xscale("log")
+        panel_axes.set_xlabel("ρ")
     else:
         if panel.rows[-1] > 4000:
-            place.set_xscale("log")
-        place.set_xlabel("rows n")
-    place.grid(visible=True, which="major", color="#e4e4e4", linewidth=0.6)
+            panel_axes.set_xscale("log")
+        panel_axes.set_xlabel("rows n")
+    panel_axes.grid(visible=True, which="major", color="#e4e4e4", linewidth=0.6)
 
 
-def _named(population: Population, figure: Figure) -> str:
+def _population_title(population: Population, figure: Figure) -> str:
     law = {"identity": "Σ = I", "block": "Σ with [[6, 2], [2, 1]]", "multiple": "Σ = 10·I"}
     mean = f", μ = {population.mean:g}" if population.mean else ""
     name = f"{law[population.covariance]}{mean}"
@@ -89,7 +89,7 @@ def _style(name: str) -> dict[str, Any]:
     }
 
 
-def _titled(drawing: "Drawing", axes: Any, title: str) -> "Drawing":
+def _set_title(drawing: "Drawing", axes: Any, title: str) -> "Drawing":
     drawing.suptitle(title, fontsize=12, fontweight="bold")
     handles, labels = axes[0].get_legend_handles_labels()
     columns = len(labels) if len(axes) > 2 else 2
@@ -103,8 +103,8 @@ def draw_lemma(seed: int) -> "Drawing":
     """Return Figure 1: z in the plane, its covariance, and the circle that dominates it."""
     found = lemma.cloud(seed)
     drawing = figures.blank(5.4, 5.2)
-    place = drawing.subplots()
-    place.scatter(
+    panel_axes = drawing.subplots()
+    panel_axes.scatter(
         found.points[:, 0], found.points[:, 1], s=4, color="#bbbbbb", linewidth=0, label="z = x·y"
     )
     centre = found.coefficients
@@ -120,11 +120,11 @@ def draw_lemma(seed: int) -> "Drawing":
         (around, "#c4400b", "(2‖β‖² + 1)·I"),
     ):
         across, up = line + centre[:, None]
-        place.plot(across, up, color=colour, linewidth=1.6, label=name)
+        panel_axes.plot(across, up, color=colour, linewidth=1.6, label=name)
     reach = 2.6 * math.sqrt(lemma.bound(centre))
-    place.set_xlim(centre[0] - reach, centre[0] + reach)
-    place.set_ylim(centre[1] - reach, centre[1] + reach)
-    place.set_aspect("equal")
-    place.set_title("Lemma 3.1: one standard deviation around E z = β", fontsize=11)
-    place.legend(fontsize=9, loc="upper right")
+    panel_axes.set_xlim(centre[0] - reach, centre[0] + reach)
+    panel_axes.set_ylim(centre[1] - reach, centre[1] + reach)
+    panel_axes.set_aspect("equal")
+    panel_axes.set_title("Lemma 3.1: one standard deviation around E z = β", fontsize=11)
+    panel_axes.legend(fontsize=9, loc="upper right")
     return drawing

@@ -34,7 +34,7 @@ class Population:
             matrix[:2, :2] = [[6.0, 2.0], [2.0, 1.0]]
         return matrix
 
-    def drawn(self, rows: int, seed: int) -> "Table":
+    def draw(self, rows: int, seed: int) -> "Table":
         """Draw coefficients, then a table."""
         generator = simulation.generator(seed)
         coefficients = generator.standard_normal(self.size)

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from dplinear.coinpress.published import SPENT
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.mechanisms.solver import PreparedSolver
 from dplinear.noise import simulation
 from dplinear.papers.ediger.populations import BOUND, Population, Table, design
+from dplinear.papers.ediger.published import SPENT, PublishedCoinPress
 from dplinear.planner.simulated import SimulatedRows
 from dplinear.privacy.guarantees import ZCDP
 from dplinear.privacy.neighbours import Neighbours
@@ -40,21 +40,20 @@ def structure_of(population: Population) -> str:
 
 
 @lru_cache(maxsize=256)
-def prepared(rival: Rival, population: Population, rho: float) -> PreparedSolver:
+def prepare_rival(rival: Rival, population: Population, rho: float) -> PreparedSolver:
     """Calibrate a rival."""
     if not rival.published:
         solver = CoinPressRegression(guarantee=ZCDP(rho), neighbours=Neighbours.REPLACE)
         return solver.prepare(design(population.size))
     structure = structure_of(population)
     spent = SPENT[structure] if rival.whole else Fraction(1)
-    solver = CoinPressRegression(
+    algorithm = PublishedCoinPress(
         guarantee=ZCDP(rho / float(spent)),
         neighbours=Neighbours.REPLACE,
-        calibration="paper",
         structure=structure,
         unit=1 / BOUND,
     )
-    return solver.prepare(design(population.size, intercept=structure == "mean"))
+    return algorithm.prepare(design(population.size, intercept=structure == "mean"))
 
 
 def excess(rival: Rival, table: Table, rows: SimulatedRows, rho: float, seed: int) -> float:
@@ -62,8 +61,8 @@ def excess(rival: Rival, table: Table, rows: SimulatedRows, rho: float, seed: in
 
     The paper throws the intercept of Algorithm 6 away, and predicts without.
     """
-    ready = prepared(rival, table.population, rho)
-    found = ready.solve(rows, simulation.entropy(seed)).coefficients
+    ready = prepare_rival(rival, table.population, rho)
+    found = ready.run(rows, simulation.entropy(seed)).coefficients
     own = found[1:] if ready.design.intercept else found
     intercept = 0.0 if rival.published else float(found[0]) * BOUND
     return table.excess(own, intercept)

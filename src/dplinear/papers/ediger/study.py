@@ -125,7 +125,7 @@ def run(panels: Sequence[Panel], seed: int, *, repetitions: int = 50, watch: Wat
 
 
 def _losses(population: Population, rows: int, rho: float, seed: int) -> list[float]:
-    table = population.drawn(rows, seed)
+    table = population.draw(rows, seed)
     cells = table.rows()
     found = [excess(rival, table, cells, rho, seed) for rival in RIVALS]
     return [*found, least_squares(table)]

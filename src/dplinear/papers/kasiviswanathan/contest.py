@@ -109,7 +109,7 @@ class Ground:
         learner = LEARNERS[plan.learner](
             guarantee=asked, neighbours=Neighbours.ADD_REMOVE, **plan.options
         )
-        learned = learner.prepare(self.task).learn(self.examples, simulation.entropy(seed))
+        learned = learner.prepare(self.task).run(self.examples, simulation.entropy(seed))
         if learned.source is not None:
             return learned.source
         return lift(self.task.image, learned.place).source

@@ -55,7 +55,7 @@ def write_figure(found: Study, folder: Path, *, pure: bool) -> Path:
     return path
 
 
-def _studied(run: Run) -> Study:
+def _run_study(run: Run) -> Study:
     """Return the contest, run once for all exhibits."""
     plan = QUICK if run.quick else FULL
     watch = run.watch("Kasiviswanathan and Jin, learning")
@@ -63,7 +63,7 @@ def _studied(run: Run) -> Study:
 
 
 def _contest(run: Run, *, pure: bool) -> Outcome:
-    found = _studied(run)
+    found = _run_study(run)
     cells = [cell for cell in found.plan.cells() if cell.pure is pure]
     files = (
         write_figure(found, run.folder, pure=pure),
@@ -108,7 +108,7 @@ def _plain(found: Study, cells: list[Cell]) -> Finding:
 
 
 def _table1(run: Run) -> Outcome:
-    found = _studied(run)
+    found = _run_study(run)
     path = run.folder / "kasiviswanathan-table1.csv"
     below, silent, rows = 0, 0, []
     for cell in found.plan.cells():

@@ -187,12 +187,12 @@ def run(plan: Plan, seed: int, *, processes: int = 1, watch: Watch = iter) -> St
     found: dict[Errand, Table] = {}
     if processes == 1:
         for errand in watch(errands):
-            found[errand] = done(errand)
+            found[errand] = run_errand(errand)
     else:
         # Threads of BLAS do not survive a fork.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            waiting = {pool.submit(done, errand): errand for errand in errands}
+            waiting = {pool.submit(run_errand, errand): errand for errand in errands}
             ended = as_completed(waiting)
             for _ in watch(errands):
                 future = next(ended)
@@ -207,16 +207,16 @@ def run(plan: Plan, seed: int, *, processes: int = 1, watch: Watch = iter) -> St
     return Study(plan, excess, least)
 
 
-def done(errand: Errand) -> Table:
+def run_errand(errand: Errand) -> Table:
     """Let everyone learn from one table."""
     excess: dict[tuple[Cell, Contestant], float] = {}
     least: dict[Cell, float] = {}
     # Two processes share two cores.
     with threadpool_limits(1, user_api="blas"):
-        text = Text.drawn(errand.loss, errand.rows, errand.features, errand.own_seed)
+        text = Text.draw(errand.loss, errand.rows, errand.features, errand.own_seed)
         for dimension in (0, *errand.dimensions):
             ground = Ground(text, dimension, errand.own_seed)
-            for cell in _asked(errand):
+            for cell in _list_cells(errand):
                 asked = guarantee(cell.epsilon, pure=cell.pure)
                 least[cell] = text.least
                 for who in contestants(cell.loss, errand.dimensions, pure=cell.pure):
@@ -226,7 +226,7 @@ def done(errand: Errand) -> Table:
     return Table(excess, least)
 
 
-def _asked(errand: Errand) -> Iterator[Cell]:
+def _list_cells(errand: Errand) -> Iterator[Cell]:
     for epsilon in errand.epsilons:
         for pure in (False, True):
             yield Cell(errand.loss, errand.rows, errand.features, epsilon, pure)

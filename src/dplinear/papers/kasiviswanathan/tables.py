@@ -39,7 +39,7 @@ class Text:
     least: float
 
     @classmethod
-    def drawn(cls, loss: str, rows: int, features: int, seed: int) -> "Text":
+    def draw(cls, loss: str, rows: int, features: int, seed: int) -> "Text":
         """Draw a table."""
         source = simulation.generator(seed)
         words = draw_texts(source, rows, features, WORDS)

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None, console: Console | None = None)
     """Run the experiment as the command line asks."""
     chosen = _parser().parse_args(arguments)
     console = console or Console()
-    design = Design.drawn(chosen.seed, standardised=not chosen.own_units)
+    design = Design.draw(chosen.seed, standardised=not chosen.own_units)
     console.print(
         f"ε = {EPSILON}, δ = {DELTA:g}, rows of norm at most B = {design.bound:g} "
         f"(B² = {design.bound**2:.0f}), {chosen.repetitions} repetitions, seed {chosen.seed}"

@@ -40,7 +40,7 @@ class Design:
     units: Floats
 
     @classmethod
-    def drawn(cls, seed: int, *, standardised: bool = True) -> "Design":
+    def draw(cls, seed: int, *, standardised: bool = True) -> "Design":
         """Draw the coefficients: uniform directions, all of the paper's length.
 
         `standardised` divides each column by its standard deviation, which the design makes
@@ -94,7 +94,7 @@ class Design:
     def shape(self) -> Shape:
         """What mechanisms are told before they see a table."""
         grid = Grid.of(self.schema)
-        return Shape(self.dimension, grid.cells, grid.exponent)
+        return Shape(self.dimension, grid.steps_per_unit, grid.exponent)
 
     def places(self, redundant: int) -> list[int]:
         """Return the features (all x, the first y's) and, last, the target (the last y)."""

@@ -65,13 +65,19 @@ def write(found: Study, folder: Path) -> tuple[Path, ...]:
 def _figure1(run: Run) -> Outcome:
     repetitions, exponents = _QUICK if run.quick else _FULL
     found = study.run(
-        Bench.of(Design.drawn(run.seed)),
+        Bench.of(Design.draw(run.seed)),
         run.seed,
         repetitions=repetitions,
         exponents=exponents,
         watch=run.watch("Sheffet, Figure 1"),
     )
-    findings = (_best(found), _unusable(found), _scaled(found), _inverse(found), _growing(found))
+    findings = (
+        _best(found),
+        _unusable(found),
+        _scaling_finding(found),
+        _inverse(found),
+        _growing(found),
+    )
     return Outcome((*findings, _gains(found)), write(found, run.folder))
 
 
@@ -107,7 +113,7 @@ def _unusable(found: Study) -> Finding:
     )
 
 
-def _scaled(found: Study) -> Finding:
+def _scaling_finding(found: Study) -> Finding:
     below = [each for each in found.exponents if each < PAPERS_END]
     worse = {
         calibration: sum(
@@ -170,7 +176,7 @@ def _gains(found: Study) -> Finding:
 
 
 def _components(run: Run) -> Outcome:
-    design = Design.drawn(run.seed)
+    design = Design.draw(run.seed)
     first, last = "components", "all_but_one"
     errors = {
         redundant: (

@@ -39,9 +39,9 @@ def draw(study: Study) -> "Figure":
 def _panel(panel: "Axes", study: Study, redundant: int) -> None:
     rows = 2.0 ** np.array(study.exponents)
     for calibration in reversed(CALIBRATIONS):  # so that solid lines lie on top
-        for place, technique in enumerate(TECHNIQUES):
+        for panel_axes, technique in enumerate(TECHNIQUES):
             curve = study.median(calibration, technique, redundant)
-            panel.plot(rows, curve, **_style(calibration, place))
+            panel.plot(rows, curve, **_style(calibration, panel_axes))
     panel.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
@@ -50,15 +50,15 @@ def _panel(panel: "Axes", study: Study, redundant: int) -> None:
     panel.set_title(f"m = {redundant}", fontsize=12, fontweight="bold")
 
 
-def _style(calibration: str, place: int) -> dict[str, Any]:
-    colour = _COLOURS[place]
+def _style(calibration: str, panel_axes: int) -> dict[str, Any]:
+    colour = _COLOURS[panel_axes]
     solid = calibration == "exact"
     return {
         "color": colour,
-        "marker": _MARKERS[place],
+        "marker": _MARKERS[panel_axes],
         "markersize": 5.5 if solid else 4.5,
         # Hollow circles show squares that they coincide with.
-        "markerfacecolor": "white" if _MARKERS[place] == "o" or not solid else colour,
+        "markerfacecolor": "white" if _MARKERS[panel_axes] == "o" or not solid else colour,
         "linestyle": "-" if solid else _DASHES,
         "linewidth": 1.6 if solid else 1.0,
         "alpha": 1.0 if solid else 0.6,
@@ -75,6 +75,10 @@ def _legend(figure: "Figure", panel: "Axes") -> None:
         panel.plot([], [], color="#666666", linewidth=width, linestyle=style)[0]
         for style, width in (("-", 1.6), (_DASHES, 1.0))
     ]
-    handles = [*(solid[place] for place in order), *kinds]
-    labels = [*(names[place] for place in order), "exact calibration", "the paper's constants"]
+    handles = [*(solid[panel_axes] for panel_axes in order), *kinds]
+    labels = [
+        *(names[panel_axes] for panel_axes in order),
+        "exact calibration",
+        "the paper's constants",
+    ]
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=11, frameon=False)

@@ -6,19 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.regression.least_squares import solve
-from dplinear.analyst.regression.repair import repaired
+from dplinear.analyst.regression.repair import repair_matrix
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Statistic
-from dplinear.mechanisms import MECHANISMS, InverseWishart, Prepared
+from dplinear.mechanisms import MECHANISMS, PreparedMoments
 from dplinear.noise import simulation
+from dplinear.papers.sheffet import published
 from dplinear.papers.sheffet.design import REDUNDANT, Design
 from dplinear.privacy.guarantees import ApproxDP
 
 EPSILON = 0.1
 DELTA = 1e-6
-CALIBRATIONS = ("exact", "paper")
+KINDS = {"exact": MECHANISMS, "paper": published.MECHANISMS}
+CALIBRATIONS = tuple(KINDS)
 
 
 class Technique(NamedTuple):
@@ -46,12 +48,12 @@ class Bench:
     """A design, and every mechanism calibrated for it, once."""
 
     design: Design
-    prepared: Mapping[tuple[str, str], Prepared]
+    prepared: Mapping[tuple[str, str], PreparedMoments]
 
     @classmethod
     def of(cls, design: Design) -> "Bench":
         """Prepare the library's mechanisms under both calibrations."""
-        return cls(design, dict(_prepared(design)))
+        return cls(design, dict(_prepare_all(design)))
 
     def errors(self, statistic: Statistic, seed: int) -> dict[tuple[str, Technique], Floats]:
         """Release one table's moments in every way, and return |β̃ − β|/|β| for each of REDUNDANT.
@@ -60,7 +62,7 @@ class Bench:
         """
         found = {}
         for (calibration, mechanism), prepared in self.prepared.items():
-            measured = prepared.measure(statistic, simulation.entropy(seed))
+            measured = prepared.run(statistic, simulation.entropy(seed))
             for technique in (*TECHNIQUES, POSTERIOR):
                 if technique.mechanism == mechanism:
                     found[calibration, technique] = np.array(
@@ -72,11 +74,13 @@ class Bench:
         return found
 
 
-def error(design: Design, values: Floats, law: Law, technique: Technique, redundant: int) -> float:
+def error(
+    design: Design, values: Floats, law: NoiseModel, technique: Technique, redundant: int
+) -> float:
     """Return |β̃ − β|/|β| of one regression on a released matrix, in the columns' own units."""
     places = design.places(redundant)
     corner = np.ix_(places, places)
-    estimate = repaired(values, law, technique.repair, used=places, delta=DELTA).matrix[corner]
+    estimate = repair_matrix(values, law, technique.repair, used=places, delta=DELTA).matrix[corner]
     solution = solve(estimate[:-1, :-1], estimate[:-1, -1:])
     coefficients = solution.coefficients[:, 0] * design.readout(redundant)
     truth = design.truth(redundant)
@@ -93,11 +97,10 @@ def options(design: Design, mechanism: str) -> dict[str, Any]:
     return {"degrees": 2 * design.dimension} if mechanism == "inverse_wishart" else {}
 
 
-def _prepared(design: Design) -> Iterator[tuple[tuple[str, str], Prepared]]:
-    for calibration in CALIBRATIONS:
-        for name, kind in MECHANISMS.items():
-            own = options(design, name)
-            mechanism = kind(guarantee=guarantee(), calibration=calibration, **own)
+def _prepare_all(design: Design) -> Iterator[tuple[tuple[str, str], PreparedMoments]]:
+    for calibration, kinds in KINDS.items():
+        for name, kind in kinds.items():
+            mechanism = kind(guarantee=guarantee(), **options(design, name))
             yield (calibration, name), mechanism.prepare(design.shape)
-    posterior = InverseWishart(guarantee=guarantee(), calibration="paper")
+    posterior = published.PublishedInverseWishart(guarantee=guarantee())
     yield ("paper", POSTERIOR.mechanism), posterior.prepare(design.shape)

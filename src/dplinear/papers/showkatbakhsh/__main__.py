@@ -48,11 +48,11 @@ def _random(number: int, chosen: argparse.Namespace, console: Console) -> None:
     console.rule(f"[b]Figure {number}: {size}, d = {plan.features}{level}")
     run = study.figure1 if number == 1 else study.figure2
     found = run(plan, chosen.seed, watch=watch)
-    _written(found, number, plan.unit, chosen.output, console)
+    _write_figure(found, number, plan.unit, chosen.output, console)
     console.print(*verdicts(found, _GROWTH if number == 1 else _LEVELS))
     console.print(_CLEARLY)
     if number == 1:
-        console.print(_promised(found, plan, chosen.seed))
+        console.print(_bounds_table(found, plan, chosen.seed))
 
 
 def _digits(number: int, chosen: argparse.Namespace, console: Console) -> None:
@@ -67,7 +67,7 @@ def _digits(number: int, chosen: argparse.Namespace, console: Console) -> None:
     kept = study.most_energy(images, plan.features)
     watch = watcher(console, f"Figure {number}, trials")
     found = study.figure3(kept, labels, plan, chosen.seed, watch=watch)
-    _written(found, number, plan.unit, chosen.output, console)
+    _write_figure(found, number, plan.unit, chosen.output, console)
     console.print(*verdicts(found, _GROWTH))
     console.print(_CLEARLY)
 
@@ -120,11 +120,11 @@ def verdicts(found: Study, claims: Claims) -> Iterator[Table]:
         yield table
 
 
-def _promised(found: Study, plan: Plan, seed: int) -> Table:
+def _bounds_table(found: Study, plan: Plan, seed: int) -> Table:
     """Return what the theorems say of one table of Figure 1, beside the errors of all trials."""
     title = f"η at k = {plan.middle}, linear model"
     table = Table("scheme", "noise", "mean measured", "bound for 99%", title=title, box=SIMPLE)
-    said = bounds.promised(plan, seed)
+    said = bounds.error_bounds(plan, seed)
     for (scheme, calibration), bound in said.items():
         measured = found.mean(SIGNAL, calibration, scheme)[plan.middle - 1]
         shown = "no bound" if bound.bound is None else f"{bound.bound:.3g}"
@@ -134,7 +134,7 @@ def _promised(found: Study, plan: Plan, seed: int) -> Table:
     return table
 
 
-def _written(found: Study, number: int, unit: int, folder: Path, console: Console) -> None:
+def _write_figure(found: Study, number: int, unit: int, folder: Path, console: Console) -> None:
     write(found, number, unit, folder)
     console.print(f"Written: showkatbakhsh-figure{number}.csv, .png and .svg in {folder}")
 

@@ -30,7 +30,7 @@ def problem_of(sums: Sums) -> Problem:
     return Problem(sums.rows, tuple(np.sqrt(squares).tolist()), ratio)
 
 
-def promised(plan: Plan, seed: int) -> dict[tuple[str, str], ErrorBound]:
+def error_bounds(plan: Plan, seed: int) -> dict[tuple[str, str], ErrorBound]:
     """Return bounds for one table of the linear model, k = `plan.middle`."""
     source = simulation.generator(trial_seed(seed, 1, 0))
     *_, last = tables.growing(plan.unit, plan.features, plan.middle, source)

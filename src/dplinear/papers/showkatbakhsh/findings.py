@@ -102,7 +102,7 @@ _STRICTER = (Contest(LOGARITHMIC, FULL, _strict),)
 _LOOSER = (Contest(LINEAR, LOGARITHMIC, _loose), Contest(FULL, LINEAR, _loose))
 
 
-def found_of(claim: str, found: Study, response: str, contests: Sequence[Contest]) -> Finding:
+def finding_of(claim: str, found: Study, response: str, contests: Sequence[Contest]) -> Finding:
     """Return at how many places a claim is so, under each kind of noise, and the verdict."""
     scores = {
         calibration: _total([found.score(response, calibration, *contest) for contest in contests])
@@ -134,14 +134,14 @@ def _growth(run: Run) -> Outcome:
     plan = study.SMALL if run.quick else Plan()
     found = study.figure1(plan, run.seed, watch=run.watch("Showkatbakhsh et al., Figure 1"))
     findings = (
-        found_of("Projections are uniformly better than additive noise.", found, SIGNAL, _BETTER),
-        found_of(
+        finding_of("Projections are uniformly better than additive noise.", found, SIGNAL, _BETTER),
+        finding_of(
             "Lower projection dimensions are significantly better at half a bit.",
             found,
             SIGNAL,
             _LOWER,
         ),
-        found_of(
+        finding_of(
             "Projections are better than additive noise also where y has nothing to do with X.",
             found,
             NONE,
@@ -155,13 +155,13 @@ def _levels(run: Run) -> Outcome:
     plan = study.SMALL if run.quick else Plan()
     found = study.figure2(plan, run.seed, watch=run.watch("Showkatbakhsh et al., Figure 2"))
     findings = (
-        found_of(
+        finding_of(
             "Under strict privacy, lower projection dimensions have smaller errors.",
             found,
             SIGNAL,
             _STRICTER,
         ),
-        found_of(
+        finding_of(
             "Under loose privacy, higher projection dimensions are better.", found, SIGNAL, _LOOSER
         ),
     )
@@ -174,7 +174,7 @@ def _digits(run: Run) -> Outcome:
     watch = run.watch("Showkatbakhsh et al., Figure 3")
     found = study.figure3(kept, labels, plan, run.seed, watch=watch)
     claim = "On digits, logarithmic projection dimensions perform best."
-    finding = found_of(claim, found, DIGITS, _BEST)
+    finding = finding_of(claim, found, DIGITS, _BEST)
     finding = finding._replace(measured=f"{source}. {finding.measured}")
     return Outcome((finding,), write(found, 3, plan.unit, run.folder))
 

@@ -61,7 +61,7 @@ def solution(
 ) -> Floats:
     """Draw the least-squares solution on what a scheme would release."""
     if scheme == ADDITIVE:
-        return draws.perturbed(sums, noise_for(calibration, setting.bits, 1, 0.0), source)
+        return draws.draw_perturbed(sums, noise_for(calibration, setting.bits, 1, 0.0), source)
     own = setting.sketch_rows(scheme, sums.rows)
     noise = noise_for(calibration, setting.bits, own, sums.energy)
-    return draws.projected(sums, own, noise, source)
+    return draws.draw_projected(sums, own, noise, source)

@@ -188,7 +188,7 @@ def figure3(
         test, hidden = images[order[trained:]], labels[order[trained:]]
         for k in range(1, plan.steps + 1):
             rows = order[: integer(plan.unit * k, "unit", "figure3", low=1, high=trained)]
-            sums = summed(images[rows], labels[rows])
+            sums = sum_table(images[rows], labels[rows])
             record.refer(DIGITS, k - 1, trial, _wrong(test, hidden, sums.best()))
             for calibration, scheme, found in _solutions(
                 sums, Setting(plan.bits, plan.rule, k), source
@@ -198,7 +198,7 @@ def figure3(
     return record.study(range(1, plan.steps + 1), plan.trials)
 
 
-def summed(features: Floats, target: Floats) -> Sums:
+def sum_table(features: Floats, target: Floats) -> Sums:
     """Return the sums of a table."""
     table = np.column_stack([features, target])
     squares = features * features

@@ -73,7 +73,7 @@ def chi_square_median(degrees: int) -> float:
     return float(2 * gammaincinv(degrees / 2, 0.5))
 
 
-def fitted(
+def fit_curve(
     name: str, points: Sequence[tuple[float, float, float]], condition: float = 1.0
 ) -> Floats:
     """Return the decimal logarithm of what privacy adds, at the nodes.

@@ -12,9 +12,16 @@ from dplinear.coinpress.covariance import CENTRING
 from dplinear.coinpress.locate import FIRST
 from dplinear.coinpress.mean import BETA
 from dplinear.coinpress.methods import COUNT, RADIUS, CoinPressCovariance, CoinPressMean, shares
-from dplinear.planner.errors.matrix_errors import LAWS, correlation_error, mean_error, refused
+from dplinear.planner.errors.matrix_errors import LAWS, correlation_error, mean_error, why_refused
 from dplinear.planner.facts import Facts
-from dplinear.planner.questions import Prediction, Question, absolute, asked_wrongly, terms
+from dplinear.planner.questions import (
+    Prediction,
+    Question,
+    Refusal,
+    absolute,
+    refusal_reason,
+    terms,
+)
 from dplinear.privacy.neighbours import Neighbours
 
 _LOOKS = 2  # at histograms, as a rule
@@ -75,11 +82,11 @@ class _Location(Question):
         asked = f'{terms(facts)}, mechanism="{way}"'
         return f"dpl.release_moments(data, schema, {asked}).{self.reader}()"
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the way's own sentence."""
         if way == self.method.name:
-            return asked_wrongly(self.method, facts)
-        return refused(way, facts)
+            return refusal_reason(self.method, facts)
+        return why_refused(way, facts)
 
 
 class Mean(_Location):

@@ -16,16 +16,17 @@ from scipy.special import expit
 from dplinear.arrays import Floats
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.noise import simulation
-from dplinear.planner.errors.curves import NODES, Size, abscissa, fitted
+from dplinear.planner.errors.curves import NODES, Size, abscissa, fit_curve
 from dplinear.planner.errors.lookup import curve_at, error_table, far_bounds
 from dplinear.planner.facts import Facts
 from dplinear.planner.populations import Kind, Population, seed_of
 from dplinear.planner.questions import (
     Prediction,
     Question,
-    asked_wrongly,
+    Refusal,
     in_a_set,
     lognormal,
+    refusal_reason,
     terms,
 )
 from dplinear.planner.simulated import SimulatedRows, plain_design
@@ -75,8 +76,8 @@ def base_distance() -> float:
     """Return the mean distance of true chances from the base rate, in nats."""
     odds = START + math.sqrt(VARIANCE) * _POINTS
     weights = _WEIGHTS / _WEIGHTS.sum()
-    chances = expit(odds)
-    rate = float(weights @ chances)
+    probabilities = expit(odds)
+    rate = float(weights @ probabilities)
     flat = math.log(rate / (1 - rate))
     return float(weights @ _distance(np.full_like(odds, flat), odds))
 
@@ -92,7 +93,7 @@ def simulate_logistic(spot: LogisticSpot) -> list[float | None]:
     seed = seed_of("logistic table", spot)
     generator = simulation.generator(seed)
     kind = Kind(spot.columns, condition=spot.condition)
-    population = Population.drawn(kind, generator)
+    population = Population.draw(kind, generator)
     rows = _cells(population, spot.rows, generator)
     labels = generator.uniform(size=spot.rows) < expit(_odds(population, rows))
     table = np.column_stack([np.ones(spot.rows), rows, np.where(labels, 1.0, -1.0)])
@@ -107,7 +108,7 @@ def simulate_logistic(spot: LogisticSpot) -> list[float | None]:
         guarantee = GDP(mu).to(ApproxDP, delta=DELTA)
         prepared = LogisticDescent(guarantee=guarantee).prepare(design)
         entropy = simulation.entropy(seed_of(seed, mu))
-        model = prepared.solve(SimulatedRows(design.shape, iter([table])), entropy).coefficients
+        model = prepared.run(SimulatedRows(design.shape, iter([table])), entropy).coefficients
         lost = _distance(model[0] + fresh @ model[1:], true)
         found.append(float(lost.mean()) / base_distance())
     return found
@@ -142,7 +143,7 @@ def logistic_content(results: Iterable[tuple[LogisticSpot, list[float | None]]])
                 if risk is not None:
                     x = abscissa(LogisticDescent.name, Size(spot.rows, spot.columns, mu, 0.0))
                     points.append((x, max(risk - floor, _LEAST * floor), 1.0))
-        curves.append([round(float(value), 3) for value in fitted(LogisticDescent.name, points)])
+        curves.append([round(float(value), 3) for value in fit_curve(LogisticDescent.name, points)])
     return {
         "tables": len(given),
         "conditions": list(CONDITIONS),
@@ -192,9 +193,9 @@ class LogisticRegression(Question):
         """Return a release of one model."""
         return f'dpl.release_model(data, schema, target, {terms(facts)}, loss="logistic")'
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the method's own sentence."""
-        return asked_wrongly(LogisticDescent, facts)
+        return refusal_reason(LogisticDescent, facts)
 
     def elsewhere(self, facts: Facts) -> str:
         """Return how a classifier is learnt in a set."""

@@ -14,12 +14,13 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear.analyst.noise_models.matrices import (
-    InverseWishartLaw,
-    Law,
-    SketchLaw,
+    InverseWishartNoise,
+    NoiseModel,
+    SketchNoise,
     SymmetricGaussian,
     WishartNoise,
 )
+from dplinear.arguments import ArgumentError
 from dplinear.arrays import Floats
 from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.moments.additive_wishart import AdditiveWishart
@@ -30,9 +31,9 @@ from dplinear.planner.facts import Facts
 from dplinear.planner.questions import (
     Prediction,
     Question,
+    Refusal,
     absolute,
-    asked_wrongly,
-    sentence,
+    refusal_reason,
     terms,
 )
 from dplinear.privacy import calibrate
@@ -78,23 +79,23 @@ def wishart_noise(public: Public) -> WishartNoise:
 
 
 @lru_cache(maxsize=512)
-def sketch(public: Public) -> SketchLaw:
+def sketch(public: Public) -> SketchNoise:
     """Return the law of a sketch of twice as many rows as there are features."""
     rows = 2 * public.dimension
     bound = math.sqrt(public.square)
-    return SketchLaw(rows, calibrate.sketch(public.guarantee, rows, bound, public.neighbours))
+    return SketchNoise(rows, calibrate.sketch(public.guarantee, rows, bound, public.neighbours))
 
 
 @lru_cache(maxsize=512)
-def inverse_wishart(public: Public) -> InverseWishartLaw:
+def inverse_wishart(public: Public) -> InverseWishartNoise:
     """Return the law of an inverse-Wishart draw of the default degrees."""
     degrees = max(2 * public.dimension, public.dimension + 4)
     bound = math.sqrt(public.square)
     ridge = calibrate.inverse_wishart(public.guarantee, degrees, bound, public.neighbours)
-    return InverseWishartLaw(degrees, ridge)
+    return InverseWishartNoise(degrees, ridge)
 
 
-LAWS: dict[str, Callable[[Public], Law]] = {
+LAWS: dict[str, Callable[[Public], NoiseModel]] = {
     AnalyzeGauss.name: symmetric_gaussian,
     AdditiveWishart.name: wishart_noise,
     GaussianSketch.name: sketch,
@@ -102,14 +103,14 @@ LAWS: dict[str, Callable[[Public], Law]] = {
 }
 
 
-def noise_size(law: Law) -> float:
+def noise_size(law: NoiseModel) -> float:
     """Return one number that grows with a law's noise: a standard deviation, or a ridge."""
     match law:
         case SymmetricGaussian():
             return math.sqrt(law.off_diagonal)
         case WishartNoise():
             return law.scale * math.sqrt(law.degrees)
-        case SketchLaw() | InverseWishartLaw():
+        case SketchNoise() | InverseWishartNoise():
             return law.ridge
     raise TypeError(type(law).__name__)
 
@@ -120,7 +121,7 @@ def expected_block(facts: Facts) -> Floats:
     return np.diag([float(facts.rows), each, each])
 
 
-def entry_variance(law: Law, dimension: int, block: Floats, row: int, column: int) -> float:
+def entry_variance(law: NoiseModel, dimension: int, block: Floats, row: int, column: int) -> float:
     """Return the variance of an entry of the unbiased matrix, in a block of `dimension` sides."""
     if dimension < len(block):
         block = block[:dimension, :dimension]
@@ -155,20 +156,20 @@ class Moments(Question):
         """Return a release of moments."""
         return f'dpl.release_moments(data, schema, {terms(facts)}, mechanism="{way}")'
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the mechanism's own sentence."""
-        return refused(way, facts)
+        return why_refused(way, facts)
 
 
-def refused(name: str, facts: Facts) -> str | None:
+def why_refused(name: str, facts: Facts) -> Refusal | None:
     """Return why a mechanism cannot keep a guarantee, or cannot be calibrated for it."""
-    found = asked_wrongly(MECHANISMS[name], facts)
+    found = refusal_reason(MECHANISMS[name], facts)
     if found is not None:
         return found
     try:
         LAWS[name](Public.of(facts))
-    except ValueError as error:
-        return sentence(error)
+    except ArgumentError as error:
+        return Refusal.of(error)
     return None
 
 

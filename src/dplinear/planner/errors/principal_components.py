@@ -1,4 +1,4 @@
-"""How much variance private principal components lose: drawn from the mechanisms' own laws.
+"""How much variance private principal components lose, drawn from the noise models.
 
 There is no closed form, but a draw takes no table: the exact calibration gives the law of the
 released matrix, and a few seeded draws of it, at the spectrum that is assumed, give the error.
@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import Law
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
-from dplinear.planner.errors.matrix_errors import LAWS, Public, refused
+from dplinear.planner.errors.matrix_errors import LAWS, Public, why_refused
 from dplinear.planner.facts import Facts
 from dplinear.planner.populations import seed_of
-from dplinear.planner.questions import Prediction, Question, terms
+from dplinear.planner.questions import Prediction, Question, Refusal, terms
 
 DRAWS = 11
 MOST_COLUMNS = 128  # that are drawn; more are as many in proportion
@@ -36,12 +36,14 @@ class PrincipalComponents(Question):
 
     def floor(self, facts: Facts) -> float:
         """Return what the components of a sample miss."""
-        return _sampled(facts.columns, facts.components, facts.condition or CONDITION, facts.rows)
+        return _sampling_loss(
+            facts.columns, facts.components, facts.condition or CONDITION, facts.rows
+        )
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Draw released matrices, and look how much variance their components miss."""
         law = LAWS[way](Public.of(facts))
-        found = self.floor(facts) + missed(law, facts)
+        found = self.floor(facts) + lost_variance(law, facts)
         low, middle, high = (float(end) for end in np.quantile(found, [0.05, 0.5, 0.95]))
         notes = []
         if facts.condition is None:
@@ -55,9 +57,9 @@ class PrincipalComponents(Question):
         asked = f'{terms(facts)}, mechanism="{way}"'
         return f"dpl.release_moments(data, schema, {asked}).pca({facts.components})"
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the mechanism's own sentence."""
-        return refused(way, facts)
+        return why_refused(way, facts)
 
 
 def spectrum(columns: int, condition: float) -> Floats:
@@ -66,7 +68,7 @@ def spectrum(columns: int, condition: float) -> Floats:
     return np.asarray(values / values.mean())
 
 
-def missed(law: Law, facts: Facts) -> Floats:
+def lost_variance(law: NoiseModel, facts: Facts) -> Floats:
     """Return the share of variance that each draw misses, falling with the noise on average."""
     columns = min(facts.columns, MOST_COLUMNS)
     values = spectrum(columns, facts.condition or CONDITION)
@@ -81,7 +83,7 @@ def missed(law: Law, facts: Facts) -> Floats:
     part = law.part(facts.dimension, range(columns))
     found = []
     for _ in range(DRAWS):
-        released = part.unbiased(part.draw(gram, generator))
+        released = part.unbiased_estimate(part.draw(gram, generator))
         noisy = gram + stretch * (released - gram)
         _, vectors = np.linalg.eigh((noisy + noisy.T) / 2)
         top = turn.T @ vectors[:, -components:]
@@ -90,7 +92,7 @@ def missed(law: Law, facts: Facts) -> Floats:
 
 
 @lru_cache(maxsize=128)
-def _sampled(columns: int, components: int, condition: float, rows: int) -> float:
+def _sampling_loss(columns: int, components: int, condition: float, rows: int) -> float:
     """Return the first-order loss of the components of normal rows.
 
     Each pair of a kept and a left direction turns by λᵢλⱼ/(n(λᵢ − λⱼ)²), and loses λᵢ − λⱼ of it.

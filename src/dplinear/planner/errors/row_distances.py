@@ -1,7 +1,7 @@
 """How well distances between rows survive a release of rows, by the variance of their estimate.
 
 The law of the noise comes from the mechanism itself, prepared with a seeded draw; the variance of a
-squared distance is `DistanceLaw`'s, or that of independent normal noise.
+squared distance is `DistanceErrorModel`'s, or that of independent normal noise.
 """
 
 import math
@@ -11,13 +11,20 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear.analyst.noise_models import rows as row_laws
-from dplinear.analyst.noise_models.rows import AdditiveRows, RowLaw
-from dplinear.analyst.rows.distance_errors import DistanceLaw, Quadratic
+from dplinear.analyst.noise_models.rows import AdditiveRows, RowNoiseModel
+from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.mechanisms import AdditiveNoise, ProjectedRows
 from dplinear.noise import simulation
 from dplinear.planner.contest import plain_schema
 from dplinear.planner.facts import Facts
-from dplinear.planner.questions import Prediction, Question, absolute, asked_wrongly, terms
+from dplinear.planner.questions import (
+    Prediction,
+    Question,
+    Refusal,
+    absolute,
+    refusal_reason,
+    terms,
+)
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -62,11 +69,11 @@ class Distances(Question):
         best, _ = _best(facts)
         return f'dpl.release_rows(data, schema, {asked}, mechanism="{way}", k={best})'
 
-    def refusal(self, way: str, facts: Facts) -> str | None:
+    def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return the mechanism's own sentence."""
         if way == AdditiveNoise.name:
-            return asked_wrongly(AdditiveNoise, facts)
-        return asked_wrongly(ProjectedRows, facts, k=1)
+            return refusal_reason(AdditiveNoise, facts)
+        return refusal_reason(ProjectedRows, facts, k=1)
 
 
 def noise_variance(facts: Facts) -> Quadratic:
@@ -81,7 +88,7 @@ def noise_variance(facts: Facts) -> Quadratic:
 def _additive(columns: int, guarantee: Guarantee) -> AdditiveRows:
     schema, shape = plain_schema(columns - 1), plain_design(max(columns - 1, 1)).shape
     built = AdditiveNoise(guarantee=guarantee)
-    found = RowLaw.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
+    found = RowNoiseModel.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
     assert isinstance(found, AdditiveRows)  # noqa: S101 - the mechanism's own law
     return found
 
@@ -97,18 +104,18 @@ def _best(facts: Facts) -> tuple[int, float]:
     found = {}
     most = facts.columns if facts.columns <= _MANY else KEPT[1]
     for k in [k for k in KEPT if k <= most] or [1]:
-        law = _projected(facts.columns, facts.guarantee, facts.neighbours, k)
-        found[k] = _relative(DistanceLaw.of(law).variances, facts)
+        law = _projection_noise(facts.columns, facts.guarantee, facts.neighbours, k)
+        found[k] = _relative(DistanceErrorModel.of(law).variances, facts)
     best = min(found, key=lambda k: found[k])
     return best, found[best]
 
 
 @lru_cache(maxsize=256)
-def _projected(
+def _projection_noise(
     columns: int, guarantee: Guarantee, neighbours: Neighbours, k: int
 ) -> row_laws.ProjectedRows:
     schema, shape = plain_schema(columns - 1), plain_design(max(columns - 1, 1)).shape
     built = ProjectedRows(guarantee=guarantee, neighbours=neighbours, k=k)
-    found = RowLaw.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
+    found = RowNoiseModel.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
     assert isinstance(found, row_laws.ProjectedRows)  # noqa: S101 - the mechanism's own law
     return found

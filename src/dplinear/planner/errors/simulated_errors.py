@@ -12,7 +12,7 @@ from dplinear.arrays import Floats
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.descent.whitened import WhitenedDescent
 from dplinear.planner.contest import NAMES
-from dplinear.planner.errors.curves import NODES, Size, abscissa, chi_square_median, fitted
+from dplinear.planner.errors.curves import NODES, Size, abscissa, chi_square_median, fit_curve
 from dplinear.planner.forecast import FLOOR
 from dplinear.planner.populations import TAILS
 
@@ -154,7 +154,7 @@ class Results:
                 if np.isfinite(added):
                     x = abscissa(name, Size(n, d, mu, d + 2))
                     points.append((x, float(added), _NEIGHBOUR if apart else 1.0))
-        return [round(float(value), 3) for value in fitted(name, points, condition)]
+        return [round(float(value), 3) for value in fit_curve(name, points, condition)]
 
     def added(self, key: tuple[Any, ...], name: str) -> Floats:
         """Return the median of what privacy adds at each budget, NaN where it cannot be told.

@@ -102,7 +102,7 @@ def simulate(spot: Spot) -> Risks:
     seed = seed_of("planner table", spot)
     generator = simulation.generator(seed)
     kind = Kind(spot.columns, condition=spot.condition, tails=spot.tails)
-    population = Population.drawn(kind, generator)
+    population = Population.draw(kind, generator)
     rows = population.table(spot.rows, generator)
     risks: Risks = defaultdict(list)
     for mu in MUS if spot.rows < MANY_ROWS else MUS[-1:]:

@@ -4,6 +4,7 @@ Balle and Wang 2018 (arXiv 1805.06530v2), Theorem 8; Dong, Roth and Su 2019 (arX
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from dplinear import arguments
 from dplinear.arrays import Floats
 from dplinear.privacy.conversions import zcdp_delta
+from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee
 from dplinear.privacy.hockey_stick import normal_tail
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Directions, Profile
@@ -73,6 +75,14 @@ class GridGaussian(Profile):
     @cached_property
     def _continuous(self) -> Gaussian:
         return Gaussian(self.mu, self.neighbours)
+
+    def keeps(self, guarantee: Guarantee) -> bool:
+        """Return whether noise with this profile satisfies an (ε, δ) or a zCDP guarantee."""
+        if isinstance(guarantee, ApproxDP):
+            return self.delta(guarantee.epsilon) <= guarantee.delta
+        if isinstance(guarantee, ZCDP):
+            return Fraction(self.mu) ** 2 <= 2 * Fraction(guarantee.rho)
+        return False
 
     def directions(self, epsilon: Floats) -> Directions:
         """Return the same bound twice: the pair is symmetric."""

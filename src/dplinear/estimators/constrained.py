@@ -3,25 +3,31 @@
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.regression.classes import (
+    LOGISTIC,
+    likelier,
+    log_probabilities,
+    probabilities,
+)
+from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.arguments import choice, positive
 from dplinear.arrays import Array, Floats
-from dplinear.curator.gates.constrained import std_erm
+from dplinear.convex.learners import LEARNERS
 from dplinear.curator.gates.constrained_terms import Terms, read_projection
+from dplinear.curator.gates.model import release_model
 from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
+from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee
-
-_INTERCEPT = 1.0  # the constant feature, where rows of norm `row_norm` count as 1
 
 
 class ConstrainedEstimator(PrivateEstimator):
-    """A linear model in a constraint set, of one release by `std_erm`.
+    """A linear model in a constraint set, of one release by `release_model`.
 
     `fit_result_` is that release. Subclasses take, in their own constructors, the arguments named
     here, and `target_bounds` or `classes`.
@@ -31,10 +37,9 @@ class ConstrainedEstimator(PrivateEstimator):
     loss: str
     projection: str | None
     dimension: int | str | None
-    learner: str
-    rows: float | None
+    expected_rows: float | None
     fit_intercept: bool
-    fit_result_: LinearRelease
+    fit_result_: ConstrainedRelease
     coef_: Floats
     intercept_: Any
 
@@ -48,19 +53,23 @@ class ConstrainedEstimator(PrivateEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Release the model, once.
 
-        Requires: `row_norm`; without it this raises before it looks at X.
+        Requires: `row_norm`, and `classes` or `target_bounds`; without them this raises before it
+        looks at X.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again. A
         sparse X stays sparse.
         """
+        choice(self.mechanism, "mechanism", self._where, (AUTO, *LEARNERS))
+        if self.expected_rows is not None:
+            positive(self.expected_rows, "expected_rows", self._where)
         asked = {
             "loss": self.loss,
             "constraint": self._constraint(),
             "row_norm": self.row_norm,
-            "learner": self.learner,
-            "rows": self.rows,
             "target_bounds": None,
             "classes": None,
             **self._labels_asked(),
+            "mechanism": self.mechanism,
+            "expected_rows": self.expected_rows,
         }
         Terms.of(self._where, **asked)
         read_projection(self.projection, self.dimension, self._where)
@@ -69,9 +78,9 @@ class ConstrainedEstimator(PrivateEstimator):
         table = rows_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, y, skip_check_array=True)
         labels = column_of(y, table.shape[0], self._where)
-        release = std_erm(
+        release: ConstrainedRelease = release_model(
             table,
-            labels,
+            target=labels,
             **asked,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -79,7 +88,7 @@ class ConstrainedEstimator(PrivateEstimator):
             neighbours=self.neighbours,
             projection=self.projection,
             dimension=self.dimension,
-            intercept=_INTERCEPT if intercept else 0.0,
+            intercept=intercept,
             ledger=self.ledger,
             dataset=self.dataset,
         )
@@ -87,11 +96,11 @@ class ConstrainedEstimator(PrivateEstimator):
         return self
 
     def _decision(self, X: Any) -> Floats:
-        """Return the linear predictor of rows; cells without a number count as 0, as in `fit`."""
+        """Return the linear score of rows; cells without a number count as 0, as in `fit`."""
         check_is_fitted(self)
         table = rows_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
-        return self.fit_result_.decision(plain_numbers(table))
+        return self.fit_result_.decision_function(plain_numbers(table))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,13 +126,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the linear predictor, row by row: above 0 means the second class."""
+        """Return the linear score, row by row: above 0 means the second class."""
         return self._decision(X)
 
     def predict(self, X: Any) -> Array:
         """Return the likelier label."""
-        above = self._decision(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
+        return likelier(self._decision(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -132,19 +140,19 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
         return tags
 
 
-def _knows_chances(estimator: Any) -> bool:
-    return bool(estimator.loss == "logistic")
+def _has_probabilities(estimator: Any) -> bool:
+    return bool(estimator.loss == LOGISTIC)
 
 
-class PrivateCompressedClassifier(ConstrainedClassifier):
+class PrivateConstrainedClassifier(ConstrainedClassifier):
     """A linear classifier whose coefficients lie in a public convex set, for many features.
 
     Requires: `row_norm`, the public norm that longer rows are scaled down to, in the columns' own
     units; two public `classes`, of which the second is explained, any other label counting as the
     first; `constraint`, an L1 radius, a set or what makes one for a number of dimensions, on the
     coefficients of rows of norm 1; `loss`, "logistic" or "hinge"; `projection`, `dimension`,
-    `learner` and `rows` as `std_erm` takes them. The guarantee is `epsilon` and `delta`, or a
-    `guarantee` of another kind with both set to None, between tables that are `neighbours`.
+    `mechanism` and `expected_rows` as `release_model` takes them. The guarantee is `epsilon` and
+    `delta`, or a `guarantee` of another kind with both None, between tables that are `neighbours`.
     Promises: sparse tables stay sparse. After `fit`: `coef_`, `intercept_`, `classes_`,
     `fit_result_`, `certificate_`.
     """
@@ -157,11 +165,11 @@ class PrivateCompressedClassifier(ConstrainedClassifier):
         epsilon: float | None = 1.0,
         delta: float | None = 1e-6,
         row_norm: float | None = None,
-        classes: Any = (0, 1),
+        classes: Any = None,
         projection: str | None = "auto",
         dimension: int | str | None = None,
-        learner: str = "auto",
-        rows: float | None = None,
+        mechanism: str = "auto",
+        expected_rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
         ledger: AnyLedger | None = None,
@@ -176,32 +184,30 @@ class PrivateCompressedClassifier(ConstrainedClassifier):
         self.classes = classes
         self.projection = projection
         self.dimension = dimension
-        self.learner = learner
-        self.rows = rows
+        self.mechanism = mechanism
+        self.expected_rows = expected_rows
         self.neighbours = neighbours
         self.fit_intercept = fit_intercept
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
 
-    @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # as in base
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chances of both labels, in the order of `classes_`, for a logistic loss."""
-        odds = self._decision(X)
-        return np.column_stack((expit(-odds), expit(odds)))
+        """Return the probabilities of both labels, in the order of `classes_`: logistic losses."""
+        return probabilities(self._decision(X))
 
-    @available_if(_knows_chances)  # type: ignore[untyped-decorator]  # as in base
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # as in base
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of the chances."""
-        odds = self._decision(X)
-        return -np.column_stack((np.logaddexp(0, odds), np.logaddexp(0, -odds)))
+        """Return the logarithms of the probabilities."""
+        return log_probabilities(self._decision(X))
 
 
-class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type: ignore[misc]  # as in base
+class PrivateConstrainedRegressor(RegressorMixin, ConstrainedEstimator):  # type: ignore[misc]  # as in base
     """A linear regression whose coefficients lie in a public convex set, for many features.
 
     Requires: `target_bounds` for y, between which it is clamped; `loss`, "squared" or "huber"; all
-    else as `PrivateCompressedClassifier` does.
+    else as `PrivateConstrainedClassifier` does.
     Promises: sparse tables stay sparse. After `fit`: `coef_`, `intercept_`, `fit_result_`,
     `certificate_`.
     """
@@ -217,8 +223,8 @@ class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type:
         target_bounds: Any = None,
         projection: str | None = "auto",
         dimension: int | str | None = None,
-        learner: str = "auto",
-        rows: float | None = None,
+        mechanism: str = "auto",
+        expected_rows: float | None = None,
         neighbours: str = "add_remove",
         fit_intercept: bool = True,
         ledger: AnyLedger | None = None,
@@ -233,8 +239,8 @@ class PrivateCompressedRegressor(RegressorMixin, ConstrainedEstimator):  # type:
         self.target_bounds = target_bounds
         self.projection = projection
         self.dimension = dimension
-        self.learner = learner
-        self.rows = rows
+        self.mechanism = mechanism
+        self.expected_rows = expected_rows
         self.neighbours = neighbours
         self.fit_intercept = fit_intercept
         self.ledger = ledger

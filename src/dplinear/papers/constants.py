@@ -1,9 +1,9 @@
 """The published constants, beside what they really guarantee.
 
-`calibration="paper"` uses these to reproduce figures. Each function returns the constant as
-printed and, where the mechanism with that constant has one, its exact profile: the certificate
-then states the guarantee that holds, not the one that was claimed. docs/theory.md, "Errata",
-lists where a proof had to be mended.
+The published variants (`papers/*/published.py`) use these to reproduce figures. Each function
+returns the constant as printed and, where the mechanism with that constant has one, its exact
+profile: the certificate then states the guarantee that holds, not the one that was claimed.
+docs/theory.md, "Errata", lists where a proof had to be mended.
 """
 
 import math
@@ -42,7 +42,7 @@ def analyze_gauss(
     Sheffet 2015, §2 (which prints ε where ε² is meant). One row v changes that triangle by at
     most |v|² in L2, two rows by √2 times that.
     """
-    where = "paper.analyze_gauss"
+    where = "constants.analyze_gauss"
     relation = _public(guarantee, bound, neighbours, where)
     sigma = bound**2 * math.sqrt(2 * math.log(2 / guarantee.delta)) / guarantee.epsilon
     distance = bound**2 * (math.sqrt(2) if relation is Neighbours.REPLACE else 1)
@@ -54,7 +54,7 @@ def sketch(
     guarantee: ApproxDP, rows: int, bound: float, neighbours: str = Neighbours.ADD_REMOVE
 ) -> PaperConstant:
     """Return the ridge w² of a Gaussian sketch (Sheffet 2015, Theorem 3.1)."""
-    relation = _public(guarantee, bound, neighbours, "paper.sketch")
+    relation = _public(guarantee, bound, neighbours, "constants.sketch")
     log = math.log(4 / guarantee.delta)
     ridge = 4 * bound**2 * (math.sqrt(2 * rows * log) + log) / guarantee.epsilon
     profile = Sketch(rows, bound**2 / ridge * (1 + 1e-15), relation)
@@ -68,7 +68,7 @@ def inverse_wishart(
 
     The paper takes `degrees` = n + d; under add_remove n is private, so a public number stands in.
     """
-    relation = _public(guarantee, bound, neighbours, "paper.inverse_wishart")
+    relation = _public(guarantee, bound, neighbours, "constants.inverse_wishart")
     log = math.log(4 / guarantee.delta)
     ridge = 2 * bound**2 * (2 * math.sqrt(2 * degrees * log) + 2 * log) / guarantee.epsilon
     profile = Sketch(degrees, bound**2 / ridge * (1 + 1e-15), relation, inverse=True)
@@ -79,7 +79,7 @@ def additive_wishart(
     guarantee: ApproxDP, dimension: int, neighbours: str = Neighbours.ADD_REMOVE
 ) -> PaperConstant:
     """Return the degrees k of Wishart(B²I, k) noise (Sheffet 2015, Theorem 4.1)."""
-    where = "paper.additive_wishart"
+    where = "constants.additive_wishart"
     relation = _public(guarantee, 1.0, neighbours, where)
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     log = math.log(4 / guarantee.delta)
@@ -94,7 +94,7 @@ def adassp(guarantee: ApproxDP, neighbours: str = Neighbours.ADD_REMOVE) -> Pape
     A row more or less moves the three parts by one standard deviation each over that constant;
     a row replaced moves the sums by up to √4.5 together (docs/theory.md, "AdaSSP").
     """
-    relation = _public(guarantee, 1.0, neighbours, "paper.adassp")
+    relation = _public(guarantee, 1.0, neighbours, "constants.adassp")
     scale = math.sqrt(math.log(6 / guarantee.delta)) / (guarantee.epsilon / 3)
     square = 5.5 if relation is Neighbours.REPLACE else 3.0
     profile = Gaussian(math.sqrt(square) / scale * (1 + 1e-15), relation)
@@ -107,7 +107,7 @@ def mutual_information(bits: float) -> PaperConstant:
     Showkatbakhsh et al. 2018, Lemma 1: 1/(2^{2ε} − 1), which is exactly right. It is also μ-GDP
     with μ = 2/σ, whose profile is given.
     """
-    bits = arguments.positive(bits, "bits", "paper.mutual_information")
+    bits = arguments.positive(bits, "bits", "constants.mutual_information")
     variance = 1 / math.expm1(2 * math.log(2) * bits)
     profile = Gaussian(2 / math.sqrt(variance) * (1 + 1e-15), Neighbours.ELEMENT)
     return PaperConstant(variance, None, profile, "Showkatbakhsh et al. 2018, Lemma 1")
@@ -120,7 +120,7 @@ def projected_rows(dimension: int, k: int) -> PaperConstant:
     in half of its settings: then nothing is claimed at all, and `claimed` is None. No profile
     holds for a scale that ignores the projection drawn.
     """
-    where = "paper.projected_rows"
+    where = "constants.projected_rows"
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     k = arguments.integer(k, "k", where, low=1)
     failure = dimension * math.exp(-k / 2)
@@ -134,7 +134,7 @@ def projected_whole_rows(k: int) -> PaperConstant:
     Dhaliwal et al. 2019, Theorem 5, claims ε-DP but for a probability 2k·e^{−kt²/2} with c = kt,
     which is 1 at the t that it sets: nothing is claimed at all.
     """
-    k = arguments.integer(k, "k", "paper.projected_whole_rows", low=1)
+    k = arguments.integer(k, "k", "constants.projected_whole_rows", low=1)
     value = math.sqrt(2 * k * math.log(2 * k))
     return PaperConstant(value, None, None, "Dhaliwal et al. 2019, Theorem 5")
 
@@ -147,7 +147,7 @@ COINPRESS_SPENDS = {3: 0.55, 5: 1 / 5 + 2 / 3 * 0.55, 6: 0.7}
 def _public(guarantee: ApproxDP, bound: float, neighbours: str, where: str) -> Neighbours:
     rule = "an ApproxDP guarantee with ε and δ above 0"
     if not isinstance(guarantee, ApproxDP):
-        raise arguments.mistyped("guarantee", where, rule, guarantee)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee)
     if guarantee.epsilon == 0 or guarantee.delta == 0:
         raise arguments.rejection("guarantee", where, rule, guarantee)
     arguments.positive(bound, "bound", where)

@@ -12,9 +12,9 @@ from scipy import sparse
 from dplinear import ReleaseError, load
 from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.certificate import Certificate
-from dplinear.analyst.releases.constrained import LinearKind, LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedKind, ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
-from dplinear.analyst.releases.units import Reading, read_bounds, read_classes
+from dplinear.analyst.releases.units import UnitConversion, read_bounds, read_classes
 from dplinear.privacy import Neighbours, PureDP
 
 CERTIFICATE = Certificate(
@@ -30,13 +30,13 @@ CERTIFICATE = Certificate(
     request="8f3a",
 )
 THETA = np.array([0.0, 0.5, 0.0, 0.0, -0.25, 0.0, 0.0, 0.1])
-NUMBERS = Reading(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0))
-LABELS = Reading(row_norm=2.0, scale=0.5, classes=("no", "yes"))
+NUMBERS = UnitConversion(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0))
+LABELS = UnitConversion(row_norm=2.0, scale=0.5, classes=("no", "yes"))
 PROJECTION: dict[str, Any] = {"kind": "gaussian", "dimension": 2, "source": 8, "seed": 7}
 
 
-def release(**changes: Any) -> LinearRelease:
-    built = LinearRelease(
+def release(**changes: Any) -> ConstrainedRelease:
+    built = ConstrainedRelease(
         source=SparseVector.of(THETA),
         loss="squared",
         reading=NUMBERS,
@@ -84,11 +84,14 @@ def test_labels_are_predicted_as_they_were_given() -> None:
     X = np.zeros((2, 8))
     X[0, 1], X[1, 4] = 2.0, 4.0
     logistic = release(loss="logistic", reading=LABELS)
-    assert logistic.decision(X) == pytest.approx([0.5, -0.5])
+    assert logistic.decision_function(X) == pytest.approx([0.5, -0.5])
     assert logistic.predict(X).tolist() == ["yes", "no"]
-    assert logistic.chances(X) == pytest.approx([1 / (1 + np.exp(-0.5)), 1 / (1 + np.exp(0.5))])
-    with pytest.raises(ValueError, match="logistic, to know chances"):
-        release().chances(X)
+    assert logistic.classes == ("no", "yes")
+    second = [1 / (1 + np.exp(-0.5)), 1 / (1 + np.exp(0.5))]
+    assert logistic.predict_proba(X)[:, 1] == pytest.approx(second)
+    assert logistic.predict_proba(X)[:, 0] == pytest.approx(second[::-1])
+    with pytest.raises(ValueError, match="logistic, to have probabilities"):
+        release().predict_proba(X)
     with pytest.raises(ValueError, match=r"of shape \(rows, 8\)"):
         logistic.predict(X[:, :3])
     with pytest.raises(TypeError, match="an array of numbers"):
@@ -125,7 +128,7 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
     made = release(**changes)
     made.save(tmp_path / "model.json")
     for read in (load(tmp_path / "model.json", kind="linear"), pickle.loads(pickle.dumps(made))):
-        assert isinstance(read, LinearRelease)
+        assert isinstance(read, ConstrainedRelease)
         for name in ("loss", "reading", "certificate", "constraint", "projection", "lift", "plan"):
             assert getattr(read, name) == getattr(made, name)
         assert read.rows == made.rows
@@ -133,7 +136,7 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
         assert (read.compressed is None) == (made.compressed is None)
         if made.compressed is not None and read.compressed is not None:
             assert np.array_equal(read.compressed, made.compressed)
-        assert LinearKind().to_parts(read).facts == LinearKind().to_parts(made).facts
+        assert ConstrainedKind().to_parts(read).facts == ConstrainedKind().to_parts(made).facts
 
 
 def test_sparse_models_have_small_files(tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_sparse_models_have_small_files(tmp_path: Path) -> None:
     reading = dataclasses.replace(NUMBERS, constant=None)
     release(source=SparseVector.of(wide), reading=reading).save(tmp_path / "model.json")
     assert (tmp_path / "model.json").stat().st_size < 5_000
-    assert load(tmp_path / "model.json").coefficients.shape == (1_000_000,)
+    assert load(tmp_path / "model.json", kind="linear").coefficients.shape == (1_000_000,)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_sparse_models_have_small_files(tmp_path: Path) -> None:
 def test_files_with_other_content_are_refused(
     facts: dict[str, Any], arrays: dict[str, Any], tmp_path: Path
 ) -> None:
-    parts = LinearKind().to_parts(release())
+    parts = ConstrainedKind().to_parts(release())
     changed = files.Parts("linear", {**parts.facts, **facts}, {**parts.arrays, **arrays})
     path = tmp_path / "model.json"
     path.write_bytes(container.write(changed))
@@ -183,7 +186,7 @@ def test_files_with_other_content_are_refused(
 
 
 def test_a_dense_vector_where_a_sparse_one_is_shorter_is_refused(tmp_path: Path) -> None:
-    parts = LinearKind().to_parts(release())
+    parts = ConstrainedKind().to_parts(release())
     arrays = {"theta": THETA[None, :], "compressed": parts.arrays["compressed"]}
     path = tmp_path / "model.json"
     path.write_bytes(container.write(files.Parts("linear", parts.facts, arrays)))

@@ -8,17 +8,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from dplinear import arguments
-from dplinear.adaptive.noisy_sums import Budget, Chain, Query
+from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.products import Products
-from dplinear.descent.residual_sums import Energy
+from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
+from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.exact.row_sums import Count
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms.contract import Account
@@ -37,7 +39,55 @@ SPENT: dict[str, Fraction] = {
 _SPLIT = (Fraction(1, 4), Fraction(3, 4))
 _MEAN_BETA, _COVARIANCE_BETA = 0.01, 0.1
 _ALGORITHM = {"identity": 3, "covariance": 5, "mean": 6}
+_WHERE = "PublishedCoinPress"
 _UNKNOWN = "The paper's algorithms say nothing of their errors."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCoinPress(CoinPressRegression):
+    """The algorithm for a structure that is known; the certificate says what it spends.
+
+    Requires: ZCDP; replace neighbours, as the paper needs a public n; `structure` "identity"
+    (Algorithm 3), "covariance" (5) or "mean" (6, and an intercept); `unit`, what 1 in the paper is
+    in cells.
+    """
+
+    unit: float = 1.0
+    calibration: ClassVar[str] = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        arguments.positive(self.unit, "unit", _WHERE)
+        if not isinstance(self.guarantee, ZCDP):
+            rule = "a ZCDP guarantee, where the paper's algorithms are used"
+            raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee)
+        if self.neighbours is not Neighbours.REPLACE:
+            rule = "'replace', where the paper's algorithms are used: they need a public n"
+            raise arguments.rejection("neighbours", _WHERE, rule, self.neighbours)
+        if self.structure not in SPENT:
+            hint = "the paper has no algorithm for unknown means and covariances together."
+            kinds = " or ".join(repr(name) for name in SPENT)
+            rule = f"{kinds}, where the paper's algorithms are used"
+            raise arguments.rejection("structure", _WHERE, rule, self.structure, hint)
+        if self.radius == "planned":
+            rule = "'gaussian' or 'subexponential', where the paper's algorithms are used"
+            raise arguments.rejection("radius", _WHERE, rule, self.radius)
+
+    def prepare(self, design: Design) -> "PreparedPublished":
+        """Calibrate for what the algorithm spends of the guarantee's ρ."""
+        guarantee, structure = self.guarantee, self.structure
+        assert isinstance(guarantee, ZCDP)  # noqa: S101 - checked above
+        if design.intercept != (structure == "mean"):
+            rule = "given with structure='mean', and with no other, where the paper's are used"
+            raise arguments.rejection("intercept", _WHERE, rule, design.intercept)
+        share = float(SPENT[structure])
+        spent = ZCDP(up(guarantee.rho * share))
+        d = design.dimension
+        budget = Budget.of(spent, 2 * d * d + 4 * d + 3, Neighbours.REPLACE, _WHERE)
+        note = f"Algorithm {_ALGORITHM[structure]} spends {share:.3g} of the ρ that it is given."
+        account = Account(guarantee, spent, budget.profile, (note,))
+        radius = self.radius or "gaussian"
+        return PreparedPublished(design, budget, account, structure, radius, self.unit)
 
 
 @dataclass(frozen=True)
@@ -51,9 +101,9 @@ class PreparedPublished(PreparedSolver):
     radius: str
     unit: float
 
-    def solve(self, rows: Rows, entropy: Entropy) -> Solution:
+    def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Run the algorithm."""
-        chain = Chain(rows, self.budget, entropy)
+        chain = NoisySums(rows, self.budget, entropy)
         (count,) = chain.ask([Query(Count(), Fraction(1, 2))])  # public under replace: it is free
         run = _Run(self.design, chain, max(float(count.values[0]), 1.0), self.radius, self.unit)
         whole = SPENT[self.structure]
@@ -69,29 +119,12 @@ class PreparedPublished(PreparedSolver):
         return Solution(coefficients, self.account, facts, unknown=_UNKNOWN)
 
 
-def prepared(
-    guarantee: ZCDP, design: Design, structure: str, radius: str, unit: float
-) -> PreparedPublished:
-    """Calibrate for what the algorithm spends of the guarantee's ρ."""
-    if design.intercept != (structure == "mean"):
-        rule = "given with structure='mean', and with no other, where the paper's are used"
-        raise arguments.rejection("intercept", "CoinPressRegression", rule, design.intercept)
-    spent = ZCDP(up(guarantee.rho * float(SPENT[structure])))
-    d = design.dimension
-    coordinates = 2 * d * d + 4 * d + 3
-    budget = Budget.of(spent, coordinates, Neighbours.REPLACE, "CoinPressRegression")
-    share = float(SPENT[structure])
-    note = f"Algorithm {_ALGORITHM[structure]} spends {share:.3g} of the ρ that it is given."
-    account = Account(guarantee, spent, budget.profile, (note,))
-    return PreparedPublished(design, budget, account, structure, radius, unit)
-
-
 @dataclass(frozen=True, eq=False)
 class _Run:
     """The steps, in the paper's units: maps of cells are divided by `unit`."""
 
     design: Design
-    chain: Chain
+    chain: NoisySums
     rows: float
     radius: str
     unit: float
@@ -133,7 +166,7 @@ class _Run:
         """Algorithm 2: E[y²], by covariance steps in one dimension."""
         root, clip, square = 1 / math.sqrt(start), radii.tail(1, _COVARIANCE_BETA), 0.0
         for part in _SPLIT:
-            energy = Energy(self.design.shape, self.target * root, clip)
+            energy = SumOfSquares(self.design.shape, self.target * root, clip)
             (answer,) = self.chain.ask([Query(energy, share * part)])
             image = max(float(answer.values[0]) / self.rows, 0.0)
             square = image / root**2

@@ -9,7 +9,7 @@ import math
 
 from dplinear import arguments
 from dplinear.mechanisms import checks
-from dplinear.privacy import paper
+from dplinear.papers import accounts, constants
 from dplinear.privacy.guarantees import ApproxDP
 
 
@@ -19,11 +19,11 @@ def sketch_ridge(guarantee: ApproxDP, rows: int, bound: float, dimension: int) -
     Requires: δ < 1/e; more rows than the `dimension`; data rows of norm at most `bound`.
     """
     where = "theorems.sketch_ridge"
-    asked = checks.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
+    asked = accounts.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     hint = "the theorem needs more rows than columns."
     rows = arguments.integer(rows, "rows", where, low=dimension + 1, hint=hint)
-    return paper.sketch(asked, rows, arguments.positive(bound, "bound", where)).value
+    return constants.sketch(asked, rows, arguments.positive(bound, "bound", where)).value
 
 
 def sketch_rows(
@@ -36,7 +36,7 @@ def sketch_rows(
     Promises: None where the theorem allows no more rows than the `dimension`.
     """
     where = "theorems.sketch_rows"
-    asked = checks.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
+    asked = accounts.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
     floor = arguments.real(least_eigenvalue, "least_eigenvalue", where, low=0)
     square = arguments.positive(bound, "bound", where) ** 2
     dimension = arguments.integer(dimension, "dimension", where, low=1)

@@ -7,7 +7,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from dplinear.privacy import MIDP, ApproxDP, Neighbours, calibrate, paper
+from dplinear.papers import constants
+from dplinear.privacy import MIDP, ApproxDP, Neighbours, calibrate
 from dplinear.privacy.profiles import Gaussian, Sketch
 
 GUARANTEES = [ApproxDP(0.1, 1e-6), ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-9)]
@@ -15,20 +16,20 @@ GUARANTEES = [ApproxDP(0.1, 1e-6), ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-9)]
 
 @pytest.mark.parametrize(("epsilon", "dimension", "k"), [(0.1, 40, 42605), (1, 5, 430)])
 def test_additive_wishart_degrees_as_printed(epsilon: float, dimension: int, k: int) -> None:
-    assert paper.additive_wishart(ApproxDP(epsilon, 1e-6), dimension).value == k
+    assert constants.additive_wishart(ApproxDP(epsilon, 1e-6), dimension).value == k
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 def test_published_noise_is_sound_but_loose(guarantee: ApproxDP) -> None:
     published = [
-        (paper.analyze_gauss(guarantee, 1.0), calibrate.gaussian(guarantee, 1.0)),
-        (paper.sketch(guarantee, 80, 1.0), calibrate.sketch(guarantee, 80, 1.0)),
+        (constants.analyze_gauss(guarantee, 1.0), calibrate.gaussian(guarantee, 1.0)),
+        (constants.sketch(guarantee, 80, 1.0), calibrate.sketch(guarantee, 80, 1.0)),
         (
-            paper.inverse_wishart(guarantee, 80, 1.0),
+            constants.inverse_wishart(guarantee, 80, 1.0),
             calibrate.inverse_wishart(guarantee, 80, 1.0),
         ),
         (
-            paper.additive_wishart(guarantee, 40),
+            constants.additive_wishart(guarantee, 40),
             calibrate.additive_wishart(guarantee, 40, 1.0, scale=1.0)[0],
         ),
     ]
@@ -41,25 +42,25 @@ def test_published_noise_is_sound_but_loose(guarantee: ApproxDP) -> None:
 
 def test_ridges_are_five_to_ten_times_too_large() -> None:
     for guarantee in GUARANTEES[:2]:
-        ratio = paper.sketch(guarantee, 80, 1.0).value / calibrate.sketch(guarantee, 80, 1.0)
+        ratio = constants.sketch(guarantee, 80, 1.0).value / calibrate.sketch(guarantee, 80, 1.0)
         assert 5 < ratio < 10
 
 
 def test_replacing_a_row_is_further_than_adding_one() -> None:
     guarantee = ApproxDP(1, 1e-6)
-    one = paper.analyze_gauss(guarantee, 1.0).holds()
-    two = paper.analyze_gauss(guarantee, 1.0, Neighbours.REPLACE).holds()
+    one = constants.analyze_gauss(guarantee, 1.0).holds()
+    two = constants.analyze_gauss(guarantee, 1.0, Neighbours.REPLACE).holds()
     assert one is not None
     assert two is not None
     assert two.epsilon > one.epsilon
 
 
 def test_cells_in_bits() -> None:
-    assert paper.mutual_information(1.5).value == pytest.approx(1 / 7, rel=1e-14)
-    profile = paper.mutual_information(1.5).profile
+    assert constants.mutual_information(1.5).value == pytest.approx(1 / 7, rel=1e-14)
+    profile = constants.mutual_information(1.5).profile
     assert isinstance(profile, Gaussian)
     assert profile.mu == pytest.approx(2 * math.sqrt(7), rel=1e-14)
-    constant = paper.mutual_information(0.5)
+    constant = constants.mutual_information(0.5)
     assert constant.value == pytest.approx(1.0)
     assert constant.profile is not None
     assert constant.profile.neighbours is Neighbours.ELEMENT
@@ -72,7 +73,7 @@ def test_cells_in_bits() -> None:
 def test_projected_rows_claim_nothing_where_their_delta_exceeds_one(
     dimension: int, k: int, failure: float
 ) -> None:
-    constant = paper.projected_rows(dimension, k)
+    constant = constants.projected_rows(dimension, k)
     assert constant.value == pytest.approx(2 * math.sqrt(k))
     assert constant.profile is None
     assert constant.holds() is None
@@ -85,7 +86,7 @@ def test_projected_rows_claim_nothing_where_their_delta_exceeds_one(
 
 
 def test_coinpress_spends_less_than_it_is_given() -> None:
-    assert {k: round(v, 3) for k, v in paper.COINPRESS_SPENDS.items()} == {
+    assert {k: round(v, 3) for k, v in constants.COINPRESS_SPENDS.items()} == {
         3: 0.55,
         5: 0.567,
         6: 0.7,
@@ -93,10 +94,10 @@ def test_coinpress_spends_less_than_it_is_given() -> None:
 
 
 def test_bad_arguments_get_the_sentence() -> None:
-    with pytest.raises(ValueError, match=r"'guarantee' parameter of paper\.sketch must be"):
-        paper.sketch(ApproxDP(1, 0), 80, 1.0)
-    with pytest.raises(TypeError, match=r"'guarantee' parameter of paper\.sketch must be"):
-        paper.sketch("1", 80, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'guarantee' parameter of constants\.sketch must be"):
+        constants.sketch(ApproxDP(1, 0), 80, 1.0)
+    with pytest.raises(TypeError, match=r"'guarantee' parameter of constants\.sketch must be"):
+        constants.sketch("1", 80, 1.0)  # type: ignore[arg-type]
 
 
 def test_constants_as_printed_in_high_precision() -> None:
@@ -115,11 +116,11 @@ def test_constants_as_printed_in_high_precision() -> None:
             "projected": mpmath.sqrt(2 * mpmath.log(14) / 7) * 7,
         }
     made = {
-        "analyze_gauss": paper.analyze_gauss(guarantee, bound),
-        "sketch": paper.sketch(guarantee, 80, bound),
-        "inverse_wishart": paper.inverse_wishart(guarantee, 90, bound),
-        "adassp": paper.adassp(guarantee),
-        "projected": paper.projected_whole_rows(7),
+        "analyze_gauss": constants.analyze_gauss(guarantee, bound),
+        "sketch": constants.sketch(guarantee, 80, bound),
+        "inverse_wishart": constants.inverse_wishart(guarantee, 90, bound),
+        "adassp": constants.adassp(guarantee),
+        "projected": constants.projected_whole_rows(7),
     }
     for name, constant in made.items():
         assert constant.value == pytest.approx(float(printed[name]), rel=1e-14)
@@ -131,17 +132,17 @@ def test_constants_as_printed_in_high_precision() -> None:
 def test_the_profile_is_that_of_the_printed_noise(neighbours: Neighbours) -> None:
     guarantee, bound = ApproxDP(0.7, 1e-5), 1.3
     apart = 2 if neighbours is Neighbours.REPLACE else 1
-    gauss = paper.analyze_gauss(guarantee, bound, neighbours)
+    gauss = constants.analyze_gauss(guarantee, bound, neighbours)
     assert isinstance(gauss.profile, Gaussian)
     wanted = math.sqrt(apart) * bound**2 / gauss.value
     assert wanted <= gauss.profile.mu <= wanted * (1 + 1e-14)
-    adassp = paper.adassp(guarantee, neighbours)
+    adassp = constants.adassp(guarantee, neighbours)
     assert isinstance(adassp.profile, Gaussian)
     wanted = math.sqrt(5.5 if apart == 2 else 3) / adassp.value
     assert wanted <= adassp.profile.mu <= wanted * (1 + 1e-14)
     for constant in (
-        paper.sketch(guarantee, 80, bound, neighbours),
-        paper.inverse_wishart(guarantee, 80, bound, neighbours),
+        constants.sketch(guarantee, 80, bound, neighbours),
+        constants.inverse_wishart(guarantee, 80, bound, neighbours),
     ):
         assert isinstance(constant.profile, Sketch)
         ratio = bound**2 / constant.value
@@ -151,7 +152,7 @@ def test_the_profile_is_that_of_the_printed_noise(neighbours: Neighbours) -> Non
 
 @pytest.mark.parametrize("bits", [1e-4, 0.1, 1 / 3, 0.5, 0.8, 1.5, 2.9, 7.0])
 def test_bits_are_as_private_as_the_printed_variance_or_less(bits: float) -> None:
-    constant = paper.mutual_information(bits)
+    constant = constants.mutual_information(bits)
     assert isinstance(constant.profile, Gaussian)
     square = Fraction(constant.profile.mu) ** 2 * Fraction(constant.value)
     assert 4 <= square <= 4 * (1 + Fraction(1, 10**14))
@@ -164,18 +165,18 @@ def test_profiles_err_to_the_side_of_less_privacy(guarantee: ApproxDP, bound: fl
     room = 1 + Fraction(1, 10**14)
     square = Fraction(bound) ** 2
     for relation, apart in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
-        gauss = paper.analyze_gauss(guarantee, bound, relation)
+        gauss = constants.analyze_gauss(guarantee, bound, relation)
         assert isinstance(gauss.profile, Gaussian)
         moved = (Fraction(gauss.profile.mu) * Fraction(gauss.value)) ** 2
         assert apart * square**2 <= moved <= apart * square**2 * room**2
-        adassp = paper.adassp(guarantee, relation)
+        adassp = constants.adassp(guarantee, relation)
         assert isinstance(adassp.profile, Gaussian)
         moved = (Fraction(adassp.profile.mu) * Fraction(adassp.value)) ** 2
         wanted = Fraction(11, 2) if apart == 2 else Fraction(3)
         assert wanted <= moved <= wanted * room**2
         for constant in (
-            paper.sketch(guarantee, 7, bound, relation),
-            paper.inverse_wishart(guarantee, 7, bound, relation),
+            constants.sketch(guarantee, 7, bound, relation),
+            constants.inverse_wishart(guarantee, 7, bound, relation),
         ):
             assert isinstance(constant.profile, Sketch)
             assert square <= Fraction(constant.profile.ratio) * Fraction(constant.value)
@@ -185,18 +186,18 @@ def test_profiles_err_to_the_side_of_less_privacy(guarantee: ApproxDP, bound: fl
 
 def test_one_dimension_is_enough() -> None:
     guarantee = ApproxDP(1, 1e-6)
-    assert paper.additive_wishart(guarantee, 1).value == 426
-    assert paper.projected_rows(1, 1).value == 2
-    assert paper.projected_whole_rows(1).value == pytest.approx(math.sqrt(2 * math.log(2)))
+    assert constants.additive_wishart(guarantee, 1).value == 426
+    assert constants.projected_rows(1, 1).value == 2
+    assert constants.projected_whole_rows(1).value == pytest.approx(math.sqrt(2 * math.log(2)))
     calls: list[Any] = [
-        lambda: paper.additive_wishart(guarantee, 0),
-        lambda: paper.projected_rows(0, 1),
-        lambda: paper.projected_rows(1, 0),
-        lambda: paper.projected_whole_rows(0),
-        lambda: paper.analyze_gauss(guarantee, 0.0),
-        lambda: paper.mutual_information(0.0),
-        lambda: paper.sketch(ApproxDP(0, 1e-6), 7, 1.0),
+        lambda: constants.additive_wishart(guarantee, 0),
+        lambda: constants.projected_rows(0, 1),
+        lambda: constants.projected_rows(1, 0),
+        lambda: constants.projected_whole_rows(0),
+        lambda: constants.analyze_gauss(guarantee, 0.0),
+        lambda: constants.mutual_information(0.0),
+        lambda: constants.sketch(ApproxDP(0, 1e-6), 7, 1.0),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=r"parameter of paper\.\w+ must be"):
+        with pytest.raises(ValueError, match=r"parameter of constants\.\w+ must be"):
             call()

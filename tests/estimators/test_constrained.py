@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from dplinear.analyst.releases.constrained import LinearRelease
+from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.convex.sets import L1Ball, L2Ball
 from dplinear.estimators import (
-    PrivateCompressedClassifier,
-    PrivateCompressedRegressor,
+    PrivateConstrainedClassifier,
+    PrivateConstrainedRegressor,
     PrivateLasso,
     PrivateLogisticRegression,
     PrivateSVM,
@@ -30,8 +30,8 @@ from .test_privacy import CELLS, OBJECTS, Purse, RefusedError, Untouchable, obse
 
 pytestmark = pytest.mark.heavy  # our own rules, whatever the versions
 
-CLASSIFIERS = (PrivateCompressedClassifier, PrivateSVM)
-WIDE = (PrivateCompressedRegressor, *CLASSIFIERS)
+CLASSIFIERS = (PrivateConstrainedClassifier, PrivateSVM)
+WIDE = (PrivateConstrainedRegressor, *CLASSIFIERS)
 BOUNDED = (PrivateLasso, PrivateLogisticRegression)
 
 
@@ -42,8 +42,10 @@ def face(kind: Any, **arguments: Any) -> Any:
         public = {"bounds": (-1, 1), "constraint": 2.0}
     if kind is PrivateLasso:
         public["pure"] = True
-    if kind in {PrivateCompressedRegressor, PrivateLasso}:
+    if kind in {PrivateConstrainedRegressor, PrivateLasso}:
         public["target_bounds"] = (-10, 10)
+    else:
+        public["classes"] = (0, 1)
     return kind(**(public | arguments))
 
 
@@ -58,9 +60,9 @@ def table(rows: int = 300, seed: int = 0) -> tuple[Any, Any]:
 def test_within_the_door_only_what_would_leak_is_not_done(kind: Any) -> None:
     """Without δ, as the learners for that take the fewest steps."""
     expected = dict(REFUSALS)
-    if kind not in {PrivateCompressedRegressor, PrivateLasso}:
+    if kind not in {PrivateConstrainedRegressor, PrivateLasso}:
         expected |= REFUSALS_OF_LABELS | HIDDEN
-    named = {"learner": "output_perturbation"} if kind is PrivateSVM else {}  # in a ball, by name
+    named = {"mechanism": "output_perturbation"} if kind is PrivateSVM else {}  # in a ball, by name
     with simulation.door(0):
         found = statuses(face(kind, delta=None, **named), expected)
     assert found["failed"] == set()
@@ -89,8 +91,8 @@ def test_sparse_tables_give_the_same_bits(kind: Any, fit_intercept: bool) -> Non
         np.testing.assert_array_equal(found.coef_, dense.coef_)
         np.testing.assert_array_equal(found.intercept_, dense.intercept_)
         np.testing.assert_allclose(found.predict(sparse.csr_array(X)), dense.predict(X))
-    assert isinstance(dense.fit_result_, LinearRelease)
-    assert np.shape(dense.coef_) == ((4,) if kind is PrivateCompressedRegressor else (1, 4))
+    assert isinstance(dense.fit_result_, ConstrainedRelease)
+    assert np.shape(dense.coef_) == ((4,) if kind is PrivateConstrainedRegressor else (1, 4))
 
 
 def test_a_wide_sparse_table_is_no_trouble() -> None:
@@ -99,8 +101,8 @@ def test_a_wide_sparse_table_is_no_trouble() -> None:
         (np.ones(60_000), np.arange(60_000) * 33 % 199_999, np.arange(0, 60_001, 6)),
         shape=(10_000, 200_000),
     )
-    model = face(PrivateCompressedClassifier, row_norm=6.0, projection="very_sparse", dimension=10)
-    model.set_params(learner="noisy_gradient", fit_intercept=False)
+    model = face(PrivateConstrainedClassifier, row_norm=6.0, projection="very_sparse", dimension=10)
+    model.set_params(mechanism="noisy_gradient", fit_intercept=False)
     with simulation.door(2):
         model.fit(rows, np.arange(10_000) % 2)
     assert model.coef_.shape == (1, 200_000)
@@ -112,16 +114,16 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
     *((kind, {"constraint": value}) for kind in [*WIDE, *BOUNDED] for value in (0, "small")),
     *((kind, {"projection": "magic"}) for kind in WIDE),
     *((kind, {"dimension": 0}) for kind in WIDE),
-    *((kind, {"learner": "magic"}) for kind in [*WIDE, PrivateLogisticRegression]),
-    *((kind, {"rows": -1}) for kind in WIDE),
+    *((kind, {"mechanism": "magic"}) for kind in [*WIDE, PrivateLogisticRegression]),
+    *((kind, {"expected_rows": -1}) for kind in WIDE),
     *((kind, {"fit_intercept": "yes"}) for kind in [*WIDE, *BOUNDED]),
     *((kind, {"epsilon": -1}) for kind in WIDE),
     *((kind, {"guarantee": ZCDP(0.1)}) for kind in WIDE),
-    *((kind, {"classes": (1, 1)}) for kind in CLASSIFIERS),
+    *((kind, {"classes": value}) for kind in CLASSIFIERS for value in (None, (1, 1))),
     *((kind, {"row_norm": value}) for kind in BOUNDED for value in (0, 1e9, 1e-9)),
-    (PrivateCompressedClassifier, {"loss": "squared"}),
-    (PrivateCompressedRegressor, {"loss": "hinge"}),
-    (PrivateCompressedRegressor, {"target_bounds": None}),
+    (PrivateConstrainedClassifier, {"loss": "squared"}),
+    (PrivateConstrainedRegressor, {"loss": "hinge"}),
+    (PrivateConstrainedRegressor, {"target_bounds": None}),
     (PrivateLasso, {"pure": "yes"}),
     (PrivateLasso, {"epsilon": None, "delta": None, "guarantee": ZCDP(0.1)}),
 ]
@@ -198,11 +200,11 @@ def test_errors_quote_no_cell_and_no_number_of_rows(kind: Any) -> None:
 
 def test_chances_are_there_for_the_logistic_loss_alone() -> None:
     X, y = table()
-    model = face(PrivateCompressedClassifier).fit(X, y)
+    model = face(PrivateConstrainedClassifier).fit(X, y)
     chances = model.predict_proba(X)
     np.testing.assert_allclose(chances.sum(1), 1)
     np.testing.assert_allclose(np.log(chances), model.predict_log_proba(X))
-    assert not hasattr(face(PrivateCompressedClassifier, loss="hinge"), "predict_proba")
+    assert not hasattr(face(PrivateConstrainedClassifier, loss="hinge"), "predict_proba")
     assert not hasattr(face(PrivateSVM), "predict_proba")
 
 
@@ -213,7 +215,7 @@ def test_models_survive_pickling_and_clones_keep_sets() -> None:
     np.testing.assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
     assert model.fit_result_.constraint["set"] == "l1"
     assert face(PrivateSVM).fit(*table()).fit_result_.constraint["set"] == "l2"
-    made = face(PrivateCompressedClassifier, constraint=L2Ball).fit(*table())
+    made = face(PrivateConstrainedClassifier, constraint=L2Ball).fit(*table())
     assert made.fit_result_.constraint["set"] == "l2"
     assert "constraint" in signature(PrivateSVM).parameters
 
@@ -229,7 +231,7 @@ def test_the_pure_lasso_is_pure_and_right_without_noise() -> None:
     assert np.mean((model.predict(X) - theirs.predict(X)) ** 2) < 0.02 * np.var(y)
     named = face(PrivateLasso, epsilon=None, delta=None, guarantee=PureDP(2.0)).fit(X, y)
     assert named.certificate_.holds == PureDP(2.0)
-    assert isinstance(named.fit_result_, LinearRelease)
+    assert isinstance(named.fit_result_, ConstrainedRelease)
     with pytest.raises(ValueError, match="of one column"):
         face(PrivateLasso).fit(X, np.column_stack([y, y]))
 
@@ -242,7 +244,7 @@ def test_constrained_log_odds_without_noise() -> None:
     theirs = LogisticRegression(C=1e8).fit(X, y)
     model = face(PrivateLogisticRegression, epsilon=1e9, delta=None, constraint=3.5).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=0.06)
-    ball = face(PrivateLogisticRegression, constraint=L2Ball(5, 0.5), learner="noisy_gradient")
+    ball = face(PrivateLogisticRegression, constraint=L2Ball(5, 0.5), mechanism="noisy_gradient")
     ball.fit(X, y)
     whole = np.append(ball.coef_, ball.intercept_)  # bounds of ±1: cells are the columns
     assert np.linalg.norm(whole) <= 0.5 * (1 + 1e-8)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dplinear.arguments import integer, real, rejection
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import bounded, product, squared_lengths
+from dplinear.exact.integers import bound_norms, product, squared_lengths
 from dplinear.exact.public_maps import (
     bits,
     in_units,
@@ -68,13 +68,13 @@ class LogisticGradient(RowSum):
     def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         where = "LogisticGradient"
         matrix, first = rounded_matrix(whitening, self.shape, "whitening", where)
-        row, second = _rounded(weights, self.shape, where)
+        row, second = _round_weights(weights, self.shape, where)
         score = real(self.score, "score", where, low=0.5, high=1.0)
         label = integer(self.label, "label", where, low=0, high=self.shape.dimension - 1)
         if matrix[:, label].any() or row[:, label].any():
             rule = "a cell that neither whitening nor weights use"
             raise rejection("label", where, rule, label)
-        worth = power(-first) / self.shape.cells
+        worth = power(-first) / self.shape.steps_per_unit
         reach = longest(len(matrix))
         lever = in_units(self.leverage, "leverage", where, worth=worth, reach=reach)
         most = lever * Fraction(score)
@@ -95,7 +95,7 @@ class LogisticGradient(RowSum):
         lengths = np.sqrt(squared_lengths(whitened))
         factor *= self._leverage / np.maximum(lengths, self._leverage)
         terms = np.multiply(whitened, factor, out=whitened)
-        bounded(np.rint(terms, out=terms), self.bound**2)
+        bound_norms(np.rint(terms, out=terms), self.bound**2)
         return np.asarray(terms.sum(axis=1), np.int64)
 
 
@@ -121,7 +121,7 @@ class Curvatures(RowSum):
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = "Curvatures"
-        integers, scale = _rounded(weights, self.shape, where)
+        integers, scale = _round_weights(weights, self.shape, where)
         score = real(self.score, "score", where, low=0.5, high=1.0)
         freeze(self, integers=integers, scale=scale, score=score)
         freeze(self, _worth=_margin_worth(scale, self.shape))
@@ -169,7 +169,7 @@ def decay(margins: Floats, worth: float) -> Floats:
     return value
 
 
-def _rounded(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Floats, int]:
+def _round_weights(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Floats, int]:
     """Return weights as integers·2^−scale, where a descent may also begin: at zero."""
     check_shape(shape, where)
     start = np.zeros((1, shape.dimension))
@@ -181,5 +181,5 @@ def _rounded(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Floats, 
 
 def _margin_worth(scale: int, shape: Shape) -> float:
     """Return what an integer of a margin is worth, 0 if no margin can matter."""
-    worth = float(power(-scale) / shape.cells)
+    worth = float(power(-scale) / shape.steps_per_unit)
     return worth if worth >= _LEAST_WORTH else 0.0

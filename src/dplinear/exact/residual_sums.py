@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arguments import mistyped, rejection
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import EXACT, bounded, product, squared_lengths
+from dplinear.exact.integers import EXACT, bound_norms, product, squared_lengths
 from dplinear.exact.public_maps import (
     bits,
     in_units,
@@ -49,7 +49,7 @@ class _OfResiduals(RowSum):
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = type(self).__name__
         integers, scale = rounded_weights(weights, self.shape, "weights", where)
-        worth = power(-scale) / self.shape.cells
+        worth = power(-scale) / self.shape.steps_per_unit
         reach = in_units(self.residual, "residual", where, worth=worth)
         shift = max(bits(reach) - self._bits, 0)
         clip = int(reach / 2**shift)
@@ -63,7 +63,7 @@ class _OfResiduals(RowSum):
 
 
 @dataclass(frozen=True, eq=False)
-class Energy(_OfResiduals):
+class SumOfSquares(_OfResiduals):
     """Σ min(r², residual²), r = weights · cells of a row.
 
     Requires: `weights`, a number for each cell (1 for the target, −u for the features of a
@@ -86,9 +86,9 @@ class Energy(_OfResiduals):
 class Residuals(_OfResiduals):
     """Σ clip(r, ±residual), r = weights · cells of a row.
 
-    Requires: `weights` and `residual` as for `Energy`.
-    Promises: weights are rounded as for `Energy`; with these, r is exact, or within 2⁻²⁶ of the
-    clip. `bound` ≤ 2^26 is the clip in units, rounded down.
+    Requires: `weights` and `residual` as for `SumOfSquares`.
+    Promises: weights are rounded as for `SumOfSquares`; with these, r is exact, or within 2⁻²⁶ of
+    the clip. `bound` ≤ 2^26 is the clip in units, rounded down.
     """
 
     replaced: ClassVar[int] = 4
@@ -102,15 +102,16 @@ class Residuals(_OfResiduals):
 
 
 @dataclass(frozen=True, eq=False)
-class Bands(_OfResiduals):
+class ResidualHistogram(_OfResiduals):
     """Numbers of rows: with |r| ≤ residual, and with r in each band far above or below.
 
     Bands lie between successive `edges`, the last of them open. First those above are counted, from
     near to far, then those below; r = weights · cells of a row.
 
-    Requires: `weights` and `residual` as for `Energy`; `edges`, ascending, none below `residual`.
-    Promises: weights are rounded as for `Energy`; with these, the comparisons are exact. A row
-    counts in one place at the most, so `bound` is 1.
+    Requires: `weights` and `residual` as for `SumOfSquares`; `edges`, ascending, none below
+    `residual`.
+    Promises: weights are rounded as for `SumOfSquares`; with these, the comparisons are exact. A
+    row counts in one place at the most, so `bound` is 1.
     """
 
     edges: tuple[float, ...]
@@ -122,12 +123,16 @@ class Bands(_OfResiduals):
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         super().__post_init__(weights)
-        worth = power(-self.scale) / self.shape.cells
+        worth = power(-self.scale) / self.shape.steps_per_unit
         if not isinstance(self.edges, tuple):
-            raise mistyped("edges", "Bands", "a tuple of numbers", self.edges)
-        edges = [float(in_units(edge, "edges", "Bands", worth=worth)) for edge in self.edges]
+            raise wrong_type("edges", "ResidualHistogram", "a tuple of numbers", self.edges)
+        edges = [
+            float(in_units(edge, "edges", "ResidualHistogram", worth=worth)) for edge in self.edges
+        ]
         if not edges or [self._clip, *edges] != sorted([self._clip, *edges]):
-            raise rejection("edges", "Bands", "ascending, none below `residual`", self.edges)
+            raise rejection(
+                "edges", "ResidualHistogram", "ascending, none below `residual`", self.edges
+            )
         limits = np.array(edges)
         limits.flags.writeable = False
         freeze(self, _edges=limits, size=1 + 2 * len(edges))
@@ -151,8 +156,8 @@ class Gradient(RowSum):
     `leverage`. With a `taper`, that clip is (taper/‖W x‖)² times as wide where W x is longer still.
 
     Requires: `whitening`, a matrix with a column for each cell (0 for those that take no part);
-    `weights` and `residual` as for `Energy`; `leverage`, above 0 (the clips count as at least one
-    unit, and at most what a row can reach); `taper` likewise, or None.
+    `weights` and `residual` as for `SumOfSquares`; `leverage`, above 0 (the clips count as at least
+    one unit, and at most what a row can reach); `taper` likewise, or None.
     Promises: W is rounded to `integers[:-1]`·2^−`scales[0]`, the weights to
     `integers[-1]`·2^−`scales[1]`; each row's gradient to integers of norm at most `bound` ≤ 2^26,
     which is leverage·residual in units, rounded down, or taper·residual if that is less, as rows
@@ -179,7 +184,10 @@ class Gradient(RowSum):
         where = "Gradient"
         matrix, first = rounded_matrix(whitening, self.shape, "whitening", where)
         row, second = rounded_weights(weights, self.shape, "weights", where)
-        worth = power(-first) / self.shape.cells, power(-second) / self.shape.cells
+        worth = (
+            power(-first) / self.shape.steps_per_unit,
+            power(-second) / self.shape.steps_per_unit,
+        )
         reach = longest(len(matrix))
         lever = in_units(self.leverage, "leverage", where, worth=worth[0], reach=reach)
         residual = in_units(self.residual, "residual", where, worth=worth[1])
@@ -206,5 +214,5 @@ class Gradient(RowSum):
             limits *= np.square(self._taper / np.maximum(lengths, self._taper))
         factor = np.clip(products[-1], -limits, limits) * self._step
         terms = np.multiply(whitened, factor, out=whitened)
-        bounded(np.rint(terms, out=terms), self.bound**2)
+        bound_norms(np.rint(terms, out=terms), self.bound**2)
         return np.asarray(terms.sum(axis=1), np.int64)

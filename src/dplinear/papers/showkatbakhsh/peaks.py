@@ -4,14 +4,22 @@ Only the reproduction of a paper needs the squares: they have no place in a guar
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.gram import Accumulator, SecondMoments
-from dplinear.exact.totals import Words
+from dplinear.exact.shape import Statistic
 from dplinear.schema import Schema
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PeakStatistic(Statistic):
+    """Exact second moments, and the largest square of each column. Private."""
+
+    peaks: Integers = field(repr=False)
 
 
 class Peaks:
@@ -19,7 +27,7 @@ class Peaks:
 
     __slots__ = ("moments", "squares")
 
-    def __init__(self, moments: SecondMoments, squares: Words) -> None:
+    def __init__(self, moments: SecondMoments, squares: Integers) -> None:
         self.moments, self.squares = moments, squares
 
     def __repr__(self) -> str:

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.arrays import Floats
-from dplinear.descent import logistic_sums
-from dplinear.descent.logistic_sums import Curvatures, LogisticGradient
-from dplinear.exact import integers
+from dplinear.exact import integers, logistic_sums
+from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
 from exact.oracles import SHAPES, integer_rows, square
@@ -82,7 +81,7 @@ def term(statistic: Any, row: list[int]) -> list[int]:
     vector = np.array([[round(entry * factor)] for entry in whitened], float)
     over = square(vector[:, 0])
     if over > statistic.bound**2:
-        vector = integers.shrunk(vector, np.array([float(over)]), statistic.bound**2)
+        vector = integers.shrink(vector, np.array([float(over)]), statistic.bound**2)
     return [int(entry) for entry in vector[:, 0]]
 
 
@@ -251,7 +250,7 @@ def test_nothing_public_or_private_breaks_a_promise(
 def test_values_are_integers_times_the_unit(generator: Seeded) -> None:
     random = generator(7)
     rows = integer_rows(random, PLAIN, 50)
-    cells = rows / PLAIN.cells
+    cells = rows / PLAIN.steps_per_unit
     weights = np.array([1.0, -2.0, 0.0, 3.0, 0.5, 5.0])
     whitening = random.normal(0, 1, (5, 6))
     whitening[:, 2] = 0
@@ -343,7 +342,7 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
 
     honest = logistic_sums.scores
     with monkeypatch.context() as patch:
-        patch.setattr(logistic_sums, "bounded", unclipped)
+        patch.setattr(logistic_sums, "bound_norms", unclipped)
         assert "bound" in broken_promises(start, rows)
         patch.setattr(logistic_sums, "scores", likelihood)
         assert "bound" in broken_promises(sure, rows)

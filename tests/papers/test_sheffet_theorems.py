@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from dplinear.mechanisms.moments import theorems
 from dplinear.noise import simulation
+from dplinear.papers.sheffet import theorems
 from dplinear.privacy import ApproxDP
-
-from .tables import interval
+from mechanisms.tables import interval
 
 ASKED = ApproxDP(0.5, 1e-5)
 

@@ -1,0 +1,154 @@
+"""One model of a table's columns: what is asked for, its design on the grid, and its release."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dplinear.analyst.regression.model import read_model, readout
+from dplinear.analyst.regression.names import TARGET
+from dplinear.analyst.regression.prediction import schema_part
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.model import ModelRelease
+from dplinear.analyst.results import NamedVector
+from dplinear.arguments import rejection, wrong_type
+from dplinear.arrays import Floats
+from dplinear.exact.design import Design
+from dplinear.exact.grid import shape_of
+from dplinear.mechanisms.solver import Solution
+from dplinear.schema import INTERCEPT, Schema
+from dplinear.schema.features import Feature, Power
+
+_WHERE = "release_model"
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """A model to release: the part of the schema it is made of, and its design on the grid."""
+
+    schema: Schema
+    target: str
+    features: tuple[str, ...]
+    design: Design
+    loss: str = "squared"
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        target: object,
+        features: Sequence[str] | str | None,
+        *,
+        intercept: bool,
+        loss: str = "squared",
+    ) -> "OneModel":
+        """Read the arguments; raise where they name no model."""
+        if not isinstance(target, str):
+            raise wrong_type("target", _WHERE, TARGET.partition(",")[0], target)
+        model = read_model(schema, target, features, intercept=intercept, where=_WHERE)
+        goal = schema.names[model.targets[0]]
+        chosen = tuple(schema.names[place] for place in model.named)
+        own = part_of(schema, (*chosen, goal), intercept=intercept)
+        ones = (INTERCEPT,) if intercept else ()
+        places = tuple(own.names.index(name) for name in (*ones, *chosen))
+        place = own.names.index(goal)
+        if loss == "logistic":
+            _check_label(own.features[place], intercept=intercept)
+        return cls(own, goal, chosen, design_of(own, places, place), loss)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What a ledger is told of it."""
+        return {"target": self.target, "features": list(self.features), "loss": self.loss}
+
+    def release(
+        self, solution: Solution, certificate: Certificate, rows: int | None
+    ) -> ModelRelease:
+        """Return the solution in the columns' own units."""
+        used = (*self.design.features, self.design.target)
+        first = self.design.intercept
+        matrix, offset = readout(self.schema, used, intercept=first, odds=self.loss == "logistic")
+        values = offset + matrix @ solution.coefficients
+        labels = (INTERCEPT, *self.features) if first else self.features
+        noise, spread = (
+            None if covariance is None else NamedVector(labels, _deviations(matrix, covariance))
+            for covariance in (solution.noise, solution.spread)
+        )
+        estimate = solution.count
+        if estimate is None and self.schema.row_norm is None:
+            estimate = solution.weight
+        return ModelRelease(
+            schema=self.schema,
+            target=self.target,
+            coefficients=NamedVector(self.features, values[1:] if first else values),
+            intercept=float(values[0]) if first else 0.0,
+            certificate=certificate,
+            rows=rows,
+            count=float(rows) if rows is not None else estimate,
+            standard_errors=spread,
+            privacy_errors=noise,
+            unknown=solution.unknown if spread is None else None,
+            loss=self.loss,
+        )
+
+
+def _check_label(feature: Feature, *, intercept: bool) -> None:
+    """Raise for targets whose cells' signs are not a label: above 0 means yes."""
+    powers = [factor for factor in feature.factors if isinstance(factor, Power)]
+    if not powers:
+        return
+    if len(feature.factors) > 1 or powers[0].exponent != 1:
+        rule = "an indicator or a numeric column for a logistic loss"
+        hint = 'an indicator is a level such as "smoker=yes", or a derived term such as "age>65".'
+        raise rejection("target", _WHERE, rule, feature.name, hint)
+    ends = [float(feature.low), float(feature.high)]
+    if not intercept and ends != [0, 1] and sum(ends) != 0:
+        rule = "an indicator, or a column with bounds (0, 1), for log-odds without an intercept"
+        hint = "without an intercept cells are not shifted, so that no middle of bounds is seen."
+        raise rejection("target", _WHERE, rule, feature.name, hint)
+
+
+def part_of(schema: Schema, names: Sequence[str], *, intercept: bool) -> Schema:
+    """Return the part of a schema that some of its features are made from, for reading rows.
+
+    Without an intercept nothing can undo a shift, so cells are then scaled but not centred.
+    """
+    content = schema_part(schema, names).to_dict() | {"intercept": intercept}
+    whole = schema.to_dict()
+    if "row_norm" in whole:
+        content["row_norm"] = whole["row_norm"]
+    return Schema.from_dict(content)
+
+
+def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
+    """Return the public facts of a regression on a schema's features, on its grid.
+
+    Promises: no rounded row that is encoded as it should be is beyond `feature_square` and
+    `target_square`, as no cell is larger than `steps_per_unit` and levels of one category exclude
+    each other, before clipping and after it. They are derived; solvers hold every row to them.
+    """
+    shape = shape_of(schema)
+    whole = shape.sensitivity
+    most = min(most_squared(schema, features) * shape.steps_per_unit**2, whole)
+    return Design(
+        shape=shape,
+        features=features,
+        target=target,
+        feature_square=most,
+        target_square=min(shape.steps_per_unit**2, whole),
+        intercept=schema.has_intercept,
+        indicators=tuple(schema.features[place].is_indicator for place in features),
+    )
+
+
+def most_squared(schema: Schema, places: Sequence[int]) -> int:
+    """Return the most that some features' cells can add up to, squared."""
+    chosen = set(places)
+    return sum(
+        min(term.square, len(chosen.intersection(own))) for term, own in schema.terms.items()
+    )
+
+
+def _deviations(matrix: Floats, covariance: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.diag(matrix @ covariance @ matrix.T), 0.0)))

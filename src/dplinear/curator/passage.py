@@ -1,0 +1,307 @@
+"""The passage: the one way from a private table to a release, and the one place that spends.
+
+Always in this order: check, calibrate, open, **spend**, read, run, certify, keep. A gate checks its
+arguments, calibrates a mechanism and opens the table; `Passage.cross` does the rest. Whatever fails
+before the spend loses nothing; nothing is read before it.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from dplinear.analyst.releases import files
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.rows import kept_rows
+from dplinear.analyst.rows.release import RowsRelease
+from dplinear.arguments import ArgumentError, wrong_type
+from dplinear.curator.sources.pool import one_blas_thread
+from dplinear.ledger import Keeper, Ledger, Request
+from dplinear.ledger.fingerprint import fingerprint, former_fingerprint
+from dplinear.ledger.ledger import BudgetLedger
+from dplinear.ledger.opening import as_ledger
+from dplinear.ledger.request import (
+    DamagedLedgerError,
+    LedgerError,
+    NotKeptWarning,
+    not_kept,
+    refusal,
+)
+from dplinear.ledger.spent import note_spent, note_unsure
+from dplinear.ledger.tally import count
+from dplinear.mechanisms.contract import Account, Made, Method, Prepared, Private
+from dplinear.noise import simulation
+from dplinear.privacy.compose import BudgetExceededError
+from dplinear.privacy.concentration import concentration
+from dplinear.privacy.guarantees import MIDP, ApproxDP
+from dplinear.privacy.profiles.base import Profile
+from dplinear.schema import Schema, SchemaLike
+
+Curve = tuple[tuple[float, float], ...]
+_Release = TypeVar("_Release")
+_CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+_NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
+# The table itself, who counts, and how it is read: none of them changes what is released.
+_OTHERS = frozenset(
+    {"data", "ledger", "request", "output", "options", "threads", "engine", "progress"}
+)
+# Whose parameters a gate passes on under the same names: an error names the gate that was called.
+_INNER = frozenset(
+    {
+        "second_moments",
+        "Bounds",
+        "Rules",
+        "SmoothLoss",
+        "variance_for",
+        "RowMap",
+        "calibrate.sketch",
+        "calibrate.inverse_wishart",
+    }
+)
+
+
+class Passage:
+    """One call of a gate, from its arguments to its release.
+
+    Requires: the name of the gate, and all of its arguments by name (`locals()`, first thing).
+    Promises: entered with `with`, errors about arguments name the gate. `entropy` is what the
+    release draws from. `notes` are for the certificate.
+    """
+
+    def __init__(self, where: str, given: Mapping[str, Any]) -> None:
+        self.where, self.given = where, dict(given)
+        ledger = as_ledger(given["ledger"])
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise wrong_type("ledger", where, "a path, or an object with a method `spend`", ledger)
+        self._ledger: Ledger | None = ledger
+        self.dataset = _text(given["dataset"], "dataset", where)
+        named = _text(given["request"], "request", where)
+        self.notes: tuple[str, ...] = ()  # of how "auto" was read
+        self._not_kept: NotKeptWarning | None = None
+        self.entropy = simulation.entropy_for_release()
+        self.named = named is not None
+        self.request = named or f"{self.entropy.bits(128):032x}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, ArgumentError) and error.where in _INNER:
+            raise error.renamed(self.where).with_traceback(error.__traceback__) from None
+        if error is None and self._not_kept is not None:
+            warnings.warn(self._not_kept, stacklevel=3)  # to whoever called the gate
+
+    def schema(self, schema: SchemaLike | None) -> Schema:
+        """Return the schema that was given."""
+        return Schema.of(schema, self.where)
+
+    def cross(
+        self,
+        method: Method,
+        prepared: Prepared[Private, Made],
+        read: Callable[[], Private],
+        release: Callable[[Made, Certificate], _Release],
+        public: Mapping[str, Any],
+    ) -> _Release:
+        """Spend, read, run, certify and keep; or return what the same request was given before.
+
+        Requires: a calibrated mechanism; `read`, which returns the private table and has checked
+        all that can be checked without reading it; `release`, which makes a release of the outcome;
+        the `public` arguments that a ledger is told.
+        """
+        curve = curve_of(prepared.account)  # may fail for extreme guarantees: so, now
+        kept = self._spend(method, prepared.account, public)
+        if kept is not None:
+            return cast("_Release", self._again(kept))
+        try:
+            with one_blas_thread():  # more of them only wait for each other over small matrices
+                outcome = prepared.run(read(), self.entropy)
+                account = outcome.account
+                shown = curve if account is prepared.account else curve_of(account)
+                made = release(
+                    outcome, self.certificate(method, account, outcome.parameters, shown)
+                )
+            self._keep(made)
+        except BaseException as error:
+            if self._ledger is not None:
+                note_spent(error, self.request)
+            raise
+        return made
+
+    def certificate(
+        self,
+        method: Method,
+        account: Account,
+        parameters: Mapping[str, Any],
+        curve: Curve | None = None,
+    ) -> Certificate:
+        """Return the certificate of what is released."""
+        counted = () if self._ledger is not None else (_NOBODY_COUNTS,)
+        return Certificate(
+            mechanism=method.name,
+            parameters=parameters,
+            neighbours=method.neighbours,
+            asked=account.asked,
+            holds=account.holds,
+            curve=curve_of(account) if curve is None else curve,
+            numerics=method.numerics,
+            calibration=method.calibration,
+            simulated=self.entropy.simulated,
+            request=self.request,
+            dataset=self.dataset,
+            notes=account.notes + self.notes + counted,
+        )
+
+    def check_file(self, path: Path) -> None:
+        """Raise if the ledger knows the rows of the request, and a file is not what held them."""
+        if not isinstance(self._ledger, BudgetLedger):
+            return
+        content = self._ledger.kept(self.request)
+        if content is None or not kept_rows.is_kept_rows(content):
+            return
+        if not kept_rows.read(content).is_in(path):
+            name = self.request
+            raise refusal(
+                f"The file {path.name!r} is not as it was when the request {name!r} was released.",
+                "bring back the file; or give another `output`, for rows that the ledger keeps.",
+            )
+
+    # The ledger
+
+    def _spend(self, method: Method, account: Account, public: Mapping[str, Any]) -> bytes | None:
+        """Tell whoever counts, before a row is read; return what the request was given before."""
+        profile = _profile(method, account)
+        spent = Request(
+            request=self.request,
+            dataset=self.dataset,
+            guarantee=account.holds,
+            neighbours=method.neighbours,
+            mechanism=method.name,
+            parameters={"calibration": method.calibration, **public},
+            concentrated=concentration(profile),
+            profile=profile,
+        )
+        kept = None if self._ledger is None else self._record(self._ledger, spent)
+        if kept is None:
+            count(spent)
+        return kept
+
+    def _record(self, ledger: Ledger, spent: Request) -> bytes | None:
+        arguments, former = _fingerprints(self.where, self.given)
+        try:
+            return ledger.spend(replace(spent, arguments=arguments, former=former))
+        except (LedgerError, BudgetExceededError):  # which say that nothing is spent
+            raise
+        except BaseException as error:
+            note_unsure(error, self.request)
+            raise
+
+    def _keep(self, release: object) -> None:
+        """Let the ledger keep the release; what is spent is not lost with a full disk.
+
+        Rows are kept whole only if they can be asked for by name. A ledger in which the spend
+        itself may be missing still raises.
+        """
+        ledger: object = self._ledger
+        if not isinstance(ledger, Keeper):
+            return
+        try:
+            content = _content(release, named=self.named)
+            if content is not None:
+                ledger.keep(self.request, content)
+        except DamagedLedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of a ledger of any kind
+            self._not_kept = not_kept(self.request, release, error)
+
+    def _again(self, content: bytes) -> Any:
+        """Return the release that the request was given before."""
+        if not kept_rows.is_kept_rows(content):
+            return self._unseeded(files.unpack(content))
+        kept = kept_rows.read(content)
+        if kept.stream is None:
+            where = "they were returned in memory alone"
+            if kept.digests:
+                where = (
+                    f"they are in a file with the SHA-256 {kept.digests[0]}: give it as `output`"
+                )
+            raise refusal(
+                f"The rows of the request {self.request!r} are not kept in the ledger.",
+                f"{where}. Nothing is spent or read again, and what was spent stays spent.",
+            )
+        release = self._unseeded(kept.release())
+        if self.given["output"] is None:
+            return release
+        release.save(self.given["output"])
+        return files.load(self.given["output"])
+
+    def _unseeded(self, release: Any) -> Any:
+        """Return a release, unless a seed made it and none is in force."""
+        if release.certificate.simulated and simulation.seed_for_release() is None:
+            hint = "its noise can be taken away again. Give the real release another name."
+            raise refusal(f"The request {self.request!r} was made with a seed.", hint)
+        return release
+
+
+def curve_of(account: Account) -> Curve:
+    """Return points (ε, δ) of what is guaranteed, where δ is neither 0 nor 1.
+
+    Of a guarantee in fewer bits than one, without a profile, (0, δ) follows.
+    """
+    profile, holds = account.profile, account.holds
+    if profile is None:
+        if isinstance(holds, MIDP) and holds.bits < 1:
+            return ((0.0, holds.to(ApproxDP).delta),)
+        return ()
+    deltas = profile.curve(np.array(_CURVE))
+    points = zip(_CURVE, deltas.tolist(), strict=True)
+    return tuple((epsilon, delta) for epsilon, delta in points if 0 < delta < 1)
+
+
+def _profile(method: Method, account: Account) -> Profile | None:
+    """Return the curve that is kept between the method's own neighbours, if one is known."""
+    profile = account.profile
+    if account.holds is None or profile is None or profile.neighbours is not method.neighbours:
+        return None
+    return profile
+
+
+def _text(text: object, parameter: str, where: str) -> str | None:
+    if text is None:
+        return None
+    if not (isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()):
+        raise wrong_type(parameter, where, "a text of 1 to 200 printable characters", text)
+    return text
+
+
+def _content(release: object, *, named: bool) -> bytes | None:
+    """Return the bytes that a ledger keeps of a release."""
+    if isinstance(release, RowsRelease):
+        return kept_rows.pack(release, whole=named)
+    return files.pack(release)
+
+
+def _fingerprints(name: str, given: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the digest of all public arguments, and the one that former versions made of them.
+
+    A seed is one of them: what it made is no release, and is not to be taken for one.
+    """
+    said = dict(given) | dict(given.get("options", {}))
+    public = {
+        key: float(value) if isinstance(value, np.longdouble) else value
+        for key, value in said.items()
+        if key not in _OTHERS
+    }
+    if given.get("constraint") is not None:
+        # Labels are private. Of rows without a schema the columns are a public argument: a model
+        # has a number for each.
+        public["target"] = int(given["data"].shape[1])
+    seed = simulation.seed_for_release()
+    former = former_fingerprint([name, public]) if seed is None else None
+    return fingerprint([name, public, {"seed": seed}]), former

@@ -1,0 +1,112 @@
+"""The paper's mechanisms with its constants, as releases."""
+
+from functools import partial
+from typing import Any
+
+from dplinear.analyst.noise_models.matrices import SketchNoise
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.analyst.releases.sketch import SketchRelease
+from dplinear.arguments import choice
+from dplinear.curator.gates.moments import Counted
+from dplinear.curator.gates.options import own_options, reading_options
+from dplinear.curator.passage import Passage
+from dplinear.curator.sources import open_reader
+from dplinear.exact.gram import Moments
+from dplinear.exact.grid import shape_of
+from dplinear.exact.shape import Statistic
+from dplinear.ledger import AnyLedger
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.mechanisms.contract import Measurement
+from dplinear.papers.sheffet.published import MECHANISMS, PublishedSketch
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema
+
+_MOMENTS, _SKETCH = "papers.sheffet.release_moments", "papers.sheffet.release_sketch"
+
+
+class _Counting(Counted):
+    """Second moments with the number of rows, private or not, as the paper has them."""
+
+    def __call__(self) -> Statistic:
+        """Read the table, once."""
+        moments = self._read()
+        if self._neighbours.rows_are_public:
+            self.rows = moments.count
+        return Statistic(self._shape, moments.integers, rows=moments.count)
+
+
+def release_moments(
+    data: Any,
+    schema: Schema,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    mechanism: str = "analyze_gauss",
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,
+) -> MomentsRelease:
+    """Release the second moments of a table with the noise that Sheffet 2015 prints.
+
+    Requires: what `dplinear.release_moments` does; (ε, δ) with δ below 1/e.
+    Promises: what the certificate says that holds, which may be less than was asked for. Of
+    "inverse_wishart" without `degrees`, under add_remove, nothing: the private number of rows
+    enters the noise, and can be read off the certificate.
+    """
+    with Passage(_MOMENTS, locals()) as passage:
+        kind = MECHANISMS[choice(mechanism, "mechanism", _MOMENTS, MECHANISMS)]
+        relation = Neighbours.parse(neighbours, _MOMENTS, RELATIONS)
+        asked = read_guarantee(_MOMENTS, epsilon, delta, guarantee)
+        schema = passage.schema(schema)
+        own = own_options(kind, options, _MOMENTS)
+        built = kind(guarantee=asked, neighbours=relation, **own)
+        prepared = built.prepare(shape_of(schema))
+        reader = open_reader(data, schema, **reading_options(options))
+        table = _Counting(partial(reader.run, Moments(schema)), prepared.shape, relation)
+
+        def release(found: Measurement, certificate: Certificate) -> MomentsRelease:
+            return MomentsRelease(schema, found.values, found.law, certificate, table.rows)
+
+        return passage.cross(built, prepared, table, release, own)
+
+
+def release_sketch(
+    data: Any,
+    schema: Schema,
+    *,
+    rows: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,
+) -> SketchRelease:
+    """Release a Gaussian sketch of a table with the ridge of Theorem 3.1 of Sheffet 2015.
+
+    Requires: what `dplinear.release_sketch` does for "sketch"; (ε, δ) with δ below 1/e.
+    Promises: what the certificate says that holds, which may be less than was asked for.
+    """
+    with Passage(_SKETCH, locals()) as passage:
+        relation = Neighbours.parse(neighbours, _SKETCH, RELATIONS)
+        asked = read_guarantee(_SKETCH, epsilon, delta, guarantee)
+        schema = passage.schema(schema)
+        own = own_options(PublishedSketch, options, _SKETCH) | {"rows": rows, "release": "sketch"}
+        built = PublishedSketch(guarantee=asked, neighbours=relation, **own)
+        prepared = built.prepare(shape_of(schema))
+        reader = open_reader(data, schema, **reading_options(options))
+        table = Counted(partial(reader.run, Moments(schema)), prepared.shape, relation)
+
+        def release(found: Measurement, certificate: Certificate) -> SketchRelease:
+            law = found.law
+            assert isinstance(law, SketchNoise)  # noqa: S101 - the sketch's own law
+            return SketchRelease(schema, found.values, law, certificate, table.rows)
+
+        return passage.cross(built, prepared, table, release, own)

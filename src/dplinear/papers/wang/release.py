@@ -1,0 +1,49 @@
+"""AdaSSP with its published constants, as a release."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dplinear.analyst.releases.model import ModelRelease
+from dplinear.curator.gates.model import model_through
+from dplinear.curator.gates.one_model import OneModel
+from dplinear.curator.gates.options import own_options
+from dplinear.curator.passage import Passage
+from dplinear.ledger import AnyLedger
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.papers.wang.published import PublishedAdaSSP
+from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema
+
+_WHERE = "papers.wang.release_model"
+
+
+def release_model(
+    data: Any,
+    schema: Schema,
+    target: str,
+    features: Sequence[str] | str | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = Neighbours.ADD_REMOVE,
+    intercept: bool = True,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Any,
+) -> ModelRelease:
+    """Release one model by Algorithm 2 of Wang 2018, with its constants.
+
+    Requires: what `dplinear.release_model` does for "adassp"; (ε, δ) with δ below 1/e.
+    Promises: what the certificate says that holds, which may be less than was asked for.
+    """
+    with Passage(_WHERE, locals()) as passage:
+        relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
+        asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
+        schema = passage.schema(schema)
+        model = OneModel.of(schema, target, features, intercept=intercept)
+        own = own_options(PublishedAdaSSP, options, _WHERE)
+        solver = PublishedAdaSSP(guarantee=asked, neighbours=relation, **own)
+        return model_through(passage, solver, own, model, schema)

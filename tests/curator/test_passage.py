@@ -1,0 +1,51 @@
+"""What the passage and the gates promise of themselves: one spend, typed options, few crossings."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import dplinear
+from benchmarks.crossings import trace
+from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
+from dplinear.convex.learners import LEARNERS
+from dplinear.curator.gates import options
+from dplinear.curator.gates.model import LOSSES
+from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, GaussianSketch, MIProjection
+
+CURATOR = Path(dplinear.__file__).parent / "curator"
+MODELS = [kind for kinds in LOSSES.values() for kind in kinds.values()]
+OPTIONS: dict[Any, list[Any]] = {
+    options.MomentsOptions: [*MECHANISMS.values()],
+    options.SketchOptions: [GaussianSketch, MIProjection],
+    options.ModelOptions: MODELS,
+    options.RowsOptions: [*ROW_MECHANISMS.values()],
+    options.MeanOptions: [CoinPressMean],
+    options.CovarianceOptions: [CoinPressCovariance],
+}
+
+
+def test_budget_is_spent_in_one_place() -> None:
+    """Whatever else calls a `spend` in the room that opens tables is a second door."""
+    places = [
+        (file.name, node.lineno)
+        for file in CURATOR.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "spend"
+    ]
+    assert [name for name, _ in places] == ["passage.py"]
+
+
+def test_options_have_types_and_are_those_of_the_mechanisms() -> None:
+    for typed, kinds in OPTIONS.items():
+        own: set[str] = set().union(*(options.names_of(kind) for kind in kinds))
+        if typed is options.SketchOptions:
+            own.discard("rows")  # an argument of the gate
+        assert set(typed.__annotations__) - options.READING == own, typed
+    learners = set().union(*(options.names_of(kind) for kind in LEARNERS.values()))
+    assert set(options.LearnerOptions.__annotations__) - {"progress"} == learners
+
+
+def test_a_release_crosses_few_borders_between_rooms() -> None:
+    assert trace().pairs.total() <= 492

@@ -1,0 +1,181 @@
+"""What type checkers know of the library: every public name, and every wrong use of one."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dplinear
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "dplinear"
+
+# What users write, and may: not one line of it is an error.
+RIGHT = """
+from typing import Any
+
+import dplinear as dpl
+
+
+def use(table: Any, release: dpl.Release) -> None:
+    schema = dpl.Schema({"age": (0, 100), "cost": (0, 1)}, derived=["age^2"], row_norm=2.0)
+    plain = dpl.Schema(age=(0, 100), smoker=["no", "yes"], day={"type": "date"})
+    moments = dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6, neighbours="replace")
+    fit = moments.regress("cost", ["age"], ridge=1.0)
+    fits = moments.regress(["cost", "age"])
+    numbers: list[float] = [fit["age"], fits["cost"].intercept, float(fit.predict(table)[0])]
+    low = fit.intervals(0.9, method="bootstrap", draws=99, seed=1).low
+    model = dpl.release_model(table, plain, "cost", guarantee=dpl.ZCDP(0.1))
+    shown: str = model.describe() + release.describe() + release.kind + str(low)
+    whole: int | None = release.rows
+    release.save("release.json", overwrite=True)
+    again = dpl.load("release.json", kind="moments").correlation()["age", "cost"]
+    ridge = dpl.PrivateRidge(2.0, epsilon=1.0, bounds={"age": (0, 100)}, target_bounds=(0, 1))
+    ridge.fit(table, table).predict(table)
+    svm = dpl.PrivateSVM(row_norm=1.0, classes=(0, 1), expected_rows=1000, mechanism="auto")
+    plan = dpl.plan(1000, {"age": (0, 100), "cost": (0, 1)}, epsilon=1.0, delta=1e-6)
+    error: float = plan.recommended.error
+    with dpl.tally() as spent:
+        print(len(spent), numbers, shown, whole, again, svm, error)
+    for kind in (dpl.PureDP(1.0), dpl.ApproxDP(1.0, 1e-6), dpl.GDP(1.0), dpl.MIDP(0.5)):
+        print(kind, dpl.Neighbours.REPLACE)
+"""
+# Mistakes of users: each line is an error, for itself.
+WRONG = [
+    "dpl.relase_moments(table, schema)",
+    "dpl.Schema({'age': (0, 100)}, intercpt=False)",
+    "dpl.Schema({'age': (0, 100)}, row_nrom=2.0)",
+    "dpl.Schema(age=3)",
+    "schema.feautres",
+    "moments.regres('cost')",
+    "moments.regress('cost', rigde=1.0)",
+    "moments.regress('cost', ridge='1')",
+    "moments.regress('cost').predcit(table)",
+    "moments.regress('cost').intervals(drwas=99)",
+    "moments.certificat",
+    "moments.certificate.notess",
+    "sketch.regress('cost', rigde=1.0)",
+    "rows.regress('cost', rigde=1.0)",
+    "model.predict_probs(table)",
+    "model.save('model.json', overwrit=True)",
+    "release.regress('cost')",
+    "release.save(3)",
+    "dpl.load('release.json', kind='model').regress('cost')",
+    "dpl.load('release.json', kinds='model')",
+    "dpl.PrivateRidge(1.0, epsilom=1.0)",
+    "dpl.PrivateRidge('much')",
+    "dpl.PrivateRidge(epsilon='1')",
+    "dpl.PrivateLinearRegression(solver='adassp')",
+    "dpl.PrivateLogisticRegression(learner='auto')",
+    "dpl.PrivateConstrainedRegressor(rows=3)",
+    "dpl.PrivateConstrainedClassifier(method='auto')",
+    "dpl.PrivateSVM(expected_row=3)",
+    "dpl.PrivateMean(rho='1')",
+    "dpl.plan(1000, 5, epsilom=1.0)",
+    "dpl.plan(1000, '5', epsilon=1.0)",
+    "dpl.forecast(1000, 5, epsilon='1')",
+    "dpl.ZCDP(epsilon=1.0)",
+    "dpl.ApproxDP(1.0)",
+    "dpl.Neighbours.REPLACED",
+    "dpl.open_ledger(3)",
+]
+# The same of gates, misspelt options included.
+WRONG_AT_GATES = [
+    "dpl.release_moments(table, schema, epsilon='1', delta=1e-6)",
+    "dpl.release_moments(table)",
+    "dpl.release_model(table, schema, 3)",
+    "dpl.release_model(table, schema, 'cost', epsilon=1.0, delta=1e-6).coefficient",
+    "dpl.release_sketch(table, schema, epsilon='1')",
+    "dpl.release_rows(table, schema, bits='0.5')",
+    "dpl.release_mean(table, schema, epsilon='1')",
+    "dpl.release_covariance(table, schema, epsilon='1')",
+    "dpl.release_model(table, target=table, row_norm='1', constraint=1.0)",
+    "dpl.suggest_bounds(table, ['age'], rho='1')",
+    "dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6, mechansim='sketch')",
+    "dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6, thread=2)",
+    "dpl.release_model(table, schema, 'cost', epsilon=1.0, delta=1e-6, method='adassp')",
+    "dpl.release_model(table, target=table, row_norm=1.0, constraint=1.0, learner='whitened')",
+    "dpl.release_sketch(table, schema, epsilon=1.0, delta=1e-6, least_eigenvalue=0.2)",
+    "dpl.release_rows(table, schema, bits=0.5, dimension=3)",
+    "dpl.release_mean(table, schema, epsilon=1.0, delta=1e-6, step=2)",
+    "dpl.release_covariance(table, schema, epsilon=1.0, delta=1e-6, centered=True)",
+    "dpl.suggest_bounds(table, ['age'], rho=1.0, threds=1)",
+]
+_HEAD = f"""{RIGHT}
+
+def misuse(table: Any, schema: dpl.Schema, release: dpl.Release) -> None:
+    moments = dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6)
+    sketch = dpl.release_sketch(table, schema, epsilon=1.0, delta=1e-6)
+    model = dpl.release_model(table, schema, "cost", epsilon=1.0, delta=1e-6)
+    rows = dpl.release_rows(table, schema, bits=0.5)
+    print(moments, sketch, model, rows)
+"""
+
+
+def _checked_names() -> set[str]:
+    """Return the names that type checkers are told of."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    blocks = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    (block,) = blocks
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            assert alias.asname is None
+            assert dplinear._EXPORTS[alias.name] == node.module
+    return {alias.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom)
+            for alias in node.names}  # fmt: skip
+
+
+def test_checkers_the_lazy_table_and_all_have_the_same_names() -> None:
+    assert set(dplinear._EXPORTS) == _checked_names() == set(dplinear.__all__) - {"__version__"}
+    assert set(dplinear.__all__) <= set(dir(dplinear))
+    for name in dplinear.__all__:
+        assert getattr(dplinear, name) is not None
+
+
+def test_other_names_are_nowhere() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'relase_moments'"):
+        getattr(dplinear, "relase_moments")  # noqa: B009 - what is written so is a type error
+
+
+def _errors(tmp_path: Path, lines: list[str]) -> tuple[set[int], str, int]:
+    """Return the lines that mypy finds fault with, as an installed library's users run it.
+
+    What is found by the interpreter's own path is an installed package to mypy: it is believed
+    where it has a py.typed, and no error of its own is told.
+    """
+    text = _HEAD + "".join(f"    {line}\n" for line in lines)
+    (tmp_path / "user.py").write_text(text, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text("[mypy]\n", encoding="utf-8")
+    cache = ROOT / ".mypy_cache" / "users"
+    run = "import sys; sys.path.insert(0, sys.argv.pop(1)); from mypy.__main__ import console_entry"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{run}; console_entry()", str(SOURCE.parent), "--strict",
+         "--hide-error-context", "--no-pretty", f"--cache-dir={cache}", "user.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not done.stderr
+    found = {int(line) for line in re.findall(r"^user\.py:(\d+): error", done.stdout, re.MULTILINE)}
+    told = done.stdout.splitlines()
+    assert all(line.startswith(("user.py:", "Found ")) for line in told), done.stdout
+    return found, done.stdout, _HEAD.count("\n") + 1
+
+
+@pytest.mark.heavy
+def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    lines = [*WRONG, *WRONG_AT_GATES]
+    found, told, first = _errors(tmp_path, lines)
+    missed = [line for place, line in enumerate(lines) if first + place not in found]
+    assert not missed, told
+    assert found == set(range(first, first + len(lines))), told
+
+
+def test_the_library_says_that_it_is_typed() -> None:
+    assert (SOURCE / "py.typed").is_file()
