@@ -369,6 +369,15 @@ def test_what_a_seed_made_for_a_former_version_is_not_taken_for_a_release(
         ALL[name](**call)
 
 
+def test_a_mapping_and_its_schema_are_one_request(tmp_path: Path) -> None:
+    path = ledger_for("moments", tmp_path)
+    call: dict[str, Any] = {**PAIR, "ledger": path, "dataset": "table", "request": "monday"}
+    columns = {"a": (-1, 1), "b": (-1, 1)}
+    first = dpl.release_moments(ROWS, columns, **call)
+    again = dpl.release_moments(ROWS, dpl.Schema(columns), **call)
+    assert np.array_equal(first.values, again.values)
+
+
 @pytest.mark.parametrize("one", [1, 1.0, np.float64(1), np.int64(1), np.float32(1), Fraction(1)])
 def test_equal_numbers_are_one_request(tmp_path: Path, one: Any) -> None:
     path = ledger_for("moments", tmp_path)

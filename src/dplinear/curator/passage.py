@@ -98,8 +98,9 @@ class Passage:
             warnings.warn(self._not_kept, stacklevel=3)  # to whoever called the gate
 
     def schema(self, schema: SchemaLike | None) -> Schema:
-        """Return the schema that was given."""
-        return Schema.of(schema, self.where)
+        """Return the schema that was given, as a mapping or not: both are one argument."""
+        found = self.given["schema"] = Schema.of(schema, self.where)
+        return found
 
     def cross(
         self,
