@@ -64,10 +64,30 @@ def _escape(character: str) -> str:
     return "    " if character == "\t" else ascii(character)[1:-1]
 
 
+# How arrays and tables of any library are known. Rows or labels may stand where a public argument
+# belongs, as in release_model(X, y): no error quotes them.
+_ARRAYS = ("__array__", "__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "shape")
+_HIDDEN = "values that are not shown"
+
+
+def holds_cells(value: object) -> bool:
+    """Return whether a value may be cells of a table: an array, a table, or a list of numbers.
+
+    Lists of texts are names, and up to three numbers or pairs of them bounds and the like.
+    """
+    if isinstance(value, list | tuple):
+        short = len(value) <= 3 and not any(map(holds_cells, value))
+        return not (short or all(isinstance(each, str) for each in value))
+    array = any(hasattr(type(value), name) for name in _ARRAYS)
+    return array and getattr(value, "shape", None) != ()  # of NumPy's scalars
+
+
 def describe(value: object) -> str:
     """Return a short, one-line picture of an argument for an error message."""
     try:
-        if isinstance(value, str):
+        if holds_cells(value):
+            text = _HIDDEN
+        elif isinstance(value, str):
             text = repr(redact(value))
         else:
             text = redact(repr(value) if isinstance(value, bytes) else str(value))

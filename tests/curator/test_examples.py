@@ -377,18 +377,18 @@ class Unread:
 
 
 BAD: dict[str, tuple[Any, Any, str]] = {
-    "list": ([[1.0]], np.zeros(1), "X"),
-    "one dimension": (np.full(37, Unread()), np.zeros(37), "X"),
-    "columns": (np.full((37, 3), Unread()), np.zeros(37), "X"),
-    "complex": (np.zeros((37, 2), complex), np.zeros(37), "X"),
-    "complex sparse": (sparse.csr_array((37, 2), dtype=complex), np.zeros(37), "X"),
-    "times": (np.zeros((37, 2), "M8[s]"), np.zeros(37), "X"),
-    "sparse columns": (sparse.csr_array((37, 3)), np.zeros(37), "X"),
-    "longer": (np.zeros((37, 2)), np.full(38, Unread()), "y"),
-    "table of labels": (np.zeros((37, 2)), np.zeros((37, 1)), "y"),
-    "list of labels": (np.zeros((37, 2)), [0.0] * 37, "y"),
-    "sparse labels": (np.zeros((37, 2)), sparse.csr_array((37, 1)), "y"),
-    "times of labels": (np.zeros((37, 2)), np.zeros(37, "M8[s]"), "y"),
+    "list": ([[1.0]], np.zeros(1), "data"),
+    "one dimension": (np.full(37, Unread()), np.zeros(37), "data"),
+    "columns": (np.full((37, 3), Unread()), np.zeros(37), "data"),
+    "complex": (np.zeros((37, 2), complex), np.zeros(37), "data"),
+    "complex sparse": (sparse.csr_array((37, 2), dtype=complex), np.zeros(37), "data"),
+    "times": (np.zeros((37, 2), "M8[s]"), np.zeros(37), "data"),
+    "sparse columns": (sparse.csr_array((37, 3)), np.zeros(37), "data"),
+    "longer": (np.zeros((37, 2)), np.full(38, Unread()), "target"),
+    "table of labels": (np.zeros((37, 2)), np.zeros((37, 1)), "target"),
+    "list of labels": (np.zeros((37, 2)), [0.0] * 37, "target"),
+    "sparse labels": (np.zeros((37, 2)), sparse.csr_array((37, 1)), "target"),
+    "times of labels": (np.zeros((37, 2)), np.zeros(37, "M8[s]"), "target"),
 }
 
 

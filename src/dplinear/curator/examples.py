@@ -133,27 +133,27 @@ class Rules:
             return sparse_integers(rows, first, last, self._factor, self._norm, self._last)
 
 
-def check_table(X: Any, y: Any, rules: Rules, where: str) -> None:
-    """Raise unless X and y are tables that the rules can read, by kind, dtype and shape alone.
+def check_table(data: Any, target: Any, rules: Rules, where: str) -> None:
+    """Raise unless the rules can read rows and labels, by their kind, dtype and shape alone.
 
     Promises: reads no cell, and says no number of rows.
     """
-    _check_kind(X, "X", where)
-    if X.ndim != 2 or X.shape[1] != rules.features:
+    _check_kind(data, "data", where)
+    if data.ndim != 2 or data.shape[1] != rules.features:
         rule = f"of two dimensions, with {rules.features} columns"
-        raise rejection("X", where, rule, f"{X.ndim} dimension(s) {X.shape[1:]}")
-    if _is_sparse(y):
-        raise wrong_type("y", where, "a NumPy array", type(y))
-    _check_kind(y, "y", where)
-    if y.ndim != 1:
-        raise rejection("y", where, "of one dimension", f"{y.ndim} dimension(s)")
-    if len(y) != X.shape[0]:
-        raise rejection("y", where, "as long as X", "another number of rows")
+        raise rejection("data", where, rule, f"{data.ndim} dimension(s) {data.shape[1:]}")
+    if _is_sparse(target):
+        raise wrong_type("target", where, "a NumPy array", type(target))
+    _check_kind(target, "target", where)
+    if target.ndim != 1:
+        raise rejection("target", where, "of one dimension", f"{target.ndim} dimension(s)")
+    if len(target) != data.shape[0]:
+        raise rejection("target", where, "as long as the rows", "another number of rows")
 
 
 def read_examples(
-    X: Any,
-    y: Any,
+    data: Any,
+    target: Any,
     rules: Rules,
     *,
     progress: bool | None = None,
@@ -161,24 +161,24 @@ def read_examples(
 ) -> Examples:
     """Return the examples of a table. They are private.
 
-    Requires: X, an array or a SciPy sparse matrix with a row for each label of y.
+    Requires: `data`, an array or a SciPy sparse matrix with a row for each label of `target`.
     Promises: errors as `check_table` makes them, before a cell is read, and no others. Sparse rows
     stay sparse unless they are projected, and give the same integers as dense ones; entries that
     share a place are added up. A cell without a number counts as 0, an infinite one as the end of
     its line, a label without a number as the middle of its bounds. A bar shows progress on
     terminals after a second, or where `progress` says so.
     """
-    check_table(X, y, rules, where)
-    labels = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
-    read = _sparse_reader(X, rules) if _is_sparse(X) else _dense_reader(X, rules)
+    check_table(data, target, rules, where)
+    labels = target if isinstance(target, np.ma.MaskedArray) else np.asarray(target)
+    read = _sparse_reader(data, rules) if _is_sparse(data) else _dense_reader(data, rules)
     step = BLOCK_ROWS
-    if not _is_sparse(X):
+    if not _is_sparse(data):
         step = max(1, min(step, _CELLS_AT_ONCE // rules.features))
 
     def block(first: int, last: int) -> Block:
         return _block(read(first, last), rules.labels(labels[first:last]), rules)
 
-    return Examples(rules.frame, list(_each(block, X.shape[0], step, progress=progress)))
+    return Examples(rules.frame, list(_each(block, data.shape[0], step, progress=progress)))
 
 
 def _block(features: Any, labels: Floats, rules: Rules) -> Block:

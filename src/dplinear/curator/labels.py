@@ -18,7 +18,7 @@ def read_labels(classes: object, where: str) -> tuple[Label, Label]:
     return read
 
 
-def check_kind(labels: object, second: object, where: str) -> None:
+def check_kind(labels: object, second: object, where: str, parameter: str = "y") -> None:
     """Raise for a NumPy array whose dtype, a public fact, cannot hold the second class.
 
     The dtype of a frame's column is none: its cells may have chosen it, so it may be any.
@@ -28,8 +28,8 @@ def check_kind(labels: object, second: object, where: str) -> None:
     kind = labels.dtype.kind
     if kind != "O" and (kind in "SU") != isinstance(second, str):
         rule = f"of labels such as {second!r}"
-        hint = "say which two labels y has: classes=(no, yes), the second one being explained."
-        raise rejection("y", where, rule, kind_of(labels.dtype), hint)
+        hint = "say which two labels there are: classes=(no, yes), the second one being explained."
+        raise rejection(parameter, where, rule, kind_of(labels.dtype), hint)
 
 
 def is_second(labels: Array, second: Label) -> Floats:

@@ -81,7 +81,7 @@ class Passage:
         self.dataset = _text(given["dataset"], "dataset", where)
         named = _text(given["request"], "request", where)
         self.notes: tuple[str, ...] = ()  # of how "auto" was read
-        self._not_kept: NotKeptWarning | None = None
+        self._warnings: list[NotKeptWarning] = []
         self.entropy = simulation.entropy_for_release()
         self.named = named is not None
         self.request = named or f"{self.entropy.bits(128):032x}"
@@ -94,8 +94,13 @@ class Passage:
     ) -> None:
         if isinstance(error, ArgumentError) and error.where in _INNER:
             raise error.renamed(self.where).with_traceback(error.__traceback__) from None
-        if error is None and self._not_kept is not None:
-            warnings.warn(self._not_kept, stacklevel=3)  # to whoever called the gate
+        if error is None:
+            for each in self._warnings:
+                warnings.warn(each, stacklevel=3)  # to whoever called the gate
+
+    def warn(self, warning: NotKeptWarning) -> None:
+        """Warn of what could not be kept of a release, once it is on its way to its user."""
+        self._warnings.append(warning)
 
     def schema(self, schema: SchemaLike | None) -> Schema:
         """Return the schema that was given, as a mapping or not: both are one argument."""
@@ -219,7 +224,7 @@ class Passage:
         except DamagedLedgerError:
             raise
         except Exception as error:  # noqa: BLE001 - of a ledger of any kind
-            self._not_kept = not_kept(self.request, release, error)
+            self.warn(not_kept(self.request, release, error))
 
     def _again(self, content: bytes) -> Any:
         """Return the release that the request was given before."""

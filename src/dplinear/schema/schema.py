@@ -134,7 +134,8 @@ class Schema:
             return Schema(value)
         rule = "a Schema, or a mapping of column names to declarations"
         hint = 'write {"age": (0, 100), "smoker": ["no", "yes"]}, or dplinear.Schema of that.'
-        raise wrong_type(parameter, where, rule, value, hint)
+        # Labels may stand here by mistake, as in release_model(X, y): only their type is told.
+        raise wrong_type(parameter, where, rule, type(value), hint)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:

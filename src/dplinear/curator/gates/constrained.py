@@ -210,7 +210,7 @@ class Ready:
             raise wrong_type("progress", where, "True, False or None", progress)
         check_table(table, labels, rules, where)
         if self.terms.classes is not None:
-            check_kind(labels, self.terms.classes[1], where)
+            check_kind(labels, self.terms.classes[1], where, "target")
         if self.learner.dense and rules.projection is None and not isinstance(table, np.ndarray):
             rule = f"an array, or projected, for the mechanism {self.learner.name}"
             raise wrong_type("data", where, rule, type(table).__name__)

@@ -56,6 +56,19 @@ LOSSES: dict[str, dict[str, type[Solver]]] = {
     }.items()
 }
 SOLVERS = LOSSES["squared"]
+# Arguments of models in a constraint set, and what they are where nobody gives them.
+_CONSTRAINED: dict[str, Any] = {
+    "row_norm": None,
+    "target_bounds": None,
+    "classes": None,
+    "intercept_scaling": None,
+    "projection": AUTO,
+    "projected": False,
+    "dimension": None,
+    "seed": None,
+    "clip": None,
+    "lift": AUTO,
+}
 
 
 @overload
@@ -187,18 +200,13 @@ def release_model(
             hint = "a model of rows without a schema needs row_norm=... and constraint=... instead."
             raise wrong_type("schema", _WHERE, "a Schema", schema, hint)
         if constraint is not None:
-            _check_unused("where a constraint is given", schema=schema, features=features)
+            for name, value in {"schema": schema, "features": features}.items():
+                if value is not None:  # labels may stand here by mistake: only their type is told
+                    hint = "write release_model(X, target=y, row_norm=..., constraint=...)."
+                    rule = "left out where a constraint is given"
+                    raise rejection(name, _WHERE, rule, type(value), hint)
             return constrained_through(passage, asked, relation)
-        _check_unused(
-            "without a constraint",
-            row_norm=row_norm,
-            target_bounds=target_bounds,
-            classes=classes,
-            dimension=dimension,
-            seed=seed,
-            clip=clip,
-            intercept_scaling=intercept_scaling,
-        )
+        _check_columns_form(passage.given)
         automatic = isinstance(mechanism, str) and mechanism == AUTO
         chosen = _mechanism(loss, None if automatic else mechanism)
         expected = read_expected(expected_rows, _WHERE)
@@ -213,11 +221,15 @@ def release_model(
         return model_through(passage, solver, own, model, whole)
 
 
-def _check_unused(when: str, **given: object) -> None:
-    """Raise for an argument that belongs to the other form of a model."""
-    for name, value in given.items():
-        if value is not None:
-            raise rejection(name, _WHERE, f"left out {when}", value)
+def _check_columns_form(given: Mapping[str, Any]) -> None:
+    """Raise for an argument that belongs to models in a constraint set alone."""
+    for name, usual in _CONSTRAINED.items():
+        if not (given[name] is usual or (isinstance(usual, str) and _same(given[name], usual))):
+            raise rejection(name, _WHERE, "left out without a constraint", given[name])
+
+
+def _same(value: object, text: str) -> bool:
+    return isinstance(value, str) and value == text  # some objects mind being compared
 
 
 def model_through(

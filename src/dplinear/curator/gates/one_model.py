@@ -45,7 +45,8 @@ class OneModel:
     ) -> "OneModel":
         """Read the arguments; raise where they name no model."""
         if not isinstance(target, str):
-            raise wrong_type("target", _WHERE, TARGET.partition(",")[0], target)
+            hint = "labels go without a schema, beside row_norm=... and constraint=..."
+            raise wrong_type("target", _WHERE, TARGET.partition(",")[0], type(target), hint)
         model = read_model(schema, target, features, intercept=intercept, where=_WHERE)
         goal = schema.names[model.targets[0]]
         chosen = tuple(schema.names[place] for place in model.named)

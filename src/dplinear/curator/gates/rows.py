@@ -1,7 +1,6 @@
 """The gate for rows: one released row for each of the table's, in their order."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -123,7 +122,7 @@ def rows_through(
                         writing.write(batch)
                     writing.finish()
                     made = RowsRelease(*row_reading.open_rows_file(target))
-            _place(kept, made)
+            _place(kept, made, passage)
             return made
 
         return passage.cross(built, prepared, lambda: table, release, _ledger_facts(own, schema))
@@ -175,7 +174,7 @@ def _open_all(prepared: PreparedRows, stack: ExitStack) -> Sequence[Output]:
     return outputs
 
 
-def _place(kept: Sequence[Output], release: RowsRelease) -> None:
+def _place(kept: Sequence[Output], release: RowsRelease, passage: Passage) -> None:
     """Give their names to files beside complete rows, which no failure here takes back."""
     for each in kept:
         try:
@@ -183,7 +182,7 @@ def _place(kept: Sequence[Output], release: RowsRelease) -> None:
             each.place()
         except ReleaseError as error:
             told = f"The rows are released and spent. {error}"
-            warnings.warn(NotKeptWarning(told, release), stacklevel=5)
+            passage.warn(NotKeptWarning(told, release))
 
 
 def _refusal(target: Path) -> ValueError:

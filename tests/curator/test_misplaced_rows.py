@@ -1,0 +1,73 @@
+"""Rows and labels that stand where a public argument belongs: no error quotes a cell of them.
+
+`release_model(X, y)` is how scikit-learn is called. Errors of neighbouring tables are the same.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import dplinear as dpl
+
+PAIR: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+X: Any = np.full((4, 2), 0.25)
+SCHEMA = dpl.Schema(a=(0, 1), b=(0, 1))
+SET: dict[str, Any] = {"row_norm": 1.0, "constraint": 1.0, "target_bounds": (0, 1)}
+HOLDERS: dict[str, Callable[[list[float]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "rows": lambda cells: [[cell] for cell in cells],
+    "numpy": np.array,
+    "column": lambda cells: np.array(cells)[:, None],
+    "objects": lambda cells: np.array(cells, object),
+    "pandas": pd.Series,
+    "frame": lambda cells: pd.DataFrame({"y": cells}),
+    "polars": pl.Series,
+    "lazy": lambda cells: pl.DataFrame({"y": cells}).lazy(),
+    "arrow": pa.array,
+    "table": lambda cells: pa.table({"y": cells}),
+    "sparse": lambda cells: sparse.csr_array(np.array(cells)[:, None]),
+}
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "model": lambda y: dpl.release_model(X, y, **PAIR),
+    "model in a set": lambda y: dpl.release_model(X, y, **SET, **PAIR),
+    "target": lambda y: dpl.release_model(X, SCHEMA, y, **PAIR),
+    "features": lambda y: dpl.release_model(X, SCHEMA, "b", y, **PAIR),
+    "features in a set": lambda y: dpl.release_model(X, target=X[:, 0], features=y, **SET, **PAIR),
+    "moments": lambda y: dpl.release_moments(X, y, **PAIR),
+    "sketch": lambda y: dpl.release_sketch(X, y, **PAIR),
+    "mean": lambda y: dpl.release_mean(X, y, **PAIR),
+    "covariance": lambda y: dpl.release_covariance(X, y, **PAIR),
+    "rows": lambda y: dpl.release_rows(X, y, bits=0.5),
+    "bounds": lambda y: dpl.suggest_bounds(X, y, rho=1.0),
+    "classes": lambda y: dpl.release_model(X, target=y, classes=y, **SET, **PAIR),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_error_quotes_misplaced_cells(call: str, holder: str) -> None:
+    said = []
+    for cell in (0.7654321, 0.1234567):
+        cells = [cell, 0.5, 0.5, 0.5]
+        with pytest.raises((TypeError, ValueError)) as caught:
+            CALLS[call](HOLDERS[holder](cells))
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert "0.7654" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("projection", "gaussian"), ("projection", None), ("projected", True), ("lift", "gauge")],
+)
+def test_arguments_of_the_other_form_are_not_ignored(name: str, value: Any) -> None:
+    with pytest.raises(dpl.ArgumentError) as caught:
+        dpl.release_model(X, SCHEMA, "b", **PAIR, **{name: value})
+    assert caught.value.parameter == name
