@@ -32,15 +32,15 @@ from benchmarks.coverage import Count
 from benchmarks.designs import BLOCK, LAWS, Design, Population, population, seeded
 from benchmarks.rivals.common import Array
 from dplinear.curator import Schema, release_model
-from dplinear.curator.gates.model import SOLVERS
 from dplinear.noise import simulation
+from dplinear.registry import MODELS
 
 DELTA = 1e-6
 LEVEL = 0.95
 REFERENCE = 100  # as many times the rows of a table give the truth
 BATCH = 25
 FEWEST = 20  # releases with intervals, for their shares to say anything
-DEFAULT = next(iter(SOLVERS))
+DEFAULT = next(iter(MODELS["squared"]))
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def silence(method: str, results: dict[Cell, Tally]) -> str:
 def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description="Coverage of released models' intervals.")
-    parser.add_argument("--method", choices=list(SOLVERS), default=DEFAULT)
+    parser.add_argument("--method", choices=list(MODELS["squared"]), default=DEFAULT)
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args(words)

@@ -186,7 +186,7 @@ def test_errors_travel_with_their_parts_and_notes(
 def test_an_error_can_be_told_of_the_function_that_was_called(kind: type[ArgumentError]) -> None:
     error = kind("kind", "inner", "one of 'a'", "' parameter of inner must be '", "h", options="a")
     error.add_note("noted")
-    named = error.renamed("outer")
+    named = error.rename("outer")
     assert type(named) is kind
     assert vars(named) == vars(error) | {"where": "outer"}
     assert str(named) == str(error).replace("of inner", "of outer", 1)

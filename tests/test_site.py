@@ -32,12 +32,14 @@ RUN_HERE = (
     "how-to/reports.md",
     "how-to/unknown-bounds.md",
     "reference/experiments.md",
+    "reference/mechanisms.md",
 )
 WITH_SERVICES = ("how-to/postgres-ledger.md", "how-to/spark.md")
-# By tests/test_house.py and tests/estimators/test_conventions.py.
+# By tests/test_house.py, tests/estimators/test_conventions.py and tests/test_add_a_mechanism.py.
 ELSEWHERE = (
     "audit.md",
     "estimators.md",
+    "how-to/add-a-mechanism.md",
     "ledger.md",
     "planning.md",
     "projected-rows.md",

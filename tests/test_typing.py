@@ -18,12 +18,17 @@ RIGHT = """
 from typing import Any
 
 import dplinear as dpl
+from dplinear.mechanisms import AnalyzeGauss, GaussianSketch
+from dplinear.mechanisms.adassp import AdaSSP
 
 
 def use(table: Any, release: dpl.Release) -> None:
     schema = dpl.Schema({"age": (0, 100), "cost": (0, 1)}, derived=["age^2"], row_norm=2.0)
     plain = dpl.Schema(age=(0, 100), smoker=["no", "yes"], day={"type": "date"})
     moments = dpl.release_moments(table, schema, epsilon=1.0, delta=1e-6, neighbours="replace")
+    same = AnalyzeGauss(guarantee=dpl.ApproxDP(1.0, 1e-6), neighbours=dpl.Neighbours.REPLACE)
+    moments = dpl.release_moments(table, schema, mechanism=same, neighbours="replace")
+    dpl.release_sketch(table, schema, mechanism=GaussianSketch(guarantee=same.guarantee, rows=9))
     fit = moments.regress("cost", ["age"], ridge=1.0)
     fits = moments.regress(["cost", "age"])
     numbers: list[float] = [fit["age"], fits["cost"].intercept, float(fit.predict(table)[0])]
@@ -49,6 +54,12 @@ WRONG = [
     "dpl.Schema({'age': (0, 100)}, intercpt=False)",
     "dpl.Schema({'age': (0, 100)}, row_nrom=2.0)",
     "dpl.Schema(age=3)",
+    "AnalyzeGauss(guarantee=dpl.PureDP(1.0), rows=3)",
+    "GaussianSketch(guarantee=dpl.PureDP(1.0), row=3)",
+    "GaussianSketch(rows=3)",
+    "dpl.release_moments(table, schema, mechanism=AdaSSP(guarantee=dpl.PureDP(1.0)))",
+    "dpl.release_rows(table, schema, mechanism=AnalyzeGauss(guarantee=dpl.PureDP(1.0)))",
+    "dpl.register(3)",
     "schema.feautres",
     "moments.regres('cost')",
     "moments.regress('cost', rigde=1.0)",

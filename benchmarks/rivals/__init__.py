@@ -19,7 +19,7 @@ from benchmarks.rivals import (
 )
 from benchmarks.rivals.common import Array, Fit, Line
 
-__all__ = ["FLOOR", "MEAN", "METHODS", "OURS", "Array", "Fit", "Line", "Method"]
+__all__ = ["FLOOR", "MEAN", "METHODS", "OURS", "Array", "Fit", "Line", "Mechanism"]
 
 OURS = "dplinear"
 MEAN = "mean"
@@ -27,7 +27,7 @@ FLOOR = "ols"
 
 
 @dataclass(frozen=True)
-class Method:
+class Mechanism:
     """A way to fit, and where trying it is worth the time."""
 
     fit: Fit
@@ -43,18 +43,18 @@ class Method:
 
 
 METHODS = {
-    OURS: Method(library.fit),
-    "adassp": Method(adassp.fit_paper),
-    "adassp joint": Method(adassp.fit),
-    "adassp joint, tight": Method(adassp.fit_tight),
-    "adassp joint, box": Method(adassp.fit_box),
-    "boosted adassp": Method(boosted_adassp.fit),
-    "boosted adassp, box": Method(boosted_adassp.fit_box),
-    "tukey em": Method(tukey_em.fit, rows_a_column=tukey_em.MODELS),
-    "noisy gd": Method(noisy_gd.fit),
-    "noisy gd, short": Method(noisy_gd.fit_short),
-    "diffprivlib": Method(functional.fit, repetitions=5, columns=20),
-    "opendp": Method(theil_sen.fit, columns=1),
-    MEAN: Method(mean.fit),
-    FLOOR: Method(ols.fit),
+    OURS: Mechanism(library.fit),
+    "adassp": Mechanism(adassp.fit_paper),
+    "adassp joint": Mechanism(adassp.fit),
+    "adassp joint, tight": Mechanism(adassp.fit_tight),
+    "adassp joint, box": Mechanism(adassp.fit_box),
+    "boosted adassp": Mechanism(boosted_adassp.fit),
+    "boosted adassp, box": Mechanism(boosted_adassp.fit_box),
+    "tukey em": Mechanism(tukey_em.fit, rows_a_column=tukey_em.MODELS),
+    "noisy gd": Mechanism(noisy_gd.fit),
+    "noisy gd, short": Mechanism(noisy_gd.fit_short),
+    "diffprivlib": Mechanism(functional.fit, repetitions=5, columns=20),
+    "opendp": Mechanism(theil_sen.fit, columns=1),
+    MEAN: Mechanism(mean.fit),
+    FLOOR: Mechanism(ols.fit),
 }

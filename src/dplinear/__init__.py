@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dplinear.planner.plan import plan
     from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, PureDP
     from dplinear.privacy.neighbours import Neighbours
+    from dplinear.registry import register
     from dplinear.schema import Schema
 
 # Loaded when first asked for, so that importing dplinear opens no room that is not needed.
@@ -77,6 +78,7 @@ _EXPORTS = {
     "load": "dplinear.analyst.releases.files",
     "open_ledger": "dplinear.ledger",
     "plan": "dplinear.planner.plan",
+    "register": "dplinear.registry",
     "release_covariance": "dplinear.curator",
     "release_mean": "dplinear.curator",
     "release_model": "dplinear.curator",
@@ -118,6 +120,7 @@ __all__ = [
     "load",
     "open_ledger",
     "plan",
+    "register",
     "release_covariance",
     "release_mean",
     "release_model",

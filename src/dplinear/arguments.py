@@ -129,7 +129,7 @@ class ArgumentError(ValueError):
     def __str__(self) -> str:
         return self.sentence + (f"\n\nHint: {self.hint}" if self.hint else "")
 
-    def renamed(self, where: str) -> Self:
+    def rename(self, where: str) -> Self:
         """Return the error, with its notes, as one about the same parameter of another function.
 
         Requires: that function takes a parameter of that name.
@@ -223,21 +223,21 @@ def integer(
     return number
 
 
-def flag(value: Any, parameter: str, where: str, *, hint: str = "") -> bool:
+def flag(value: Any, parameter: str, where: str) -> bool:
     """Return `value` as a bool if it is a truth value."""
     if not isinstance(value, bool):
-        raise wrong_type(parameter, where, "True or False", value, hint)
+        raise wrong_type(parameter, where, "True or False", value)
     return value
 
 
-def rational(value: Any, parameter: str, where: str, *, hint: str = "") -> Fraction:
+def rational(value: Any, parameter: str, where: str) -> Fraction:
     """Return `value` as an exact fraction if it is a finite number above zero."""
     if not isinstance(value, bool) and isinstance(value, numbers.Rational):
         exact = Fraction(int(value.numerator), int(value.denominator))
         if exact <= 0:
-            raise rejection(parameter, where, "a finite number above 0", value, hint)
+            raise rejection(parameter, where, "a finite number above 0", value)
         return exact
-    return Fraction(positive(value, parameter, where, hint=hint))
+    return Fraction(positive(value, parameter, where))
 
 
 def choice(

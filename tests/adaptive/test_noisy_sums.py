@@ -21,6 +21,7 @@ from dplinear.adaptive.noisy_sums import (
     Query,
     _Noise,
     _scale,
+    growing_shares,
 )
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
@@ -155,10 +156,10 @@ def test_a_chain_spends_before_it_reads_and_once_for_each_query() -> None:
     assert first == table.spent[0]
     assert Fraction(7, 12) * (1 - Fraction(1, 2**30)) < first <= Fraction(7, 12)
     assert reader.inverse == 4 / VARIANCE
-    assert reader.left == 1 - first
-    reader.ask([Query(Count(), reader.left)])
+    assert reader.remaining == 1 - first
+    reader.ask([Query(Count(), reader.remaining)])
     assert table.spent[1] == reader.spent <= 1
-    assert 0 <= reader.left < 2.0**-30
+    assert 0 <= reader.remaining < 2.0**-30
 
 
 def overspent(reader: NoisySums) -> None:
@@ -227,7 +228,7 @@ def test_counts_are_free_and_exact_where_their_number_is_public() -> None:
     (answer,) = reader.ask([Query(Count(), Fraction(0))])
     assert (answer.values.tolist(), answer.sigma) == ([77.0], 0.0)
     assert reader.spent == reader.inverse == 0
-    assert reader.left == 1
+    assert reader.remaining == 1
     (bands,) = reader.ask([Query(ResidualHistogram(SHAPE, [0, 0, 1.0], 0.5, (1.0,)), HALF)])
     assert bands.sigma > 0
 
@@ -522,7 +523,7 @@ def audited(
         opening = Query(VECTOR, first)
         (answer,) = reader.ask([opening])
         losses[i] = loss(opening, answer, one, other)
-        following = second(answer, reader.left)
+        following = second(answer, reader.remaining)
         if following is not None:
             (answer,) = reader.ask([following])
             losses[i] += loss(following, answer, one, other)
@@ -676,3 +677,9 @@ def test_a_chain_that_reads_before_it_spends_is_caught(monkeypatch: pytest.Monke
         test_a_chain_spends_before_it_reads_and_once_for_each_query()
     with pytest.raises(AssertionError):
         test_overspending_raises_and_reads_nothing()
+
+
+def test_shares_grow_with_the_steps_and_add_up() -> None:
+    shares = growing_shares(6, Fraction(3, 7))
+    assert sum(shares) == Fraction(3, 7)
+    assert shares == sorted(shares)

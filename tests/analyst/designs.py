@@ -122,7 +122,7 @@ class Design:
         known = self.replace or not self.intercept
         return Problem(
             whole=whole,
-            law=self.noise,
+            noise_model=self.noise,
             transform=np.eye(p + 1),
             penalty=np.zeros(p),
             readout=np.eye(p),

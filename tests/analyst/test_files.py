@@ -157,8 +157,8 @@ def test_a_release_comes_back_to_the_bit(law: NoiseModel, rows: int | None, tmp_
     assert after.values.dtype == np.float64
     assert after.values.tobytes() == before.values.tobytes()
     assert not after.values.flags.writeable
-    assert after.law == law
-    assert after.law.to_dict() == law.to_dict()
+    assert after.noise_model == law
+    assert after.noise_model.to_dict() == law.to_dict()
     assert after.certificate == CERTIFICATE
     assert after.schema == SCHEMA
     assert after.schema.features == SCHEMA.features
@@ -195,7 +195,7 @@ def test_version_1_stays_what_it_is(tmp_path: Path) -> None:
 def test_values_may_lie_in_any_order_in_memory(tmp_path: Path) -> None:
     release = small()
     turned = MomentsRelease(
-        release.schema, np.asfortranarray(release.values), release.law, CERTIFICATE, 10**12
+        release.schema, np.asfortranarray(release.values), release.noise_model, CERTIFICATE, 10**12
     )
     save(release, tmp_path / "one")
     save(turned, tmp_path / "two")
@@ -782,7 +782,7 @@ def test_what_could_not_be_loaded_is_not_saved(values: Any, tmp_path: Path) -> N
 class Tall:
     schema: Schema
     values: Floats
-    law: NoiseModel
+    noise_model: NoiseModel
     certificate: Certificate
     rows: int | None = None
 
@@ -799,11 +799,11 @@ def test_further_kinds_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     after: Any = load(tmp_path / "tall", kind="tall")
     assert type(after) is Tall
     assert after.values.tobytes() == values.tobytes()
-    assert (after.law, after.rows) == (tall.law, None)
+    assert (after.noise_model, after.rows) == (tall.noise_model, None)
     with pytest.raises(ReleaseError, match="of kind sketch"):
         save(Tall(schema, values, NOISE_MODELS[0], CERTIFICATE), tmp_path / "other")
     with pytest.raises(ReleaseError, match="as its schema says"):
-        save(Tall(schema, values[:, 1:], tall.law, CERTIFICATE), tmp_path / "other")
+        save(Tall(schema, values[:, 1:], tall.noise_model, CERTIFICATE), tmp_path / "other")
     sketch = SketchRelease(schema, values, SketchNoise(7, 0.5), CERTIFICATE, 9)
     sketch.save(tmp_path / "sketch")
     loaded = load(tmp_path / "sketch")

@@ -30,7 +30,7 @@ from .designs import Design
 
 FALSE_ALARM = 1e-6 / 200
 METHODS = [delta_method, bootstrap]
-Method = Callable[[Problem], Intervals]
+Mechanism = Callable[[Problem], Intervals]
 
 
 def rows(count: int = 400, seed: int = 3) -> Floats:
@@ -44,7 +44,7 @@ def problem_of(table: Floats, law: NoiseModel | None = None, ridge: float = 0.0)
     p = table.shape[1] - 1
     return Problem(
         whole=table.T @ table,
-        law=law or SymmetricGaussian(1e-18, 1e-18),
+        noise_model=law or SymmetricGaussian(1e-18, 1e-18),
         transform=np.eye(p + 1),
         penalty=ridge * np.append(0.0, np.ones(p - 1)),
         readout=np.eye(p),
@@ -128,7 +128,7 @@ def test_the_privacy_part_is_the_law_s_variance_along_each_coefficient() -> None
 
 @pytest.mark.parametrize("law", [SymmetricGaussian(8.0, 4.0), WishartNoise(30.0, 0.3)])
 @pytest.mark.parametrize("method", METHODS)
-def test_units_do_not_matter(law: NoiseModel, method: Method) -> None:
+def test_units_do_not_matter(law: NoiseModel, method: Mechanism) -> None:
     plain = problem_of(rows(2_000), law)
     features = np.diag([1.0, 10.0, 0.1, 3.0])
     features[1:, 0] = [0.2, -0.4, 0.1]  # other units, around other origins
@@ -156,7 +156,7 @@ def test_cells_that_are_not_used_do_not_matter(law: NoiseModel) -> None:
     table = rows(2_000)
     small = problem_of(table, law.part(7, range(5)))
     wide = np.column_stack([table, generator(1).uniform(-1, 1, (2_000, 2))])
-    large = replace(small, whole=wide.T @ wide, law=law, transform=np.eye(7)[:5])
+    large = replace(small, whole=wide.T @ wide, noise_model=law, transform=np.eye(7)[:5])
     assert np.allclose(delta_method(small).low, delta_method(large).low, rtol=1e-9)
     assert np.allclose(bootstrap(small).high, bootstrap(large).high, rtol=1e-9)
 
@@ -173,7 +173,7 @@ def test_more_noise_gives_a_larger_share_to_privacy() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_noise_as_large_as_the_table_is_refused_in_words(method: Method) -> None:
+def test_noise_as_large_as_the_table_is_refused_in_words(method: Mechanism) -> None:
     problem = problem_of(rows(), SymmetricGaussian(2e4, 1e4))
     found = method(problem)
     noise, signal = weakest(problem)
@@ -188,7 +188,7 @@ def test_noise_as_large_as_the_table_is_refused_in_words(method: Method) -> None
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("least", [0.0, -5.0])
-def test_a_matrix_that_is_not_positive_definite_is_refused(method: Method, least: float) -> None:
+def test_a_matrix_that_is_not_positive_definite_is_refused(method: Mechanism, least: float) -> None:
     whole = np.diag([100.0, 50.0, least, 50.0, 10.0])
     problem = replace(problem_of(rows(), SymmetricGaussian(2.0, 1.0)), whole=whole)
     found = method(problem)
@@ -266,7 +266,7 @@ def test_higher_levels_give_wider_intervals() -> None:
         assert (wide.high > narrow.high).all()
 
 
-def coverage(design: Design, method: Method, tables: int, seed: int = 0) -> Floats:
+def coverage(design: Design, method: Mechanism, tables: int, seed: int = 0) -> Floats:
     """Return, for each answered table, which coefficients were covered."""
     found = [method(problem) for problem in design.problems(tables, seed)]
     return np.array(
@@ -358,7 +358,7 @@ def test_coverage_notices_a_missing_part(part: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("condition", [1.0, 100.0])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_two_thousand_tables(
-    method: Method, epsilon: float, condition: float, intercept: bool
+    method: Mechanism, epsilon: float, condition: float, intercept: bool
 ) -> None:
     design = Design(epsilon=epsilon, condition=condition, intercept=intercept)
     covered = coverage(design, method, 2_000, seed=7)

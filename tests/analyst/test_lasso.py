@@ -110,7 +110,7 @@ def test_one_feature_is_a_soft_threshold() -> None:
 def test_an_indefinite_matrix_is_repaired_or_refused() -> None:
     law = SymmetricGaussian(1e6, 5e5)
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
-    noisy = replace(MOMENTS, values=drawn, law=law, rows=400)
+    noisy = replace(MOMENTS, values=drawn, noise_model=law, rows=400)
     for fit in (noisy.regress("charges", l1=5.0), noisy.regress("charges", l1=5.0, repair="floor")):
         assert np.isfinite(fit.coefficients.values).all()
     with pytest.raises(ValueError, match='pass repair="auto" or "clipped"'):

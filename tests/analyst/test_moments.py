@@ -61,7 +61,7 @@ def test_the_count_is_public_or_estimated_or_unknown() -> None:
     assert exact(Schema(age=(0, 100), row_norm=1.1), TABLE).count is None
     shifted = WishartNoise(50, 2.0)
     released = MOMENTS.values + 100 * np.eye(13)
-    assert replace(MOMENTS, values=released, law=shifted).count == pytest.approx(400)
+    assert replace(MOMENTS, values=released, noise_model=shifted).count == pytest.approx(400)
 
 
 def test_a_public_count_replaces_the_noisy_one_in_means() -> None:
@@ -92,7 +92,9 @@ def test_a_table_lost_in_noise_is_said_to_be() -> None:
 
 def test_a_covariance_is_positive_semidefinite_unless_asked_otherwise() -> None:
     law = SymmetricGaussian(4e4, 2e4)
-    noisy = replace(MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(5)), law=law)
+    noisy = replace(
+        MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(5)), noise_model=law
+    )
     noisy = replace(noisy, rows=400)
     width = np.array([float(feature.half_width) for feature in EVERYTHING.features[1:]])
     cells = noisy.covariance().values / np.outer(width, width)
@@ -140,7 +142,7 @@ def test_the_gram_matrix_is_repaired_as_asked() -> None:
     assert (MOMENTS.gram("none") == MOMENTS.values).all()
     assert (MOMENTS.gram() == MOMENTS.values).all()
     law = WishartNoise(50, 2.0)
-    noisy = replace(MOMENTS, values=MOMENTS.values + 100 * np.eye(13), law=law)
+    noisy = replace(MOMENTS, values=MOMENTS.values + 100 * np.eye(13), noise_model=law)
     assert noisy.gram("released") == pytest.approx(noisy.values)
     assert noisy.gram("none") == pytest.approx(MOMENTS.values)
     with pytest.raises(ValueError, match="'repair' parameter of gram must be one of"):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dplinear.analyst.regression.prediction import design, schema_part
+from dplinear.analyst.regression.prediction import design
 from dplinear.schema import Schema
 from services import library
 
@@ -101,7 +101,7 @@ def test_only_the_columns_of_the_model_are_asked_for() -> None:
     fit = MOMENTS.regress("charges", ["age*smoker", "age>=65"])
     found = fit.predict({"age": [70.0, 20.0], "smoker": ["yes", "yes"]})
     assert found == pytest.approx(fit.predict([[70, 1], [20, 0]]))
-    part = schema_part(EVERYTHING, ["age*smoker=yes", "bmi^2"])
+    part = EVERYTHING.select(["age*smoker=yes", "bmi^2"])
     assert part.columns == ("age", "bmi", "smoker")
     for name in ("age*smoker=yes", "bmi^2"):
         place, whole = part.names.index(name), EVERYTHING.names.index(name)
@@ -110,7 +110,6 @@ def test_only_the_columns_of_the_model_are_asked_for() -> None:
 
 def test_row_clipping_is_for_private_rows_only() -> None:
     schema = Schema(COLUMNS, derived=DERIVED, row_norm=0.5)
-    assert schema_part(schema, ["age"]).row_norm is None
     rows = design(schema, ["age", "stay"], {"age": [95.0], "stay": [80.0]})
     assert rows == pytest.approx(np.array([[95.0, 80.0]]))
 

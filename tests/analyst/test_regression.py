@@ -272,7 +272,7 @@ def test_quality_is_left_out_where_noise_makes_it_meaningless() -> None:
 )
 def test_noise_that_swamps_the_table_never_raises(repair: str, law: Any) -> None:
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
-    noisy = replace(MOMENTS, values=drawn, law=law)
+    noisy = replace(MOMENTS, values=drawn, noise_model=law)
     for ridge in (0.0, 10.0):
         fit = noisy.regress("charges", ridge=ridge, repair=repair)
         assert np.isfinite(reported(fit)).all()
@@ -351,7 +351,9 @@ def test_the_problem_describes_what_was_solved() -> None:
 
 def test_a_repaired_fit_keeps_the_unbiased_problem() -> None:
     law = SymmetricGaussian(1e4, 5e3)
-    noisy = replace(MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(3)), law=law)
+    noisy = replace(
+        MOMENTS, values=law.draw(MOMENTS.values, simulation.generator(3)), noise_model=law
+    )
     fit = noisy.regress("charges", ["age", "bmi", "visit"], repair="clipped")
     places = [EVERYTHING.names.index(name) for name in (*fit.problem.names, "charges")]
     assert (fit.unrepaired.whole == noisy.values[np.ix_(places, places)]).all()
@@ -369,7 +371,9 @@ def test_levels_that_no_row_holds_spoil_nothing() -> None:
     columns = COLUMNS | {"smoker": ["no", "yes"]}  # has a level "smoker=other", which is empty
     moments = exact(Schema(columns), TABLE)
     law = SymmetricGaussian(16.0, 8.0)
-    noisy = replace(moments, values=law.draw(moments.values, simulation.generator(8)), law=law)
+    noisy = replace(
+        moments, values=law.draw(moments.values, simulation.generator(8)), noise_model=law
+    )
     for some in (moments, noisy):
         fit = some.regress("charges", ["age", "smoker", "bmi"])
         assert fit.names == ("age", "smoker=yes", "smoker=other", "bmi")
@@ -402,15 +406,17 @@ def test_a_level_that_stands_out_from_the_noise_is_kept() -> None:
 def test_a_problem_has_the_law_of_its_block() -> None:
     law = InverseWishartNoise(60, 10.0)
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
-    problem = replace(MOMENTS, values=drawn, law=law).regress("stay", ["age", "bmi"]).problem
+    problem = (
+        replace(MOMENTS, values=drawn, noise_model=law).regress("stay", ["age", "bmi"]).problem
+    )
     assert problem.whole.shape == (4, 4)
-    assert problem.law == InverseWishartNoise(60 - 9, 10.0)
+    assert problem.noise_model == InverseWishartNoise(60 - 9, 10.0)
 
 
 def test_levels_are_kept_where_the_noise_has_no_variance_to_judge_by() -> None:
     law = InverseWishartNoise(15.5, 1e3)
     drawn = law.draw(MOMENTS.values, simulation.generator(3))
-    assert replace(MOMENTS, values=drawn, law=law).regress("charges").empty == ()
+    assert replace(MOMENTS, values=drawn, noise_model=law).regress("charges").empty == ()
 
 
 def test_only_indicators_are_taken_for_empty() -> None:

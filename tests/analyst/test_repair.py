@@ -104,14 +104,14 @@ def test_a_block_of_an_inverse_wishart_has_fewer_degrees() -> None:
     law = InverseWishartNoise(30, 5.0)
     matrix = law.draw(np.diag([50.0, 60, 70, 80]), simulation.generator(2))
     block = block_of(matrix, law, [1, 3])
-    assert isinstance(block.law, InverseWishartNoise)
-    assert block.law.degrees == 28
+    assert isinstance(block.noise_model, InverseWishartNoise)
+    assert block.noise_model.degrees == 28
     corner = np.ix_([1, 3], [1, 3])
-    assert block.law.unbiased_estimate(matrix[corner]) == pytest.approx(
+    assert block.noise_model.unbiased_estimate(matrix[corner]) == pytest.approx(
         law.unbiased_estimate(matrix)[corner]
     )
     assert block.unbiased_estimate == pytest.approx(law.unbiased_estimate(matrix)[corner])
-    assert block_of(matrix, GAUSSIAN, [0]).law is GAUSSIAN
+    assert block_of(matrix, GAUSSIAN, [0]).noise_model is GAUSSIAN
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

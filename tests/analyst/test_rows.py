@@ -62,7 +62,7 @@ def test_rows_are_had_in_every_form(released: RowsRelease) -> None:
     assert pa.Table.from_batches(released.batches()).equals(whole)
     assert np.array_equal(released.values, np.column_stack([c.to_numpy() for c in whole.columns]))
     assert released.path is None
-    assert isinstance(released.law, AdditiveRows)
+    assert isinstance(released.noise_model, AdditiveRows)
 
 
 @pytest.mark.engine
@@ -88,7 +88,7 @@ def test_what_is_saved_is_loaded_to_the_bit(
     assert load(str(path)).rows == 50
     assert again.to_arrow().equals(released.to_arrow())
     assert (again.schema, again.certificate) == (released.schema, released.certificate)
-    assert again.law == released.law
+    assert again.noise_model == released.noise_model
     assert again.path == path
     assert f"file: x.{suffix}" in repr(again)
     with pytest.raises(ReleaseError, match="not there yet"):
@@ -323,7 +323,10 @@ def test_a_file_that_is_exchanged_after_loading_is_refused(
 
 
 def test_laws_are_read_back(released: RowsRelease) -> None:
-    assert RowNoiseModel.from_dict(json.loads(json.dumps(released.law.to_dict()))) == released.law
+    assert (
+        RowNoiseModel.from_dict(json.loads(json.dumps(released.noise_model.to_dict())))
+        == released.noise_model
+    )
     for content in (None, {}, {"kind": "magic"}, {"kind": "additive noise"}):
         with pytest.raises(ValueError, match=r"law|numbers"):
             RowNoiseModel.from_dict(content)
@@ -340,13 +343,13 @@ def test_moments_are_those_of_the_rows(released: RowsRelease) -> None:
     assert np.allclose(moments.values, scaled.T @ scaled, rtol=1e-12, atol=1e-9)
     assert moments.rows == 50
     assert moments.unbiased_estimate[0, 0] == pytest.approx(50)
-    assert isinstance(moments.law, NoisyRows)
+    assert isinstance(moments.noise_model, NoisyRows)
 
 
 def test_moments_can_be_saved(released: RowsRelease, tmp_path: Path) -> None:
     released.moments.save(tmp_path / "moments.json")
     again = load(tmp_path / "moments.json", kind="moments")
-    assert again.law == released.moments.law
+    assert again.noise_model == released.moments.noise_model
     assert np.array_equal(again.values, released.moments.values)
 
 

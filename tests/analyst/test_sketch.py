@@ -114,7 +114,7 @@ def test_what_is_saved_comes_back(noise: tuple[float, ...] | None, tmp_path: Pat
     release = sketch(noise=noise)
     release.save(tmp_path / "sketch.json")
     loaded = load(tmp_path / "sketch.json", kind="sketch")
-    assert loaded.law == release.law
+    assert loaded.noise_model == release.noise_model
     assert loaded.certificate == release.certificate
     assert np.array_equal(loaded.values, release.values)
     assert loaded.rows == 5000

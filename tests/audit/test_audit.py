@@ -15,10 +15,10 @@ import pytest
 from dplinear.adaptive import noisy_sums as chain
 from dplinear.audit import AuditResult, audit, audit_subject, densities
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
-from dplinear.audit.chains import SUBJECTS
-from dplinear.audit.matrices import SHAPE, MatrixSubject
-from dplinear.audit.noisy_sums import NoisySumsSubject
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.contract import Claim, Subject
+from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
+from dplinear.audit.subjects.noisy_sums import NoisySumsSubject
 from dplinear.exact import mapped_sums
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
@@ -26,7 +26,7 @@ from dplinear.mechanisms import (
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
-    Mechanism,
+    MomentsMechanism,
 )
 from dplinear.mechanisms.cells import mi_projection
 from dplinear.mechanisms.moments import analyze_gauss
@@ -179,7 +179,7 @@ def test_a_release_of_unknown_density_is_refused(monkeypatch: pytest.MonkeyPatch
 # Planted bugs
 
 
-def spoilt(kind: Any, change: Callable[[Any], Any], **options: Any) -> Mechanism:
+def spoilt(kind: Any, change: Callable[[Any], Any], **options: Any) -> MomentsMechanism:
     """Return a mechanism that promises the same, and whose calibration is changed."""
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ def spoilt(kind: Any, change: Callable[[Any], Any], **options: Any) -> Mechanism
         def prepare(self, shape: Shape) -> Any:
             return change(super().prepare(shape))
 
-    made: Mechanism = Spoilt(guarantee=SEEN, **options)
+    made: MomentsMechanism = Spoilt(guarantee=SEEN, **options)
     return made
 
 
@@ -263,7 +263,7 @@ def test_too_little_wishart_noise_is_caught(change: str) -> None:
 )
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a_third_of_the_ridge_is_caught(
-    kind: type[Mechanism], options: dict[str, Any], relation: Neighbours
+    kind: type[MomentsMechanism], options: dict[str, Any], relation: Neighbours
 ) -> None:
     careless = spoilt(kind, lesser_ridge, neighbours=relation, **options)
     assert caught(MatrixSubject(careless), 2400)

@@ -16,7 +16,7 @@ import dplinear as dpl
 from dplinear.arrays import Floats
 from dplinear.audit.audit import AuditResult, audit_runs
 from dplinear.audit.bounds import gaussian_epsilon
-from dplinear.audit.subjects import Claim
+from dplinear.audit.subjects.contract import Claim
 from dplinear.curator.gates.one_model import design_of
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.mechanisms.adassp import AdaSSP
@@ -40,7 +40,7 @@ class Gate:
     def __init__(self, schema: Schema, pair: tuple[Any, Any], column: str, **options: Any) -> None:
         self._schema, self._pair, self._column, self._options = schema, pair, column, options
         left_out = {options.get("label")}
-        places = [f for f in schema.features if f.factors and f.group not in left_out]
+        places = [f for f in schema.features if f.factors and f.term.label not in left_out]
         self._drawn = row_maps.draw("rademacher", len(places), 1, simulation.entropy(1))
 
     def audit(self) -> AuditResult:

@@ -10,8 +10,13 @@ from scipy import stats
 
 from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.audit.catalogue import ENTRIES, subject_of
-from dplinear.audit.chains import SUBJECTS
-from dplinear.audit.transcripts import ListeningRows, Rows, TranscriptSubject, log_likelihood_ratio
+from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.transcripts import (
+    ListeningRows,
+    Rows,
+    TranscriptSubject,
+    log_likelihood_ratio,
+)
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
 from dplinear.exact.row_sums import Count
 from dplinear.exact.shape import Shape

@@ -19,11 +19,11 @@ from dplinear.cli.errors import Code
 from dplinear.cli.main import main
 from dplinear.cli.output import short_path
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
-from dplinear.curator.gates.model import LOSSES
 from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.sqlite.ledger import SqliteLedger
-from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, MIProjection
+from dplinear.mechanisms import MIProjection
 from dplinear.privacy import ZCDP, ApproxDP
+from dplinear.registry import MODELS, MOMENTS, ROWS
 
 COLUMNS = ["--column", "age 0 100", "--column", "smoker no,yes", "--column", "charges 0 60000"]
 PRIVATE = ["--epsilon", "1", "--delta", "1e-6"]
@@ -350,10 +350,10 @@ def test_a_release_that_cannot_be_written_is_not_lost(
 _OBJECTS = {"settings", "drawn", "keep_projection"}
 _SET_BY_THE_GATE = {"guarantee", "neighbours", "release"}
 _METHODS: dict[str, list[Any]] = {
-    "moments": list(MECHANISMS.values()),
-    "sketch": [MIProjection, MECHANISMS["sketch"]],
-    "rows": list(ROW_MECHANISMS.values()),
-    "model": [method for methods in LOSSES.values() for method in methods.values()],
+    "moments": list(MOMENTS.values()),
+    "sketch": [MIProjection, MOMENTS["sketch"]],
+    "rows": list(ROWS.values()),
+    "model": [method for methods in MODELS.values() for method in methods.values()],
     "mean": [CoinPressMean],
     "covariance": [CoinPressCovariance],
     "bounds": [],

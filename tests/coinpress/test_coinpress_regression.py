@@ -11,7 +11,7 @@ from scipy import stats
 from descent.descents import Rows, integer_rows, replayed, spelled
 from descent.descents import design as plain
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
-from dplinear.coinpress import regression, rounds, surroundings
+from dplinear.coinpress import regression, rounds
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.noise import simulation
 from dplinear.papers.ediger import published
@@ -80,7 +80,7 @@ def test_all_of_the_budget_is_spent_and_no_more(structure: str, relation: Neighb
     run = Recorded(ready, table(of, 1))
     assert ready.account.holds == ready.account.asked == ZCDP(0.5)
     assert run.chain.budget.square <= 1  # μ² = 2ρ
-    assert 0 <= run.chain.left < 1e-6
+    assert 0 <= run.chain.remaining < 1e-6
     assert run.chain.budget.square > 1 - 1e-6
     assert run.solution.parameters["spent"] == pytest.approx(1, abs=1e-6)
 
@@ -94,7 +94,7 @@ def test_the_papers_algorithms_spend_what_is_certified(structure: str, share: fl
     assert ready.account.asked == ZCDP(0.5)
     assert ready.account.holds.rho == pytest.approx(share / 2, rel=1e-12)
     assert float(run.chain.budget.square) == pytest.approx(share, rel=1e-6)
-    assert 0 <= run.chain.left < 1e-6
+    assert 0 <= run.chain.remaining < 1e-6
     assert f"{share:.3g} of the ρ" in ready.account.notes[0]
 
 
@@ -268,12 +268,6 @@ def test_radii_are_ordered_and_planned_ones_follow_the_noise() -> None:
     assert planned == sorted(planned)
     assert planned[0] < 1.2
     assert planned[-1] > 3
-
-
-def test_shares_grow_with_the_rounds_and_add_up() -> None:
-    shares = rounds.share_of_rounds(6, surroundings.SHARES.gram)
-    assert sum(shares) == surroundings.SHARES.gram
-    assert shares == sorted(shares)
 
 
 @pytest.mark.parametrize("radius", [0.6, 1.0, 2.5])

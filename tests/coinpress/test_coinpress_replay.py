@@ -165,7 +165,7 @@ def test_rows_that_are_not_clipped_are_caught(
     def unclipped(self: MappedGram, rows: Any) -> Any:
         return np.rint(self.integers @ rows * self._step)
 
-    monkeypatch.setattr(MappedGram, "_clipped", unclipped)
+    monkeypatch.setattr(MappedGram, "_clip", unclipped)
     assert caught(CoinPressCovariance, generator)
 
 

@@ -75,10 +75,15 @@ def whitener(turn: Any, condition: float) -> Whitener:
     return Whitener(np.arange(1.1, columns + 1), np.asarray((turn / lengths).T))
 
 
+def published_length(chain: NoisySums, rows: float, size: int, share: Fraction) -> float:
+    """The paper's clip, whatever the number of rows."""
+    return paper_length(size, 0.1)
+
+
 @pytest.mark.parametrize(("condition", "off"), [(1.0, 1e-5), (1e4, 1e-4), (1e8, 4e-3)])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_without_noise_it_is_the_covariance_of_the_clipped_rows(
-    count: int, condition: float, off: float
+    count: int, condition: float, off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Relative to the matrix itself: in no direction is it off by more than the grid is coarse.
 
@@ -89,9 +94,10 @@ def test_without_noise_it_is_the_covariance_of_the_clipped_rows(
     start, table = whitener(turn, condition), windowed(rows, 1e6)
     shares = methods.shares(count, Fraction(1))
     wanted = plain_covariance(rows, start.root.T, start.centre, count), np.cov(rows.T, bias=True)
-    for truth, published in zip(wanted, (True, False), strict=True):
+    for truth, length in zip(wanted, (published_length, steps._length), strict=True):
+        monkeypatch.setattr(steps, "_length", length)
         chain = chain_of(table, SILENT)
-        found = covariance(chain, table, len(rows), start, shares, published=published)
+        found = covariance(chain, table, len(rows), start, shares)
         white = np.linalg.inv(np.linalg.cholesky(truth))
         assert np.abs(white @ found.values @ white.T - np.eye(4)).max() < off
 
@@ -120,7 +126,7 @@ def test_a_known_centre_gives_second_moments_about_it() -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_whitenings_in_the_other_order_are_caught_from_three_steps_on(
-    count: int, generator: Callable[[int], Any]
+    count: int, generator: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the public reference code has it; up to two steps its whitening is symmetric.
 
@@ -135,7 +141,8 @@ def test_whitenings_in_the_other_order_are_caught_from_three_steps_on(
     table = windowed(rows, 1e4)
     shares = methods.shares(count, Fraction(1))
     chain = chain_of(table, SILENT)
-    found = covariance(chain, table, 900, start, shares, published=True)
+    monkeypatch.setattr(steps, "_length", published_length)
+    found = covariance(chain, table, 900, start, shares)
     right, wrong = (
         plain_covariance(rows, start.root.T, start.centre, count, reference=reference)
         for reference in (False, True)
@@ -254,7 +261,7 @@ def test_scales_are_found_within_bounds_of_any_width(
     assert (np.abs(found.centre - middles) < scales).all()
     assert (found.scale / scales < 2).all()
     assert (found.scale / scales > 0.5).all()
-    assert chain.left > Fraction(13, 16) - Fraction(1, 1000)
+    assert chain.remaining > Fraction(13, 16) - Fraction(1, 1000)
 
 
 def test_constant_columns_and_tables_without_rows_come_to_an_end() -> None:

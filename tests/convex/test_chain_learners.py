@@ -123,7 +123,7 @@ def test_the_whole_budget_is_spent(
         assert chain.budget.square == 2 * Fraction(guarantee.rho)
     # A number of rows that is public costs nothing.
     free = Fraction(1, 50) if name == "noisy_gradient" and relation is REPLACE else 0
-    assert 0 <= chain.left - free < Fraction(1, 10**6)
+    assert 0 <= chain.remaining - free < Fraction(1, 10**6)
     assert learned.parameters["spent"] == pytest.approx(float(1 - free))
     if free:
         assert learned.parameters["rows"] == 50

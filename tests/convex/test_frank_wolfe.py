@@ -113,7 +113,7 @@ def test_clipped_cells_keep_epsilon_with_as_much_less_noise(
 
 
 def test_cells_that_are_not_clipped_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CellSlopeSum, "_clipped", lambda _self, features: features)
+    monkeypatch.setattr(CellSlopeSum, "_clip", lambda _self, features: features)
     assert worst("l1", ADD_REMOVE, monkeypatch, cell=0.1) > EPSILON
 
 
@@ -257,7 +257,7 @@ def test_noisy_directions_spend_the_whole_budget(monkeypatch: pytest.MonkeyPatch
     prepared.run(made(task, 30)[0], simulation.entropy(1))
     (chain,) = chains
     assert chain.spent <= chain.budget.square
-    assert chain.left < Fraction(1, 10**6)
+    assert chain.remaining < Fraction(1, 10**6)
     assert prepared.account.profile is not None
     assert prepared.account.profile.delta(1.0) <= 1e-6
 

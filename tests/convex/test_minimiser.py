@@ -122,7 +122,7 @@ def test_a_certified_norm_is_no_less_than_the_exact_one(name: str) -> None:
         of = problem(4 * seed + list(LOSSES).index(name))
         rows = CertifiedRows(of.blocks(), of.sum)
         place = generator(seed).standard_normal(len(of.sum.linear)) * 10.0 ** (seed % 5 - 2)
-        point = rows.start(of.tolerance).moved(place)
+        point = rows.start(of.tolerance).move(place)
         exact = gradient_norm(of, point)
         for slopes in (False, True):
             found = rows.gradient(point, of.tolerance, exact=slopes)

@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from dplinear.convex.compression.images import Image
 from dplinear.convex.examples import Examples, Frame
-from dplinear.convex.learners.contract import Learner, Task
+from dplinear.convex.learners.contract import ConstrainedMechanism, Task
 from dplinear.convex.learners.exponential import Exponential
 from dplinear.convex.learners.frank_wolfe import FrankWolfe
 from dplinear.convex.learners.output_perturbation import OutputPerturbation
@@ -29,7 +29,7 @@ FALSE_ALARM = 1e-6
 EPSILON = 1.0
 DRAWS = 12_000
 FRAME = Frame(1, 1.0)
-LEARNERS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
+LEARNERS: dict[str, tuple[type[ConstrainedMechanism], dict[str, Any]]] = {
     "frank_wolfe": (FrankWolfe, {"steps": 1, "stride": 1.0}),
     "exponential": (Exponential, {}),
     "output_perturbation": (OutputPerturbation, {"regularisation": 50.0, "slope": 2.0}),

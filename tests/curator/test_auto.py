@@ -7,10 +7,10 @@ import pytest
 
 import dplinear as dpl
 from dplinear.estimators import PrivateLinearRegression
-from dplinear.mechanisms import MECHANISMS
 from dplinear.noise import simulation
 from dplinear.planner.auto import Asked, choose
 from dplinear.privacy import MIDP, ZCDP, ApproxDP, Neighbours
+from dplinear.registry import MOMENTS
 
 SCHEMA = dpl.Schema({"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -52,7 +52,7 @@ def test_the_choice_follows_predictions_and_never_the_table() -> None:
     assert choose("regression", names, asked, 10_000).name == "whitened_descent"
     assert choose("regression", names, asked, None).name == "adassp"  # the first is the usual
     strict = Asked(ZCDP(0.1), Neighbours.ADD_REMOVE, 8, 10, 10.0)
-    assert choose("moments", ("sketch", *MECHANISMS), strict, 1_000).name == "analyze_gauss"
+    assert choose("moments", ("sketch", *MOMENTS), strict, 1_000).name == "analyze_gauss"
     for rows in (3, 60, 600):
         release = dpl.release_model(table(rows), SCHEMA, "y", **BUDGET, mechanism="auto")
         assert release.certificate.mechanism == "whitened_descent"

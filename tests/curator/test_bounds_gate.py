@@ -164,7 +164,7 @@ def test_no_row_moves_a_sum_by_more_than_it_pays_for(neighbours: str) -> None:
     run = Recorded(data, neighbours=neighbours)
     budget = run.chain.budget
     assert budget.square <= 2 * Fraction(0.1)
-    assert 0 <= run.chain.left < 1e-6
+    assert 0 <= run.chain.remaining < 1e-6
     noises = [_Noise.of(query, budget) for query, _ in run.asked]
     one = run.sums(data)
     for row in BAD:

@@ -11,13 +11,13 @@ import dplinear as dpl
 from dplinear import tally
 from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.convex.compression.projections import Projection
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.losses import HuberLoss
 from dplinear.convex.sets import Box, GroupBall, L1Ball, L2Ball, Moved, Polytope, Simplex
 from dplinear.curator.examples import read_examples
 from dplinear.curator.gates import constrained as compressed_gate
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, PureDP
+from dplinear.registry import CONSTRAINED
 
 from .witnesses import Book
 
@@ -280,7 +280,7 @@ def test_every_set_is_kept_to(constraint: Any, more: dict[str, Any]) -> None:
     assert release._repr_html_()
 
 
-APPROXIMATE = sorted(set(LEARNERS) - {"exponential"})
+APPROXIMATE = sorted(set(CONSTRAINED) - {"exponential"})
 
 
 @pytest.mark.parametrize("learner", APPROXIMATE)

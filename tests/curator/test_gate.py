@@ -9,10 +9,10 @@ import pytest
 from dplinear.analyst.noise_models.matrices import SketchNoise
 from dplinear.curator import Schema, SourceError, release_moments, release_sketch
 from dplinear.ledger import tally
-from dplinear.mechanisms import MECHANISMS
 from dplinear.noise import simulation
 from dplinear.papers import sheffet
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
+from dplinear.registry import MOMENTS
 from services import library
 
 from .witnesses import Book, Watched
@@ -24,7 +24,7 @@ BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+@pytest.mark.parametrize("mechanism", list(MOMENTS))
 def test_every_mechanism_passes_and_says_what_it_promises(mechanism: str, neighbours: str) -> None:
     book = Book()
     release = release_moments(
@@ -123,7 +123,7 @@ def test_seeded_noise_repeats_itself_and_taints_the_certificate() -> None:
     assert (fresh.values != other.values).any()
 
 
-@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+@pytest.mark.parametrize("mechanism", list(MOMENTS))
 def test_an_empty_table_is_a_table(mechanism: str) -> None:
     for rows in (TABLE.slice(0, 0), TABLE.slice(0, 1)):
         release = release_moments(rows, SCHEMA, **BUDGET, mechanism=mechanism)
@@ -145,9 +145,9 @@ def test_part_of_the_budget_may_go_to_the_least_eigenvalue() -> None:
     many = pa.concat_tables([TABLE] * 2000)
     plain = release_moments(many, SCHEMA, **BUDGET, mechanism="sketch")
     asked = release_moments(many, SCHEMA, **BUDGET, mechanism="sketch", least_eigenvalue_share=0.1)
-    assert isinstance(asked.law, SketchNoise)
-    assert isinstance(plain.law, SketchNoise)
-    assert asked.law.ridge < plain.law.ridge
+    assert isinstance(asked.noise_model, SketchNoise)
+    assert isinstance(plain.noise_model, SketchNoise)
+    assert asked.noise_model.ridge < plain.noise_model.ridge
     assert asked.certificate.holds == ApproxDP(1.0, 1e-6)
 
 

@@ -232,7 +232,7 @@ def test_whatever_is_raised_after_the_spend_says_so(
     def raising(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("dplinear.curator.gates.moments.Counted.__call__", raising)
+    monkeypatch.setattr("dplinear.curator.gates.measured.Moments", raising)
     with pytest.raises(type(error)) as caught:
         dpl.release_moments(
             table(5), SCHEMA, guarantee=ZCDP(0.1), ledger=Raising(error, spent=True), request="mine"

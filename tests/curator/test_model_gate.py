@@ -10,13 +10,13 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 
 import dplinear
 from dplinear.curator import Schema, release_model
-from dplinear.curator.gates.model import LOSSES, SOLVERS
-from dplinear.curator.gates.one_model import OneModel, most_squared, part_of
+from dplinear.curator.gates.one_model import OneModel, most_squared
 from dplinear.exact.grid import Grid, round_to_grid
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.papers import wang
 from dplinear.privacy import GDP, ZCDP, ApproxDP, PureDP
+from dplinear.registry import MODELS
 
 from .witnesses import Book, Watched
 
@@ -47,7 +47,7 @@ WAYS = [
     ("adassp", "paper"),
 ]
 gates: dict[str, Any] = {"exact": release_model, "paper": wang.release_model}
-by_method = pytest.mark.parametrize("method", SOLVERS)
+by_method = pytest.mark.parametrize("method", MODELS["squared"])
 
 
 def chosen(method: str, calibration: str) -> dict[str, Any]:
@@ -132,9 +132,8 @@ def test_groups_stand_for_their_features_and_none_for_all() -> None:
 def test_only_the_columns_of_the_model_are_read() -> None:
     narrow = TABLE.select(["age", "charges"])
     bounds: dict[str, Any] = {**BUDGET, "mechanism": "adassp"}
-    assert release_model(narrow, SCHEMA, "charges", "age", **BUDGET).schema == part_of(
-        SCHEMA, ["age", "charges"], intercept=True
-    )
+    part = SCHEMA.select(["age", "charges"], intercept=True)
+    assert release_model(narrow, SCHEMA, "charges", "age", **BUDGET).schema == part
     model = release_model(narrow, SCHEMA, "charges", "age", **bounds)
     assert model.schema.columns == ("age", "charges")
     assert model.certificate.parameters["feature_bound"] == pytest.approx(2**0.5)
@@ -270,7 +269,7 @@ def test_a_huber_line_is_not_moved_by_far_targets() -> None:
     y = 2 * a + 0.3 * generator.standard_normal(20_000)
     y[::10] = 9.0
     schema, data = Schema(a=(-1, 1), y=(-10, 10)), np.column_stack([a, y])
-    models = {loss: release_model(data, schema, "y", loss=loss, **PLENTY) for loss in LOSSES}
+    models = {loss: release_model(data, schema, "y", loss=loss, **PLENTY) for loss in MODELS}
     robust = HuberRegressor(epsilon=1.345, alpha=0).fit(a[:, None], y)
     assert models["huber"].loss == "huber"
     assert models["huber"]["a"] == pytest.approx(2.0, abs=0.02)
@@ -399,13 +398,6 @@ def test_bounds_of_a_model_hold_for_every_rounded_row() -> None:
             if norm is None:
                 assert squares.max() > 0.99 * design.feature_square
             assert (integers[design.target] ** 2).max() <= design.target_square
-
-
-def test_a_part_of_a_schema_keeps_its_norm() -> None:
-    schema = Schema({"a": (0, 1), "b": (0, 1), "y": (0, 1)}, row_norm=1.25)
-    part = part_of(schema, ["a", "y"], intercept=True)
-    assert part.row_norm == schema.row_norm
-    assert part_of(schema, ["y"], intercept=False).row_norm is None  # of norm 1 at the most
 
 
 def test_every_release_is_counted() -> None:

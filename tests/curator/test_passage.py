@@ -7,18 +7,17 @@ from typing import Any
 import dplinear
 from benchmarks.crossings import trace
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
-from dplinear.convex.learners import LEARNERS
 from dplinear.curator.gates import options
-from dplinear.curator.gates.model import LOSSES
-from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, GaussianSketch, MIProjection
+from dplinear.mechanisms import GaussianSketch, MIProjection
+from dplinear.mechanisms.contract import option_names
+from dplinear.registry import CONSTRAINED, MODELS, MOMENTS, ROWS
 
 CURATOR = Path(dplinear.__file__).parent / "curator"
-MODELS = [kind for kinds in LOSSES.values() for kind in kinds.values()]
 OPTIONS: dict[Any, list[Any]] = {
-    options.MomentsOptions: [*MECHANISMS.values()],
+    options.MomentsOptions: [*MOMENTS.values()],
     options.SketchOptions: [GaussianSketch, MIProjection],
-    options.ModelOptions: MODELS,
-    options.RowsOptions: [*ROW_MECHANISMS.values()],
+    options.ModelOptions: [kind for kinds in MODELS.values() for kind in kinds.values()],
+    options.RowsOptions: [*ROWS.values()],
     options.MeanOptions: [CoinPressMean],
     options.CovarianceOptions: [CoinPressCovariance],
 }
@@ -39,11 +38,11 @@ def test_budget_is_spent_in_one_place() -> None:
 
 def test_options_have_types_and_are_those_of_the_mechanisms() -> None:
     for typed, kinds in OPTIONS.items():
-        own: set[str] = set().union(*(options.names_of(kind) for kind in kinds))
+        own: set[str] = set().union(*(option_names(kind) for kind in kinds))
         if typed is options.SketchOptions:
             own.discard("rows")  # an argument of the gate
         assert set(typed.__annotations__) - options.READING == own, typed
-    learners = set().union(*(options.names_of(kind) for kind in LEARNERS.values()))
+    learners = set().union(*(option_names(kind) for kind in CONSTRAINED.values()))
     assert set(options.LearnerOptions.__annotations__) - {"progress"} == learners
 
 

@@ -42,8 +42,8 @@ def test_a_release_says_what_it_promises() -> None:
     assert released.certificate.numerics == "exact"
     assert released.names == ("z1", "z2")
     assert released.values.shape == (300, 2)
-    assert isinstance(released.law, ProjectedRows)
-    assert released.law.dimension == 5
+    assert isinstance(released.noise_model, ProjectedRows)
+    assert released.noise_model.dimension == 5
     assert not released.certificate.simulated
     assert "attack_error_least_squares" in str(released.certificate)
 
@@ -55,10 +55,10 @@ def test_files_hold_rows_label_and_matrix(tmp_path: Path, suffix: str) -> None:
     again = dplinear.load(output, kind="rows")
     assert again.certificate == released.certificate
     assert again.certificate.holds == PureDP(1.0)
-    assert again.law == released.law
-    assert isinstance(again.law, ProjectedRows)
-    assert again.law.projection_matrix is not None
-    assert again.law.projection_matrix.shape == (2, 2)
+    assert again.noise_model == released.noise_model
+    assert isinstance(again.noise_model, ProjectedRows)
+    assert again.noise_model.projection_matrix is not None
+    assert again.noise_model.projection_matrix.shape == (2, 2)
     assert again.to_arrow().equals(released.to_arrow())
     assert set(again.to_arrow().column("town").to_pylist()) <= {"a", "b", "c", "other"}
 
@@ -153,7 +153,7 @@ def test_a_release_that_fails_leaves_the_matrix_that_was_kept(tmp_path: Path) ->
 
 def test_neither_matrix_nor_noise_is_drawn_twice() -> None:
     first, second = release(k=1), release(k=1)
-    assert first.law.variance != second.law.variance  # of the matrix drawn
+    assert first.noise_model.variance != second.noise_model.variance  # of the matrix drawn
     assert not (first.values == second.values).any()
 
 
@@ -179,8 +179,8 @@ def test_distances_are_right_on_average() -> None:
             )
         values = released.values
         gap = float(((values[0] - values[1]) ** 2).sum())
-        assert isinstance(released.law, ProjectedRows)
-        found.append(gap - 2 * 3 * released.law.variance)
+        assert isinstance(released.noise_model, ProjectedRows)
+        found.append(gap - 2 * 3 * released.noise_model.variance)
     assert abs(np.mean(found) - wanted) < 5.5 * np.std(found) / math.sqrt(60)
 
 

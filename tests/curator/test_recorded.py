@@ -22,7 +22,6 @@ from dplinear.ledger import (
     NotKeptWarning,
     open_ledger,
 )
-from dplinear.ledger import ledger as ledger_module
 from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.sqlite import ledger as sqlite
 from dplinear.ledger.sqlite.ledger import SqliteLedger
@@ -234,10 +233,10 @@ def test_many_rows_in_memory_are_not_kept_and_it_says_so(
     with pytest.raises(LedgerError, match=r"(?s)not kept in the ledger.*in memory alone"):
         rows(ledger=path, dataset="table", request="monday")
     unnamed = rows(ledger=path, dataset="table", output=tmp_path / "rows.arrow")
-    kept = open_ledger(path).kept(unnamed.certificate.request)
+    kept = open_ledger(path).kept_release(unnamed.certificate.request)
     assert kept is not None
     assert kept_rows.read(kept).stream is None
-    assert open_ledger(path).kept("tuesday") is None
+    assert open_ledger(path).kept_release("tuesday") is None
 
 
 def test_kept_rows_that_are_not_as_they_were_are_refused() -> None:
@@ -387,16 +386,3 @@ def test_equal_numbers_are_one_request(tmp_path: Path, one: Any) -> None:
     assert np.array_equal(first.values, again.values)
     with pytest.raises(LedgerError, match="with other arguments"):
         dpl.release_moments(ROWS, SCHEMA, epsilon=0.5, **call)
-
-
-def test_a_request_of_a_former_version_still_gets_its_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = ledger_for("moments", tmp_path)
-    call: dict[str, Any] = {"ledger": path, "dataset": "table", "request": "monday"}
-    with monkeypatch.context() as patch:
-        patch.setattr("dplinear.ledger.ledger.SO_FAR", "not_told")
-        digests = ledger_module._digests
-        patch.setattr(ledger_module, "_digests", lambda request: digests(request)[::-1])
-        first = KEPT["moments"](**call)
-    assert np.array_equal(KEPT["moments"](**call).values, first.values)

@@ -41,7 +41,7 @@ def test_a_release_says_what_it_promises() -> None:
     assert request.neighbours is Neighbours.ELEMENT
     assert request.parameters["rows"] == 40
     assert str(spent) == "1 release: 0.5 bits together (element neighbours)"
-    assert release.law.ridges[0] == 0
+    assert release.noise_model.ridges[0] == 0
     solved = np.linalg.lstsq(release.values[:, :2], release.values[:, 5], rcond=None)[0]
     assert release.regress("y", ["x"])["x"] == pytest.approx(5 * solved[1])
 
@@ -80,7 +80,7 @@ def test_a_refused_spend_reads_nothing() -> None:
         ({"bits": 0}, "bits' parameter of MIDP"),
         ({"epsilon": 1.0}, "epsilon' parameter of release_sketch must be left out"),
         ({"bits": None, "delta": 1e-6}, "delta' parameter"),
-        ({"guarantee": MIDP(1.0)}, "left out where bits are given"),
+        ({"guarantee": MIDP(1.0)}, "left out where another guarantee is given"),
         ({"bits": None, "guarantee": ApproxDP(1.0, 1e-6)}, "must be MIDP"),
         ({"mechanism": "sketch"}, "bits are counted for single cells"),
         ({"mechanism": "magic"}, "mechanism"),
@@ -120,17 +120,17 @@ def test_tables_and_schemas_are_checked_before_anything_is_spent() -> None:
 
 def test_a_public_target_is_said_to_be_unprotected() -> None:
     release = release_sketch(TABLE, SCHEMA, **BITS, target="y", y_public=True)
-    assert release.law.ridges[5] == 0
-    assert (release.law.ridges[1:5] > 0).all()
+    assert release.noise_model.ridges[5] == 0
+    assert (release.noise_model.ridges[1:5] > 0).all()
     assert any("its cells are not protected" in note for note in release.certificate.notes)
     whole = release_sketch(TABLE, SCHEMA, **BITS, target="y")
-    assert (whole.law.ridges[1:] > 0).all()
+    assert (whole.noise_model.ridges[1:] > 0).all()
     assert not any("protected" in note for note in whole.certificate.notes)
 
 
 def test_a_lower_bound_is_taken_on_the_callers_word() -> None:
     release = release_sketch(TABLE, SCHEMA, **BITS, rows=40, lower_bound=15.0)
-    assert release.law.ridges[1] == pytest.approx(25)
+    assert release.noise_model.ridges[1] == pytest.approx(25)
     assert any("on the caller's word" in note for note in release.certificate.notes)
     assert release.certificate.parameters["lower_bound"] == 15.0
 
@@ -144,7 +144,7 @@ def test_a_query_is_part_of_the_bits_and_its_answer_is_printed() -> None:
     assert isinstance(lower, float)
     assert 0 < lower < np.linalg.eigvalsh(second_moments(many, schema).cells())[0]
     needed = 50 / (2 ** (2 * 0.3) - 1)
-    assert release.law.ridges[1:] == pytest.approx(max(needed - lower, 0.0))
+    assert release.noise_model.ridges[1:] == pytest.approx(max(needed - lower, 0.0))
 
 
 @pytest.mark.parametrize("options", [{}, {"least_eigenvalue_bits": 0.1}])

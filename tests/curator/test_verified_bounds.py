@@ -33,7 +33,7 @@ ROW = {**{name: [high] for name, (_, high) in {**FACTORS, **OTHERS}.items()}, "l
 
 def model() -> OneModel:
     """Return a model whose features are few columns' worth, among many that are read."""
-    features = [feature.name for feature in SCHEMA.features if feature.group == TERM]
+    features = [feature.name for feature in SCHEMA.features if feature.term.label == TERM]
     return OneModel.of(SCHEMA, "*".join(OTHERS), features, intercept=True)
 
 

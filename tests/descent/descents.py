@@ -27,7 +27,7 @@ from dplinear.exact.block_moments import design_moments
 from dplinear.exact.design import Design
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.solver import Solution
+from dplinear.mechanisms.model import Solution
 from dplinear.noise import simulation
 from dplinear.privacy import ApproxDP, Neighbours
 from exact.oracles import square

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.adaptive.noisy_sums import LEAST_SHARE, Budget, NoisySums, _Noise
+from dplinear.adaptive.noisy_sums import LEAST_SHARE, Budget, NoisySums, _Noise, growing_shares
 from dplinear.arrays import Floats, Integers
 from dplinear.descent import survey
 from dplinear.descent import whitened as whitened_descent
@@ -298,7 +298,7 @@ def true_census(design: Any, chain: Any, settings: Any, *, target: bool) -> Any:
 
 
 HONEST_START = survey._release_centre
-HONEST_SHARES = whitened_descent.steps_shares
+HONEST_SHARES = growing_shares
 
 
 def twice(steps: int, total: Fraction) -> list[Fraction]:
@@ -311,7 +311,7 @@ def unbooked(self: NoisySums, queries: Any, rows: Any = None) -> Any:
     """A chain that forgets what it spent."""
     kept = self.spent
     answers = HONEST_ASK(self, queries, rows)
-    self.spent = kept
+    self.filter = replace(self.filter, spent=(kept, self.inverse))
     return answers
 
 
@@ -365,7 +365,7 @@ def test_a_count_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_share_that_is_counted_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whitened_descent, "steps_shares", twice)
+    monkeypatch.setattr(whitened_descent, "growing_shares", twice)
     with pytest.raises(BudgetExceededError):
         found_on(ADD_REMOVE)
 

@@ -16,7 +16,7 @@ from dplinear.descent.common import PreparedDescent
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.descent.logistic_curvature import Hessian, Secants, best_clips, curve
 from dplinear.exact.design import Design
-from dplinear.mechanisms.solver import Solution
+from dplinear.mechanisms.model import Solution
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP
 
@@ -389,8 +389,8 @@ def test_secants_find_a_curvature_that_was_misjudged() -> None:
     """After a step by half the true curvature gradients say so, unless they are noise."""
     true, move = np.diag([2.0, 1.0]), np.array([1.0, 0.0])
     start = Secants(np.zeros((2, 2)))
-    assert start.seen(move, 1.0) is start
+    assert start.update(move, 1.0) is start
     stepped = Secants(start.matrix, (move, np.array([5.0, 0.0]), np.eye(2), np.eye(2)))
     after = np.array([5.0, 0.0]) - true @ move
-    assert stepped.seen(after, 1e-6).matrix == pytest.approx(np.diag([1.0, 0.0]), abs=1e-6)
-    assert stepped.seen(after, 10.0).matrix == pytest.approx(np.zeros((2, 2)))
+    assert stepped.update(after, 1e-6).matrix == pytest.approx(np.diag([1.0, 0.0]), abs=1e-6)
+    assert stepped.update(after, 10.0).matrix == pytest.approx(np.zeros((2, 2)))

@@ -11,12 +11,11 @@ from scipy import stats
 
 from dplinear.arrays import Floats
 from dplinear.descent import survey
-from dplinear.descent import whitened as whitened_descent
-from dplinear.descent.clips import Clip
 from dplinear.descent.settings import Settings
+from dplinear.descent.shrinkage import sampling_factor
 from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.design import Design
-from dplinear.mechanisms.solver import Solution
+from dplinear.mechanisms.model import Solution
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP
 
@@ -518,12 +517,7 @@ def test_a_rare_level_is_fitted_however_large_the_budget() -> None:
 
 @pytest.mark.parametrize(("errors", "kept"), [(0.0, 1.0), (1.0, 0.9), (100.0, 0.5)])
 def test_half_of_what_sampling_errors_add_is_taken_off(errors: float, kept: float) -> None:
-    """By hand: a place of squared length 2·1 + 1·3 = 5, and errors of 2·¼ + 1·½ = 1."""
-    nothing = np.zeros(2)
-    place, sampling = np.sqrt([1.0, 3.0]), errors * np.array([0.25, 0.5])
-    clip = Clip(1.0, 1.0)
-    path = whitened_descent._Path(
-        place, nothing, nothing, sampling, sampling, nothing, nothing, scale=1.0, clip=clip
-    )
-    found = whitened_descent._shrinkage_factor(path, np.array([2.0, 1.0]))
+    """By hand: an iterate of squared length 2·1 + 1·3 = 5, and errors of 2·¼ + 1·½ = 1."""
+    theta, sampling = np.sqrt([1.0, 3.0]), errors * np.array([0.25, 0.5])
+    found = sampling_factor(theta, sampling, np.array([2.0, 1.0]))
     assert found == pytest.approx(kept, rel=1e-12)

@@ -130,6 +130,19 @@ def test_codes_of_polars_are_read_as_their_text_is(kind: str, last: str | None) 
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("odd", ["word", "\ud800", b"\xff", 2**70, {}, None], ids=repr)
+@pytest.mark.parametrize("held", ["array", "index"])
+def test_what_a_series_holds_is_not_guessed_anew(held: str, odd: Any) -> None:
+    """pandas guesses the type of objects that it is given: over half a letter it raises."""
+    pandas = library("pandas")
+    cells = np.empty(3, object)
+    cells[:] = ["a", "b", odd]
+    series = pandas.Series(cells, dtype=object)
+    values = series.array if held == "array" else pandas.Index(cells, dtype=object)
+    assert targets_of(values, 3, "fit").tolist() == ["a", "b", odd]
+
+
+@pytest.mark.engine
 @pytest.mark.heavy
 @pytest.mark.parametrize("odd", [2.0, "word", b"\xff", "\ud800"], ids=repr)
 def test_dask_collections_are_refused_whatever_they_hold(odd: Any) -> None:

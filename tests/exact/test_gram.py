@@ -173,7 +173,6 @@ def test_moments_of_cells_are_rounded_once() -> None:
         assert entry == int(moments.integers[i, j]) / cells**2
     assert moments.cells()[0, 0] > 1
     assert moments.grid == Grid.of(schema)
-    assert moments.bound == Grid.of(schema).bound
 
 
 def test_raw_moments_without_an_intercept_are_only_scaled() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import dplinear
 from dplinear.curator import second_moments
 from dplinear.descent.settings import Settings
-from dplinear.mechanisms import MECHANISMS
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, PureDP
+from dplinear.registry import MOMENTS
 from dplinear.schema import Schema
 
 from .cases import GUARANTEES, Case, mutated, schema_of, tabled
@@ -131,10 +131,10 @@ def _table_case(
 
 def moments(dice: Dice) -> Case:
     schema = schema_of(dice)
-    mechanism = dice.pick(("analyze_gauss",) * 20 + tuple(MECHANISMS))
+    mechanism = dice.pick(("analyze_gauss",) * 20 + tuple(MOMENTS))
     budget = _budget(dice) if mechanism == "analyze_gauss" else {"epsilon": 1.0, "delta": 1e-6}
     base = {"schema": schema, "mechanism": mechanism, "threads": 1, **budget}
-    own = {"mechanism": lambda dice: word(dice, *MECHANISMS), "schema": _schema}
+    own = {"mechanism": lambda dice: word(dice, *MOMENTS), "schema": _schema}
     arguments = mutated(dice, base, COMMON | READING | _RIDGE | own)
     return _table_case(dice, dplinear.release_moments, schema, arguments, MECHANISM_NAMES)
 

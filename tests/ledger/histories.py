@@ -208,7 +208,7 @@ def _check_releases(told: Iterable[Event], lines: Iterable[Entry], ledger: Budge
                 assert kept.get(event.request) == event.detail, f"{event.request} is not kept"
     for request, digest in kept.items():
         assert digest in offered.get(request, set()), f"nobody kept {request}"
-        content = ledger.kept(request)
+        content = ledger.kept_release(request)
         assert content is not None, f"the release of {request} is gone"
         assert sha256(content) == digest, f"the release of {request} has other bytes"
     for event in told:

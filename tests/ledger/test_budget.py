@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dplinear.ledger import LedgerError, Request
-from dplinear.ledger.budget import Budget, Units, written
+from dplinear.ledger.budget import Budget, Units, shortest_decimal
 from dplinear.ledger.fingerprint import fingerprint, plain
 from dplinear.ledger.sqlite import anchor
 from dplinear.ledger.sqlite.anchor import Anchor, Mark
@@ -185,7 +185,7 @@ def test_units_add_and_compare_side_by_side() -> None:
     assert Units(3, 4).within(Units(3, 4))
     assert not Units(4, 0).within(Units(3, 4))
     assert not Units(0, 5).within(Units(3, 4))
-    assert written(0.1) == Fraction(1, 10)
+    assert shortest_decimal(0.1) == Fraction(1, 10)
 
 
 @pytest.mark.parametrize(

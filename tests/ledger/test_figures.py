@@ -135,7 +135,7 @@ def test_mixtures_go_through_privacy_loss_distributions(
     # At least the two Gaussians alone, and at most those with the pure losses added.
     alone = normal_epsilon(0.5 * 2**0.5, 1e-6)
     assert alone < figure.epsilon < alone + 0.5
-    monkeypatch.setattr(figures, "_composed", _missing)
+    monkeypatch.setattr(figures, "_compose_profiles", _missing)
     (without,) = ledger.figures("table", (1e-6,)).figures
     assert without.way == "by their ρ"
     assert without.epsilon is not None
@@ -161,7 +161,7 @@ def test_a_mixture_of_2_to_32_is_convolved(
 ) -> None:
     monkeypatch.setattr(compose, "profiles", lambda parts, **_: Gaussian(0.01 * len(parts)))
     # Different losses in each case, as what was composed once is remembered.
-    found = figures._convolved([Pure(0.5 + count)] * count, 1e-6)
+    found = figures._epsilon_by_convolution([Pure(0.5 + count)] * count, 1e-6)
     assert found == (Gaussian(0.01 * count).epsilon(1e-6) if convolved else None)
 
 
@@ -175,16 +175,16 @@ def test_the_grid_of_losses_is_as_coarse_as_the_widest_allows(
         return parts[0]
 
     monkeypatch.setattr(compose, "profiles", noted)
-    figures._composed.cache_clear()
-    figures._composed((Pure(0.001), Gaussian(1.0)))
-    figures._composed.cache_clear()
+    figures._compose_profiles.cache_clear()
+    figures._compose_profiles((Pure(0.001), Gaussian(1.0)))
+    figures._compose_profiles.cache_clear()
     widest = normal_epsilon(1.0, 1e-12)
     assert 250 < widest / asked[0] <= 500
     assert np.log2(asked[0]) == round(np.log2(asked[0]))
 
 
 def test_without_the_library_pure_losses_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "_composed", _missing)
+    monkeypatch.setattr(figures, "_compose_profiles", _missing)
     facts = [({"promised": {"kind": "PureDP", "epsilon": each}}, 1) for each in (0.25, 0.5)]
     (found,) = figures.figures(facts, Budget(ZCDP(9)), (1e-9,))
     assert (found.epsilon, found.way) == (0.75, "by their ε")
@@ -206,8 +206,8 @@ STEPS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", list(STEPS))
 def test_two_steps_between_neighbours(name: str) -> None:
     part, twice = STEPS[name]
-    assert figures._stepped(part, 1) is part
-    assert figures._stepped(part, 2) == twice
+    assert figures._group_part(part, 1) is part
+    assert figures._group_part(part, 2) == twice
 
 
 def test_other_neighbours_are_so_many_steps(ledger: BudgetLedger) -> None:
@@ -252,26 +252,26 @@ def test_what_has_no_epsilon_has_no_figure(ledger: BudgetLedger) -> None:
 
 
 def test_gaussians_with_and_without_a_grid_are_one_vector() -> None:
-    one = figures._merged([Gaussian(0.3), GridGaussian(0.4, 0.25), GridGaussian(0.5, 0.5)])
+    one = figures._merge_profiles([Gaussian(0.3), GridGaussian(0.4, 0.25), GridGaussian(0.5, 0.5)])
     (grid,) = one
     assert isinstance(grid, GridGaussian)
     assert grid.mu == pytest.approx(0.5**0.5, rel=1e-14)
     assert grid.mu**2 >= 0.5
     assert grid.inverse_variance == 0.75
-    assert figures._merged([Concentrated(0.25), Pure(0.1), Concentrated(0.5)]) == (
+    assert figures._merge_profiles([Concentrated(0.25), Pure(0.1), Concentrated(0.5)]) == (
         Pure(0.1),
         Concentrated(0.75),
     )
-    assert figures._merged([]) == ()
+    assert figures._merge_profiles([]) == ()
     # What is known besides of a single one is kept.
-    assert figures._merged([Concentrated(0.25, 2.0)]) == (Concentrated(0.25, 2.0),)
-    assert figures._merged([Gaussian(0.3)]) == (Gaussian(0.3),)
+    assert figures._merge_profiles([Concentrated(0.25, 2.0)]) == (Concentrated(0.25, 2.0),)
+    assert figures._merge_profiles([Gaussian(0.3)]) == (Gaussian(0.3),)
 
 
 def test_what_is_merged_is_between_the_same_neighbours() -> None:
     same = Neighbours.REPLACE
     two = [Gaussian(0.3, same), Gaussian(0.4, same), Concentrated(0.25, None, same)]
-    merged = figures._merged([*two, Concentrated(0.5, None, same), Pure(0.1, same)])
+    merged = figures._merge_profiles([*two, Concentrated(0.5, None, same), Pure(0.1, same)])
     assert [each.neighbours for each in merged] == [same] * 3
 
 
@@ -285,8 +285,8 @@ def test_mixtures_are_composed_between_the_neighbours_of_the_budget(
         return parts[0]
 
     monkeypatch.setattr(compose, "profiles", noted)
-    figures._composed.cache_clear()
+    figures._compose_profiles.cache_clear()
     facts = [(figures.facts_of(each, None, None), 1) for each in (GDP(0.5), PureDP(0.25))]
     figures.figures(facts, Budget(ZCDP(9.0), Neighbours.REPLACE), (1e-6,))
-    figures._composed.cache_clear()
+    figures._compose_profiles.cache_clear()
     assert found == [Neighbours.REPLACE] * 2

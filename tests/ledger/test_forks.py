@@ -88,7 +88,7 @@ def test_a_child_spends_too(path: Path) -> None:
 def test_a_child_closes_what_a_thread_is_waiting_with(path: Path) -> None:
     """The lock comes later, to the file that both have open, and the parent may be killed then."""
     side = path.with_name("budget.db.anchor")
-    with anchor.locked(side, 5.0):
+    with anchor.hold_lock(side, 5.0):
         waiting = threading.Thread(target=lambda: SqliteLedger(path).spend(ask("waits")))
         waiting.start()
         while len(forks._USES.handles) < 2:
@@ -159,14 +159,14 @@ def test_a_fork_waits_for_uses_and_holds_back_new_ones() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def first() -> None:
-        with forks.undivided():
+        with forks.no_forks():
             inside.set()
             leave.wait()
-            with forks.undivided():  # who is inside already does not wait for the fork
+            with forks.no_forks():  # who is inside already does not wait for the fork
                 order.append("first")
 
     def second() -> None:
-        with forks.undivided():
+        with forks.no_forks():
             order.append("second")
 
     threads = [threading.Thread(target=first), threading.Thread(target=second)]
@@ -195,10 +195,10 @@ def test_a_fork_waits_for_uses_and_holds_back_new_ones() -> None:
 def test_a_child_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "_USES", forks._Uses())
     handle = forks.open_file(tmp_path / "file", os.O_CREAT | os.O_RDWR)
-    assert forks.owned(handle)
+    assert forks.is_own(handle)
     forks._USES.handles.add(10**6)  # closed by somebody else
     forks._in_child()
-    assert not forks.owned(handle)
+    assert not forks.is_own(handle)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(handle)
     forks.close_file(handle)  # which is no longer its own to close
@@ -211,7 +211,7 @@ def test_what_was_inherited_is_neither_unlocked_nor_closed(
     with SqliteLedger(path).reading():
         monkeypatch.setattr(os, "getpid", lambda: -1)
     monkeypatch.undo()
-    with anchor.locked(path.with_name("budget.db.anchor"), 1.0) as held:
+    with anchor.hold_lock(path.with_name("budget.db.anchor"), 1.0) as held:
         monkeypatch.setattr(forks, "_USES", forks._Uses())
     assert held.latest() is not None  # still open
     os.close(held._handle)

@@ -10,7 +10,7 @@ import pytest
 
 from dplinear.ledger import DamagedLedgerError, LedgerError, Request
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.fingerprint import former_fingerprint
+from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.hash_chain import FORMAT, Entry, entry, sha256
 from dplinear.ledger.sqlite import anchor
 from dplinear.ledger.sqlite.anchor import mark_of
@@ -29,9 +29,9 @@ def asked(name: str, rho: float = 0.1, **half_ranges: float) -> Request:
     return Request(name, "table", ZCDP(rho), Neighbours.ELEMENT, "test", told)
 
 
-def former_digest(request: Request) -> str:
+def digest_of(request: Request) -> str:
     said = [request.dataset, request.mechanism, str(request.neighbours), request.guarantee]
-    return former_fingerprint([*said, dict(request.parameters)])
+    return fingerprint([*said, dict(request.parameters)])
 
 
 def lines_of_old(count: int) -> list[tuple[Entry, bytes | None]]:
@@ -47,7 +47,7 @@ def lines_of_old(count: int) -> list[tuple[Entry, bytes | None]]:
     for turn in range(count):
         request = asked(f"request {turn}", age=50.0)
         facts = {"neighbours": "element", "parameters": dict(request.parameters), "figures": {}}
-        said: dict[str, Any] = {"request": request.request, "digest": former_digest(request)}
+        said: dict[str, Any] = {"request": request.request, "digest": digest_of(request)}
         add("spend", facts, **said, cost=Units(PER), spent=Units(PER * (turn + 1)))
     add("release", {"bytes": 7}, b"release", request="request 0", digest=sha256(b"release"))
     return lines
@@ -76,7 +76,7 @@ def test_a_ledger_of_a_former_version_is_read_and_left_as_it_is(path: Path) -> N
     (status,) = ledger.status()
     assert (status.spent.main, status.releases) == (3 * PER, 3)
     assert ledger.verify() == 6
-    assert ledger.kept("request 0") == b"release"
+    assert ledger.kept_release("request 0") == b"release"
     assert ledger.price(asked("request 0", age=50.0)).repeated
     assert path.read_bytes() == before
 

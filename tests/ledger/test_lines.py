@@ -40,7 +40,7 @@ class Listed(Lines):
     def last(self, kind: str | None = None, **same: str) -> Entry | None:
         for line, _ in reversed(self.kept):
             if kind in {None, line.kind} and all(getattr(line, k) == v for k, v in same.items()):
-                return line.checked()
+                return line.check()
         return None
 
     def at(self, sequence: int) -> Entry | None:
@@ -137,9 +137,9 @@ def test_lines_follow_each_other(ledger: Ledger) -> None:
 
 
 def test_what_was_kept_is_given_back(ledger: Ledger) -> None:
-    assert ledger.kept("first") == b"release"
-    assert ledger.kept("second") is None
-    assert ledger.kept("third") is None
+    assert ledger.kept_release("first") == b"release"
+    assert ledger.kept_release("second") is None
+    assert ledger.kept_release("third") is None
     assert ledger.spend(asked("first")) == b"release"
     with pytest.raises(LedgerError, match="'second' is spent, and there is no release"):
         ledger.spend(asked("second"))
@@ -147,7 +147,7 @@ def test_what_was_kept_is_given_back(ledger: Ledger) -> None:
         ledger.spend(asked("first", 0.125))
     assert len(ledger.lines.kept) == 5
     ledger.keep("second", b"another")
-    assert [ledger.kept("first"), ledger.kept("second")] == [b"release", b"another"]
+    assert [ledger.kept_release("first"), ledger.kept_release("second")] == [b"release", b"another"]
 
 
 def test_a_line_says_nothing_that_it_was_not_told() -> None:
@@ -337,7 +337,7 @@ def test_a_release_that_was_changed_is_found(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="'first' is not as it was kept"):
         ledger.spend(asked("first"))
     with pytest.raises(LedgerError, match="'first' is not as it was kept"):
-        ledger.kept("first")
+        ledger.kept_release("first")
 
 
 def test_totals_that_disagree_are_found(ledger: Ledger) -> None:
@@ -371,19 +371,19 @@ def test_what_exceeds_a_budget_is_refused_without_adding_up_its_history(
 
 def test_a_release_that_is_gone_is_not_there(ledger: Ledger) -> None:
     line, content = ledger.lines.kept[3]
-    assert ledger.kept("first") == content == b"release"
+    assert ledger.kept_release("first") == content == b"release"
     ledger.lines.kept[3] = (line, None)
-    assert ledger.kept("first") is None
+    assert ledger.kept_release("first") is None
     with pytest.raises(LedgerError, match="is spent, and there is no release of it"):
         ledger.spend(asked("first"))
 
 
 def test_what_is_no_json_is_written_as_its_text() -> None:
     line = entry(None, "spend", {"width": Fraction(1, 3)})
-    assert line.checked().content() == {"width": "Fraction(1, 3)"}
+    assert line.check().content() == {"width": "Fraction(1, 3)"}
     # As a file may hold whatever somebody has put into it.
     with pytest.raises(LedgerError, match="line 1 is not as it was written") as told:
-        dataclasses.replace(line, dataset=b"bytes").checked()  # type: ignore[arg-type]
+        dataclasses.replace(line, dataset=b"bytes").check()  # type: ignore[arg-type]
     assert str(told.value).startswith("The ledger is damaged: line 1 is not as it was written.\n\n")
 
 
@@ -501,9 +501,9 @@ def test_a_side_file_begins_whole_and_is_held_by_one(
     with pytest.raises(FileExistsError):
         anchor.begin(path, mark)
     assert [each.name for each in tmp_path.iterdir()] == ["side"]
-    with anchor.locked(path, 5.0) as held:
+    with anchor.hold_lock(path, 5.0) as held:
         assert held.marks() == [mark, None]
-        with pytest.raises(LedgerError, match=r"locked for 0\.01 s"), anchor.locked(path, 0.01):
+        with pytest.raises(LedgerError, match=r"locked for 0\.01 s"), anchor.hold_lock(path, 0.01):
             pass
     freed, queued, queue = threading.Event(), threading.Event(), anchor._queue
 
@@ -514,10 +514,10 @@ def test_a_side_file_begins_whole_and_is_held_by_one(
     monkeypatch.setattr(anchor, "_queue", noted)
 
     def wait() -> None:
-        with anchor.locked(path, 30.0):
+        with anchor.hold_lock(path, 30.0):
             freed.set()
 
-    with anchor.locked(path, 5.0):
+    with anchor.hold_lock(path, 5.0):
         waiting = threading.Thread(target=wait)
         waiting.start()
         queued.wait()
@@ -537,7 +537,7 @@ def test_a_lock_that_comes_late_is_waited_for(
     anchor.begin(tmp_path / "side", Mark("ledger", 1, "a"))
     locks = SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4, LOCK_UN=8)
     monkeypatch.setattr(anchor, "_locks", lambda: locks)
-    with anchor.locked(tmp_path / "side", 60.0) as held:
+    with anchor.hold_lock(tmp_path / "side", 60.0) as held:
         assert held.latest() == Mark("ledger", 1, "a")
 
 
@@ -545,8 +545,8 @@ def test_whoever_gave_up_waiting_keeps_no_program_from_ending(tmp_path: Path) ->
     path = tmp_path / "side"
     anchor.create(path)
     before = set(threading.enumerate())
-    with anchor.locked(path, 5.0):
-        with pytest.raises(LedgerError, match="locked"), anchor.locked(path, 0.01):
+    with anchor.hold_lock(path, 5.0):
+        with pytest.raises(LedgerError, match="locked"), anchor.hold_lock(path, 0.01):
             pytest.fail("locked twice")
         (waiting,) = set(threading.enumerate()) - before
         assert waiting.daemon
@@ -563,7 +563,7 @@ def test_a_side_file_begins_where_files_have_no_links(
     mark = Mark("ledger", 1, "a")
     anchor.begin(tmp_path / "side", mark)
     assert [each.name for each in tmp_path.iterdir()] == ["side"]
-    with anchor.locked(tmp_path / "side", 5.0) as held:
+    with anchor.hold_lock(tmp_path / "side", 5.0) as held:
         assert held.latest() == mark
 
 

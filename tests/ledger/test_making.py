@@ -67,7 +67,7 @@ def test_a_ledger_that_is_gone_and_was_never_used_is_made_anew(tmp_path: Path) -
     path.unlink()
     SqliteLedger.create(path)
     assert SqliteLedger(path).history()[0].hash != first.hash
-    with anchor.locked(path.with_name("budget.db.anchor"), 1.0) as side:
+    with anchor.hold_lock(path.with_name("budget.db.anchor"), 1.0) as side:
         assert side.marks().count(None) == 1
 
 
@@ -155,9 +155,9 @@ def test_a_side_file_that_was_replaced_while_one_waited_is_opened_anew(
             anchor.begin(side, Mark("a", 2, "c"))
 
     monkeypatch.setattr(anchor, "_lock", replaced)
-    with pytest.raises(FileNotFoundError), anchor.locked(side, 1.0):
+    with pytest.raises(FileNotFoundError), anchor.hold_lock(side, 1.0):
         pass
-    with anchor.locked(side, 1.0, make=True) as held:
+    with anchor.hold_lock(side, 1.0, make=True) as held:
         assert held.latest() == Mark("a", 2, "c")
 
 
@@ -166,10 +166,10 @@ def test_a_reader_waits_a_moment_for_a_record_that_is_being_written(
 ) -> None:
     side, mark = tmp_path / "side", Mark("a", 1, "b")
     anchor.create(side)
-    assert anchor.seen(side) is None
+    assert anchor.read_mark(side) is None
     found = iter([None, None, mark])
     monkeypatch.setattr(anchor.Anchor, "latest", lambda _: next(found))
-    assert anchor.seen(side) == mark
+    assert anchor.read_mark(side) == mark
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_side_file_tells_whether_its_ledger_was_used(
 ) -> None:
     side = tmp_path / "side"
     side.write_bytes(content)
-    with anchor.locked(side, 1.0) as held:
-        assert held.unmade() is unmade
+    with anchor.hold_lock(side, 1.0) as held:
+        assert held.is_unused() is unmade
         if unmade:
             held.restart(Mark("b", 1, "c"))
             assert held.latest() == Mark("b", 1, "c")
@@ -238,7 +238,7 @@ def test_indexes_that_miss_a_line_are_found(tmp_path: Path) -> None:
     ledger = SqliteLedger.create(path)
     ledger.declare("table", ZCDP(1.0))
     ledger.spend(ask("one"))
-    with sqlite._connected(path, 1.0, sqlite._WRITING) as connection:
+    with sqlite._connect(path, 1.0, sqlite._WRITING) as connection:
         statement = next(each for each in SCHEMA if "INDEX by_request" in each)
         connection.execute("DROP INDEX by_request")
         connection.execute(f"{statement} AND kind = 'release'")  # of which there is none

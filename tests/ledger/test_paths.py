@@ -16,7 +16,7 @@ from scipy import sparse
 
 from dplinear.convex.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
-from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
+from dplinear.ledger.fingerprint import fingerprint, plain
 from dplinear.schema import Schema
 
 
@@ -244,12 +244,6 @@ def test_equal_numbers_are_one_argument(one: Any, same: Any) -> None:
 def test_what_is_not_equal_is_another_argument(one: Any, other: Any) -> None:
     """A truth value is no number: which of two arguments is meant might depend on it."""
     assert fingerprint(one) != fingerprint(other)
-
-
-def test_former_versions_told_whole_numbers_apart() -> None:
-    """What they wrote is still recognised."""
-    assert former_fingerprint(1.0) == hashlib.sha256(b"1.0").hexdigest()
-    assert former_fingerprint(1) == hashlib.sha256(b"1").hexdigest() == fingerprint(1.0)
 
 
 def test_what_our_own_classes_remember_is_no_argument() -> None:

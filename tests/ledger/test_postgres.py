@@ -280,8 +280,8 @@ def test_a_line_that_is_silent_for_too_long_is_cut(monkeypatch: pytest.MonkeyPat
 def test_two_who_begin_a_side_file_at_once_share_it(tmp_path: Path) -> None:
     side = tmp_path / "a" / "side.anchor"
     for sequence in (4, 3):
-        postgres_module._begun(side, anchor.Mark("a", sequence, "b"))
-    with anchor.locked(side, 1.0) as opened:
+        postgres_module._begin_side_file(side, anchor.Mark("a", sequence, "b"))
+    with anchor.hold_lock(side, 1.0) as opened:
         assert opened.latest() == anchor.Mark("a", 4, "b")
     assert [file.name for file in side.parent.iterdir()] == ["side.anchor"]
 
@@ -576,7 +576,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 )
 def test_what_the_server_says_becomes_a_sentence(code: str, match: str) -> None:
     address = postgres_module.Address.parse("postgresql://a:word@b/c")
-    with pytest.raises(LedgerError, match=match) as error, words.told(address):
+    with pytest.raises(LedgerError, match=match) as error, words.explain_errors(address):
         raise psycopg.errors.lookup(code)
     assert "word" not in str(error.value)
 
@@ -594,7 +594,7 @@ def test_what_the_server_says_becomes_a_sentence(code: str, match: str) -> None:
 )
 def test_why_there_is_no_way_to_a_server(said: str, match: str) -> None:
     address = postgres_module.Address.parse("postgresql://a:word@b/c")
-    assert match in str(words.lost(address, OSError(said)))
+    assert match in str(words.unreachable_error(address, OSError(said)))
 
 
 def test_a_budget_is_exceeded_on_a_server_too(same: str) -> None:

@@ -89,7 +89,7 @@ def test_a_spend_whose_acknowledgement_is_lost_stands(
 
 def anchor_of(url: str) -> Any:
     side = PostgresLedger(url)._address.anchor
-    with anchor.locked(side, 1.0) as known:
+    with anchor.hold_lock(side, 1.0) as known:
         return known.latest()
 
 
@@ -142,7 +142,7 @@ def test_a_ledger_whose_maker_was_stopped_before_the_side_file_can_be_opened(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_begun", stopped)
+        patch.setattr(module, "_begin_side_file", stopped)
         with pytest.raises(KeyboardInterrupt):
             PostgresLedger.create(address)
     assert not (tmp_path / "side.anchor").exists()
@@ -276,7 +276,7 @@ def test_only_a_plain_answer_to_a_commit_is_sure(
 
     class Connection:
         def execute(self, _: bytes) -> Any:
-            session._noticed(
+            session._note_warning(
                 SimpleNamespace(severity_nonlocalized=severity, message_primary="so it is")
             )
             if word is None:

@@ -128,7 +128,7 @@ def test_every_line_of_the_library_has_the_hash_that_the_trigger_wants(
     said = {**FACTS, "parameters": {"x": facts | {"nul": "a\0b\\u0000", "nan: NaN": "[NaN]"}}}
     line = books.next(request=request_ + uuid.uuid4().hex, facts=said)
     books.insert(books.roles[0], line)
-    assert books.last() == line.checked()
+    assert books.last() == line.check()
 
 
 # Results
@@ -145,7 +145,7 @@ def test_nobody_keeps_a_release_under_what_another_role_has_spent(books: Books) 
     with pytest.raises(LedgerError, match="was spent by another role"):
         books.keeper.keep("hers", forged)
     books.ledger(ann).keep("hers", b"a release")
-    assert books.ledger(bob).kept("hers") == b"a release"
+    assert books.ledger(bob).kept_release("hers") == b"a release"
 
 
 def test_a_release_is_what_its_request_has_paid_for(books: Books) -> None:
@@ -163,7 +163,7 @@ def test_a_release_is_what_its_request_has_paid_for(books: Books) -> None:
     refused(books, bob, books.next(), content)  # a spend keeps no bytes
     books.insert(bob, books.next(**whole), content)
     refused(books, bob, books.next(**whole), content)
-    assert books.ledger(bob).kept("his") == content
+    assert books.ledger(bob).kept_release("his") == content
 
 
 # Budgets and spends

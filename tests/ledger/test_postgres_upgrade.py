@@ -138,7 +138,7 @@ def test_spends_that_do_not_tell_of_those_before_them_are_counted(
         # As those versions did: what they wrote, with the tables that they had.
         patch.setattr("dplinear.ledger.ledger.SO_FAR", "of_today")
         patch.setattr("dplinear.ledger.postgres.session.is_former", lambda *_: False)
-        patch.setattr("dplinear.ledger.postgres.session.expected", lambda *_: Anything())
+        patch.setattr("dplinear.ledger.postgres.session.expected_tables", lambda *_: Anything())
         for request, half in (("first", 1.5), ("second", 1.5)):
             ledger.spend(replace(asked(request), parameters={"half_ranges": {"x": half}}))
     ledger = PostgresLedger(former)

@@ -256,7 +256,7 @@ def test_a_side_file_moves_forward_only(tmp_path: Path) -> None:
     side = tmp_path / "side"
     anchor.begin(side, anchor.Mark("a", 5, "b"))
     before = side.read_bytes()
-    with anchor.locked(side, 1.0) as held:
+    with anchor.hold_lock(side, 1.0) as held:
         for other in (anchor.Mark("a", 5, "c"), anchor.Mark("a", 4, "d")):
             held.move(other)
             assert side.read_bytes() == before
@@ -390,7 +390,7 @@ def test_a_locked_ledger_is_refused_after_a_while(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         refused(path, "locked by another process", timeout=0.01)
-    with anchor.locked(path.with_name(f"{path.name}.anchor"), 1.0):
+    with anchor.hold_lock(path.with_name(f"{path.name}.anchor"), 1.0):
         refused(path, "locked for 0.01 seconds", timeout=0.01, uses=WRITING)
         assert SqliteLedger(path, timeout=0.01).verify() == 6  # who reads waits for nobody
     assert spent(path) == 3 * PER
@@ -410,9 +410,9 @@ def test_a_lock_that_fails_while_waiting_is_not_held(
 
 def test_whoever_gave_up_waiting_holds_no_lock(path: Path) -> None:
     side = path.with_name(f"{path.name}.anchor")
-    with anchor.locked(side, 1.0), pytest.raises(LedgerError), anchor.locked(side, 0.01):
+    with anchor.hold_lock(side, 1.0), pytest.raises(LedgerError), anchor.hold_lock(side, 0.01):
         pytest.fail("locked twice")
-    with anchor.locked(side, 60.0) as opened:
+    with anchor.hold_lock(side, 60.0) as opened:
         assert opened.latest() is not None
 
 
@@ -531,7 +531,7 @@ def test_settings_are_in_force(path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
     SqliteLedger(path).spend(asked("later"))
     assert spent(path) == 4 * PER
-    with sqlite._connected(path, 1.0, sqlite._WRITING) as connection:
+    with sqlite._connect(path, 1.0, sqlite._WRITING) as connection:
         wanted = {"journal_mode": "delete", "synchronous": 3, "cell_size_check": 1}
         for name, value in (wanted | {"trusted_schema": 0}).items():
             assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
@@ -546,7 +546,7 @@ def test_a_ledger_waits_as_long_as_it_was_made_to(tmp_path: Path) -> None:
 
 
 def test_requests_are_found_by_their_index(path: Path) -> None:
-    with sqlite._connected(path, 1.0, sqlite._READING) as connection:
+    with sqlite._connect(path, 1.0, sqlite._READING) as connection:
         plans: list[str] = []
 
         class Explained:
@@ -614,18 +614,21 @@ SAID = {
 
 def test_what_sqlite_says_becomes_a_sentence() -> None:
     for said, match in SAID.items():
-        with pytest.raises(LedgerError, match=match), sqlite_words.told("budget.db"):
+        with pytest.raises(LedgerError, match=match), sqlite_words.explain_errors("budget.db"):
             raise sqlite3.OperationalError(said)
-    with pytest.raises(LedgerError, match="holds what is no text"), sqlite_words.told("budget.db"):
+    with (
+        pytest.raises(LedgerError, match="holds what is no text"),
+        sqlite_words.explain_errors("budget.db"),
+    ):
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     full = "(?s)cannot be used: No space left.*Hint: nothing is released; make room"
-    with pytest.raises(LedgerError, match=full), sqlite_words.told("it"):
+    with pytest.raises(LedgerError, match=full), sqlite_words.explain_errors("it"):
         raise OSError(28, "No space left on device")
     denied = r"(?s)cannot be used.*side file \(.anchor\)"
     for code in (errno.EPERM, errno.EROFS):
-        with pytest.raises(LedgerError, match=denied), sqlite_words.told("it"):
+        with pytest.raises(LedgerError, match=denied), sqlite_words.explain_errors("it"):
             raise OSError(code, os.strerror(code))
-    with pytest.raises(LedgerError, match=r"error\.$"), sqlite_words.told("it"):
+    with pytest.raises(LedgerError, match=r"error\.$"), sqlite_words.explain_errors("it"):
         raise OSError(errno.EIO, "Input/output error")
 
 

@@ -24,7 +24,7 @@ def _ridged(gram: Matrix, ridge: float) -> Matrix:
 
 def gaussian(measurement: Measurement, one: Matrix, other: Matrix) -> float:
     """Compare on the upper triangle; the discrete law has the density's ratios exactly."""
-    law = measurement.law
+    law = measurement.noise_model
     assert isinstance(law, SymmetricGaussian)
     upper = np.triu_indices(len(one))
     variance = np.where(upper[0] == upper[1], law.diagonal, law.off_diagonal)
@@ -33,7 +33,7 @@ def gaussian(measurement: Measurement, one: Matrix, other: Matrix) -> float:
 
 
 def wishart(measurement: Measurement, one: Matrix, other: Matrix) -> float:
-    law = measurement.law
+    law = measurement.noise_model
     assert isinstance(law, WishartNoise)
 
     def density(noise: Matrix) -> float:
@@ -46,7 +46,7 @@ def wishart(measurement: Measurement, one: Matrix, other: Matrix) -> float:
 
 
 def sketch(measurement: Measurement, one: Matrix, other: Matrix) -> float:
-    law = measurement.law
+    law = measurement.noise_model
     assert isinstance(law, SketchNoise)
     drawn = measurement.values
     moments = drawn.T @ drawn if drawn.shape[0] == law.rows else drawn * law.rows
@@ -60,7 +60,7 @@ def sketch(measurement: Measurement, one: Matrix, other: Matrix) -> float:
 
 
 def inverse(measurement: Measurement, one: Matrix, other: Matrix) -> float:
-    law = measurement.law
+    law = measurement.noise_model
     assert isinstance(law, InverseWishartNoise)
 
     def density(gram: Matrix) -> float:

@@ -52,7 +52,7 @@ def prepared(
 
 
 def kept_places(schema: Schema, label: str | None = None) -> list[int]:
-    return [p for p, f in enumerate(schema.features) if f.factors and f.group != label]
+    return [p for p, f in enumerate(schema.features) if f.factors and f.term.label != label]
 
 
 def images(made: PreparedProjection, rows: np.ndarray, places: list[int]) -> list[list[int]]:

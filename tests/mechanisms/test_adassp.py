@@ -186,7 +186,9 @@ def test_a_lost_two_of_replacement_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         return honest(dataclasses.replace(self, neighbours=Neighbours.ADD_REMOVE), variances)
 
     monkeypatch.setattr(Distance, "profile", forgetful)
-    monkeypatch.setattr(Distance, "squared", _without_replacement(Distance.squared))
+    monkeypatch.setattr(
+        Distance, "squared_distance", _without_replacement(Distance.squared_distance)
+    )
     prepared = build("replace", shares=(0.02, 0.49, 0.49)).prepare(design())
     low, _ = audited(prepared, *pair("replace"))
     assert low > claimed(prepared)
@@ -273,7 +275,7 @@ def test_the_worst_replacement_is_the_one_of_the_theory() -> None:
         shape = Shape(3, 1, 1)
         facts = Design(shape, (0, 1), 2, 2, 1, intercept=False, indicators=(False, False))
         distance = Distance(facts, Neighbours.REPLACE, 0, 2)
-        exact = distance.squared(Parts(Fraction(1), Fraction(gram), Fraction(cross)))
+        exact = distance.squared_distance(Parts(Fraction(1), Fraction(gram), Fraction(cross)))
         assert float(exact - Fraction(SENSITIVITY) ** 2) == pytest.approx(brute, rel=1e-6)
 
 

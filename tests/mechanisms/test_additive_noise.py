@@ -133,7 +133,7 @@ def prepared(
 
 
 def deviations(ready: PreparedRows) -> dict[str, float]:
-    law = AdditiveRows.from_dict(ready.law)
+    law = ready.noise_model
     assert isinstance(law, AdditiveRows)
     return dict(zip(MIXED.names, np.sqrt(law.variances), strict=True))
 
@@ -315,7 +315,7 @@ def test_one_cell_moves_its_own_columns_by_its_diameter_at_the_most(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = {"age": 30, "smoker": "no", "ward": 1, "well": True, "pay": 1000.0}
-    own = [feature.group == name for feature in MIXED.features if feature.factors]
+    own = [feature.term.label == name for feature in MIXED.features if feature.factors]
     seen = [integers(row | {name: value}, monkeypatch) for value in CHANGES[name]]
     furthest = 0.0
     for one in seen:

@@ -293,7 +293,7 @@ def test_a_certificate_says_what_neighbours_may_do(relation: str) -> None:
         assert any("rounded" in note for note in made.account.notes)
     assert charged.parameters["missing_public"] is False
     assert agreed.parameters["missing_public"] is True
-    assert charged.law["variance"] >= agreed.law["variance"]
+    assert charged.noise_model.variance >= agreed.noise_model.variance
     plain = prepared(numbers(2), **options, missing_public=True)
     assert not any("rounded" in note for note in plain.account.notes)
 

@@ -16,17 +16,17 @@ from dplinear.analyst.noise_models.matrices import (
 )
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
-    MECHANISMS,
     AdditiveWishart,
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
-    Mechanism,
+    MomentsMechanism,
 )
 from dplinear.mechanisms.moments import analyze_gauss
 from dplinear.noise import simulation
 from dplinear.papers.sheffet.published import PublishedAnalyzeGauss, PublishedSketch
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
+from dplinear.registry import MOMENTS
 
 from .tables import FALSE_ALARM, UNIT, draws, multiple, random_statistic, released, shape_of
 
@@ -43,10 +43,12 @@ def test_sigma_of_analyze_gauss(
     epsilon: float, mu: float, relation: Neighbours, distance: float
 ) -> None:
     mechanism = AnalyzeGauss(guarantee=ApproxDP(epsilon, 1e-6), neighbours=relation)
-    law = released(mechanism, UNIT[5]).law
+    law = released(mechanism, UNIT[5]).noise_model
     assert math.sqrt(law.diagonal) == pytest.approx(distance / mu, rel=1e-7)
     assert law.off_diagonal == law.diagonal / 2
-    alone = released(mechanism, UNIT[1]).law  # in one dimension rows are never at right angles
+    alone = released(
+        mechanism, UNIT[1]
+    ).noise_model  # in one dimension rows are never at right angles
     assert math.sqrt(alone.diagonal) == pytest.approx(1 / mu, rel=1e-7)
 
 
@@ -54,7 +56,7 @@ def test_concentrated_noise_is_exact() -> None:
     for relation, square in ((ADD, 1.0), (REPLACE, 2.0)):
         mechanism = AnalyzeGauss(guarantee=ZCDP(0.02), neighbours=relation)
         measured = released(mechanism, UNIT[5])
-        assert measured.law.diagonal == pytest.approx(square / (2 * 0.02), rel=1e-14)
+        assert measured.noise_model.diagonal == pytest.approx(square / (2 * 0.02), rel=1e-14)
         assert measured.account.holds == ZCDP(0.02)
         assert measured.account.profile.mu**2 / 2 <= 0.02 * (1 + 1e-15)
 
@@ -68,10 +70,12 @@ def test_wide_noise_goes_to_a_coarser_grid(guarantee: Any, relation: Neighbours)
     fine = released(AnalyzeGauss(guarantee=guarantee, neighbours=relation), Shape(40, 64, 10))
     scale = float(shape.bound / Shape(40, 64, 10).bound) ** 4
     assert measured.parameters["grid_step"] > 1 / shape.unit
-    assert measured.law.diagonal == pytest.approx(fine.law.diagonal * scale, rel=2e-3)
-    assert measured.law.diagonal > released(
+    assert measured.noise_model.diagonal == pytest.approx(
+        fine.noise_model.diagonal * scale, rel=2e-3
+    )
+    assert measured.noise_model.diagonal > released(
         AnalyzeGauss(guarantee=guarantee, neighbours=relation), Shape(40, 2**16, 20)
-    ).law.diagonal * (1 - 1e-9)
+    ).noise_model.diagonal * (1 - 1e-9)
     if isinstance(guarantee, ApproxDP):
         assert measured.account.profile.delta(guarantee.epsilon) <= guarantee.delta
 
@@ -97,8 +101,8 @@ def test_the_least_noise_is_the_least_of_the_grid() -> None:
     """On a coarse grid a huge ε asks for less noise than the grid lemma covers: more is drawn."""
     shape = Shape(3, 1, 1)
     measured = released(AnalyzeGauss(guarantee=ApproxDP(1e6, 1e-6)), shape)
-    assert measured.law.diagonal == 242.0
-    assert measured.law.off_diagonal == 121.0
+    assert measured.noise_model.diagonal == 242.0
+    assert measured.noise_model.off_diagonal == 121.0
     assert measured.account.profile.delta(1e6) <= 1e-6
 
 
@@ -118,9 +122,9 @@ def test_ridges_of_sketches_and_inverse_wishart_draws(
 ) -> None:
     asked = ApproxDP(epsilon, 1e-6)
     sketch = released(GaussianSketch(guarantee=asked, neighbours=relation, rows=rows), UNIT[10])
-    assert sketch.law.ridge == pytest.approx(ridge, rel=1e-8)
+    assert sketch.noise_model.ridge == pytest.approx(ridge, rel=1e-8)
     inverse = InverseWishart(guarantee=asked, neighbours=relation, degrees=rows)
-    assert released(inverse, UNIT[10]).law.ridge == pytest.approx(ridge, rel=1e-8)
+    assert released(inverse, UNIT[10]).noise_model.ridge == pytest.approx(ridge, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +137,10 @@ def test_degrees_of_wishart_noise(
 ) -> None:
     asked = ApproxDP(epsilon, 1e-6)
     measured = released(AdditiveWishart(guarantee=asked, neighbours=relation, scale=1.0), UNIT[d])
-    assert measured.law == WishartNoise(degrees, 1.0)
+    assert measured.noise_model == WishartNoise(degrees, 1.0)
 
 
-LAWS: list[tuple[type[Mechanism], dict[str, Any]]] = [
+LAWS: list[tuple[type[MomentsMechanism], dict[str, Any]]] = [
     (AnalyzeGauss, {}),
     (PublishedAnalyzeGauss, {}),
     (AdditiveWishart, {"most_degrees": 60}),
@@ -153,7 +157,7 @@ def test_releases_follow_the_law_they_state(kind: Any, options: dict[str, Any]) 
     table = random_statistic(shape, 40, seed=5)
     mechanism: Any = kind(guarantee=ApproxDP(2.0, 0.01), **options)
     seen = draws(mechanism.prepare(shape), table, 1500, seed=6)
-    law = seen[0].law
+    law = seen[0].noise_model
     gram = table.matrix()
     unbiased = np.array([law.unbiased_estimate(one.values) for one in seen])
     generator = simulation.generator(7)
@@ -194,7 +198,7 @@ def test_without_a_budget_to_speak_of_regression_is_that_of_the_table(
     for kind in (AnalyzeGauss, AdditiveWishart):
         mechanism: Any = kind(guarantee=ApproxDP(1e6, 1e-6), neighbours=relation)
         measured = mechanism.prepare(shape).run(table, simulation.entropy(9))
-        whole = measured.law.unbiased_estimate(measured.values)
+        whole = measured.noise_model.unbiased_estimate(measured.values)
         np.testing.assert_allclose(np.diag(whole), np.diag(table.matrix()), rtol=1e-4)
         found = np.linalg.solve(whole[:5, :5], whole[:5, 5])
         np.testing.assert_allclose(found, truth, atol=1e-4 * float(np.abs(truth).max()))
@@ -222,7 +226,7 @@ def test_a_nearly_singular_table_never_stops_a_draw() -> None:
     for name in ("sketch", "inverse_wishart"):
         variant: dict[str, Any] = {"least_eigenvalue_share": 0.1, "adjust": "rows"}
         for options in ({}, variant):
-            mechanism: Any = MECHANISMS[name](guarantee=ApproxDP(1e5, 1e-6), **options)
+            mechanism: Any = MOMENTS[name](guarantee=ApproxDP(1e5, 1e-6), **options)
             measured = mechanism.prepare(shape).run(table, simulation.entropy(2))
             assert np.isfinite(measured.values).all()
 
@@ -235,9 +239,9 @@ def test_many_rows_where_the_least_eigenvalue_is_large() -> None:
     for kind, least in ((GaussianSketch, 5_000_000), (PublishedSketch, 50_000)):
         mechanism = kind(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows")
         measured = mechanism.prepare(shape).run(table, simulation.entropy(1))
-        assert isinstance(measured.law, SketchNoise)
-        assert measured.law.ridge == 0
-        assert measured.law.rows > least
+        assert isinstance(measured.noise_model, SketchNoise)
+        assert measured.noise_model.ridge == 0
+        assert measured.noise_model.rows > least
         assert measured.account.holds == asked
     small = Statistic(shape, np.zeros((5, 5), object))
     fallen = GaussianSketch(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows", ridge=3.0)
@@ -247,6 +251,6 @@ def test_many_rows_where_the_least_eigenvalue_is_large() -> None:
     assert back.parameters["ridge"] > 3
     kept = InverseWishart(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows", ridge=3.0)
     drawn = kept.prepare(shape).run(table, simulation.entropy(1))
-    assert isinstance(drawn.law, InverseWishartNoise)
-    assert drawn.law.ridge == 3.0
-    assert drawn.law.degrees > 5_000_000
+    assert isinstance(drawn.noise_model, InverseWishartNoise)
+    assert drawn.noise_model.ridge == 3.0
+    assert drawn.noise_model.degrees > 5_000_000

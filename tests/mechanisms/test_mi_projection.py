@@ -74,9 +74,9 @@ def measured(
 
 
 def ridges_of(found: Any) -> Matrix:
-    assert isinstance(found.law, ProjectionNoise)
-    assert found.law.noise is not None
-    return np.array(found.law.noise)
+    assert isinstance(found.noise_model, ProjectionNoise)
+    assert found.noise_model.noise is not None
+    return np.array(found.noise_model.noise)
 
 
 def points(cell: Cell, row: Matrix) -> Matrix:
@@ -256,9 +256,9 @@ def test_the_papers_noise_leaves_out_the_largest_square() -> None:
     table = np.vstack([[1.0, 0.5, 1.0], np.full((8, 3), 0.5)])
     method = PublishedProjection(guarantee=MIDP(0.5), target="c", rows=4)
     prepared = method.prepare(BARE, shape_of(BARE))
-    ridges = prepared._printed(statistic(BARE, table), 4)
+    ridges = prepared._printed_variances(statistic(BARE, table), 4)
     assert ridges == pytest.approx([2.0, 2.0, 0.0], abs=1e-5)  # f² = 8/4: of both columns
-    assert prepared._printed(statistic(BARE, np.vstack([table] * 4)), 4).max() == 0
+    assert prepared._printed_variances(statistic(BARE, np.vstack([table] * 4)), 4).max() == 0
 
 
 def residues(values: Matrix, covariance: Matrix) -> Matrix:
@@ -413,7 +413,9 @@ def test_it_does_what_every_mechanism_does(options: dict[str, Any]) -> None:
     assert not np.array_equal(one.values, other.values)
     assert one.account.asked == MIDP(0.5)
     assert one.account.holds == (None if "kind" in options else MIDP(0.5))
-    assert NoiseModel.from_dict(json.loads(json.dumps(one.law.to_dict()))) == one.law
+    assert (
+        NoiseModel.from_dict(json.loads(json.dumps(one.noise_model.to_dict()))) == one.noise_model
+    )
     assert json.loads(json.dumps(dict(one.parameters))) == dict(one.parameters)
     prepared = method.prepare(NUMBERS, shape_of(NUMBERS))
     with pytest.raises(ValueError, match="'statistic' parameter"):

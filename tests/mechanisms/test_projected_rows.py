@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from scipy.stats import beta, binom
 
 from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedLaw
-from dplinear.analyst.noise_models.rows import RowNoiseModel
 from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms.cells.cell_moves import Bounded
 from dplinear.mechanisms.rows import row_maps
@@ -96,7 +95,7 @@ def test_noise_has_the_variance_that_the_law_says(noise: str, kind: str) -> None
     if noise == "quantile" and kind != "gaussian":
         return
     made = prepared(numbers(3), guarantee=APPROXIMATE, k=2, noise=noise, projection=kind)
-    law = RowNoiseModel.from_dict(made.law)
+    law = made.noise_model
     assert isinstance(law, ProjectedLaw)
     drawn = noised(made, np.tile(some_rows(numbers(3), 1), 20_000))
     squares = (drawn**2).mean(axis=0)
@@ -133,16 +132,16 @@ def test_every_scale_is_the_one_of_its_formula(relation: str) -> None:
         "gaussian": (lengths if short else np.linalg.norm(matrix, 2)) / MU,
     }
     for noise, scale in expected.items():
-        assert made[noise].law["scale"] == pytest.approx(0.5 * scale, rel=1e-3)
+        assert made[noise].noise_model.scale == pytest.approx(0.5 * scale, rel=1e-3)
     assert pure.noise.kind == "perturbed"
-    assert pure.law["scale"] == pytest.approx(0.5 * (1 if short else math.sqrt(5)), rel=1e-3)
+    assert pure.noise_model.scale == pytest.approx(0.5 * (1 if short else math.sqrt(5)), rel=1e-3)
     assert normal.noise.kind == "perturbed gaussian"
-    assert normal.law["scale"] == pytest.approx(0.5 / MU, rel=1e-3)
+    assert normal.noise_model.scale == pytest.approx(0.5 / MU, rel=1e-3)
 
 
 def test_noise_before_the_projection_goes_through_it() -> None:
     made = prepared(numbers(3), guarantee=PURE, k=2, noise="perturbed", public_projection=True)
-    law = RowNoiseModel.from_dict(made.law)
+    law = made.noise_model
     assert isinstance(law, ProjectedLaw)
     matrix = law.projection_matrix
     assert matrix is not None
@@ -173,9 +172,9 @@ def test_wide_noise_is_drawn_on_a_coarser_grid() -> None:
     made = prepared(numbers(3), guarantee=PureDP(1e-9), k=2, noise="laplace")
     fine = prepared(numbers(3), guarantee=PURE, k=2, noise="laplace")
     assert made.noise.step > 0
-    assert made.law["scale"] == pytest.approx(1e9 * fine.law["scale"], rel=1e-4)
+    assert made.noise_model.scale == pytest.approx(1e9 * fine.noise_model.scale, rel=1e-4)
     drawn = values(made, some_rows(numbers(3), 4000))
-    assert np.abs(drawn).mean() == pytest.approx(made.law["scale"], rel=0.1)
+    assert np.abs(drawn).mean() == pytest.approx(made.noise_model.scale, rel=0.1)
 
 
 @pytest.mark.parametrize("relation", ["element", "row_l1", "row_l2"])
@@ -192,13 +191,13 @@ def test_auto_takes_the_least_variance(
     others = []
     for noise in ("laplace", "gaussian", "perturbed"):
         try:
-            others.append(prepared(schema, noise=noise, **options).law["variance"])
+            others.append(prepared(schema, noise=noise, **options).noise_model.variance)
         except ValueError:
             continue
     if best.noise.kind == "quantile":
-        assert best.law["variance"] < 1.5 * min(others)
+        assert best.noise_model.variance < 1.5 * min(others)
     else:
-        assert best.law["variance"] == min(others)
+        assert best.noise_model.variance == min(others)
     assert best.account.holds == guarantee
 
 
@@ -309,7 +308,7 @@ def test_the_drawn_matrix_needs_less_noise_than_the_published_one(
     assert constants.projected_rows(d, k).value == pytest.approx(theirs, abs=0.005)
     made = prepared(numbers(d), guarantee=PURE, k=k, change=1.0, noise="laplace")
     largest = float(np.abs(made.projection.matrix()).sum(axis=1).max())
-    assert made.law["scale"] == pytest.approx(largest, rel=1e-4)
+    assert made.noise_model.scale == pytest.approx(largest, rel=1e-4)
 
 
 # A pure audit
@@ -364,10 +363,10 @@ def test_half_the_noise_is_caught() -> None:
 def test_the_matrix_is_released_only_where_asked() -> None:
     rows = some_rows(numbers(3), 10)
     secret = prepared(numbers(3), guarantee=PURE, k=2)
-    assert secret.law["matrix"] is None
-    assert not secret.law["public"]
+    assert secret.noise_model.matrix is None
+    assert not secret.noise_model.public
     public = prepared(numbers(3), guarantee=PURE, k=2, public_projection=True)
-    law = RowNoiseModel.from_dict(public.law)
+    law = public.noise_model
     assert isinstance(law, ProjectedLaw)
     assert law.projection_matrix is not None
     assert (law.projection_matrix == public.projection.matrix()).all()

@@ -18,7 +18,7 @@ from dplinear.mechanisms import (
     GaussianSketch,
     InverseWishart,
     Measurement,
-    Mechanism,
+    MomentsMechanism,
 )
 from dplinear.mechanisms.moments import analyze_gauss, ridged
 from dplinear.mechanisms.moments.eigenvalues import SLACK, UNITS
@@ -41,7 +41,7 @@ EPSILON = 0.5
 ASKED = ApproxDP(EPSILON, 0.25)
 SHAPE = Shape(2, 45, 6)
 
-CASES: list[tuple[type[Mechanism], dict[str, Any], Loss]] = [
+CASES: list[tuple[type[MomentsMechanism], dict[str, Any], Loss]] = [
     (AnalyzeGauss, {}, likelihoods.gaussian),
     (AdditiveWishart, {}, likelihoods.wishart),
     (AdditiveWishart, {"most_degrees": 12}, likelihoods.wishart),
@@ -57,7 +57,7 @@ def neighbours(relation: str) -> tuple[Statistic, Statistic]:
     return first, statistic(SHAPE, [axis(SHAPE, 1)] if relation == "replace" else [])
 
 
-def build(kind: type[Mechanism], relation: str, options: dict[str, Any]) -> Any:
+def build(kind: type[MomentsMechanism], relation: str, options: dict[str, Any]) -> Any:
     return kind(guarantee=ASKED, neighbours=Neighbours(relation), **options)
 
 
@@ -65,7 +65,7 @@ def build(kind: type[Mechanism], relation: str, options: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 @pytest.mark.parametrize(("kind", "options", "loss"), CASES)
 def test_claims_hold_and_are_tight(
-    kind: type[Mechanism], options: dict[str, Any], loss: Loss, relation: str, count: int
+    kind: type[MomentsMechanism], options: dict[str, Any], loss: Loss, relation: str, count: int
 ) -> None:
     prepared = build(kind, relation, options).prepare(SHAPE)
     one, other = neighbours(relation)
@@ -200,7 +200,7 @@ def after_query(loss: Loss, query: Query) -> Loss:
 @pytest.mark.parametrize("eigenvalue", [1, 30])
 @pytest.mark.parametrize("count", [12, pytest.param(3000, marks=pytest.mark.long)])
 def test_the_query_and_the_draw_keep_their_promise_together(
-    kind: type[Mechanism],
+    kind: type[MomentsMechanism],
     options: dict[str, Any],
     loss: Loss,
     relation: str,

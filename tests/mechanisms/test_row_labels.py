@@ -1,11 +1,13 @@
 """Labels beside projected rows: what is released, what it costs, and how often it is true."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dplinear.mechanisms.rows.projection import PreparedProjection
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, PureDP
 from dplinear.schema import Schema
@@ -19,6 +21,12 @@ ROW = {"age": 40.0, "income": 10.0, "member": True, "town": "b", "job": "z"}
 def released(made: Any, table: dict[str, list[Any]], column: str, schema: Schema = MIXED) -> Any:
     rows = integer_rows(schema, table)
     return made.release(rows, simulation.entropy(5)).column(column)
+
+
+def label_facts(made: PreparedProjection) -> Mapping[str, Any]:
+    """Return what the analyst is told of the label."""
+    assert made.noise_model.label is not None
+    return made.noise_model.label
 
 
 def repeated(count: int, **changed: Any) -> dict[str, list[Any]]:
@@ -47,17 +55,17 @@ def test_levels_are_told_as_often_as_epsilon_allows(
     hits = sum(answer == shown for answer in answers)
     assert abs(hits - 8000 * chance) < 5 * math.sqrt(8000 * chance * (1 - chance))
     assert len(set(answers)) == levels
-    assert made.law["label"]["truth"] == pytest.approx(chance, rel=1e-12)
+    assert label_facts(made)["truth"] == pytest.approx(chance, rel=1e-12)
 
 
 def test_a_number_is_released_in_its_own_units() -> None:
     made = prepared(MIXED, guarantee=PURE, k=2, label="age")
     drawn = released(made, repeated(8000), "age").to_numpy()
-    assert made.law["label"]["scale"] == pytest.approx(100 / 2, rel=1e-6)
+    assert label_facts(made)["scale"] == pytest.approx(100 / 2, rel=1e-6)
     assert abs(drawn.mean() - 40.0) < 5.5 * drawn.std() / math.sqrt(8000)
     assert np.abs(drawn - 40.0).mean() == pytest.approx(50.0, rel=0.06)
     small = prepared(MIXED, guarantee=PURE, k=2, label="age", change=0.1, missing_public=True)
-    assert small.law["label"]["scale"] == pytest.approx(0.1 * 50 / 2, rel=1e-3)
+    assert label_facts(small)["scale"] == pytest.approx(0.1 * 50 / 2, rel=1e-3)
 
 
 def test_a_released_number_is_a_function_of_whole_steps() -> None:
@@ -72,7 +80,7 @@ def test_a_released_number_is_a_function_of_whole_steps() -> None:
 
 def test_one_cell_is_the_label_or_in_a_row_so_each_may_spend_everything() -> None:
     made = prepared(MIXED, guarantee=PURE, k=2, label="town")
-    assert made.law["label"]["epsilon"] == 2.0
+    assert label_facts(made)["epsilon"] == 2.0
     assert made.account.holds == PURE
     assert made.account.profile is not None
     assert made.account.profile.delta(2.0) == 0
@@ -85,10 +93,10 @@ def test_a_row_has_a_label_so_both_add_up(relation: str) -> None:
     options: dict[str, Any] = {"k": 2, "neighbours": relation, "change": 0.5, "noise": "laplace"}
     alone = prepared(Schema({f"x{i}": (-1, 1) for i in range(3)}), guarantee=PureDP(1.5), **options)
     made = prepared(schema, guarantee=PURE, label="x3", label_share=0.25, **options)
-    assert made.law["label"]["epsilon"] == 0.5
-    assert made.law["dimension"] == 3
+    assert label_facts(made)["epsilon"] == 0.5
+    assert made.noise_model.dimension == 3
     # The same matrix, and three quarters of ε.
-    assert made.law["scale"] == pytest.approx(alone.law["scale"], rel=1e-4)
+    assert made.noise_model.scale == pytest.approx(alone.noise_model.scale, rel=1e-4)
     profile = made.account.profile
     assert profile is not None
     assert profile.delta(2.0) == 0
@@ -103,7 +111,7 @@ def test_other_guarantees_are_shared_out_too(relation: str, guarantee: Any) -> N
     assert made.account.holds == guarantee
     profile = made.account.profile
     assert profile is not None
-    spent = made.law["label"]["epsilon"]
+    spent = label_facts(made)["epsilon"]
     if isinstance(guarantee, ApproxDP):
         assert profile.delta(2.0) <= 1e-6
         assert spent == (2.0 if relation == "element" else 0.4)

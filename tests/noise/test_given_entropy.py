@@ -31,10 +31,8 @@ SAMPLERS: dict[str, Callable[[Entropy], object]] = {
     "spherical": lambda bits: spherical.spherical_laplace(1.0, 3, entropy=bits),
     "normal": lambda bits: wishart.standard_normal((2, 3), entropy=bits),
     "chi_square": lambda bits: wishart.chi_square(3.5, 4, entropy=bits),
-    "wishart": lambda bits: wishart.wishart(SQUARE, 3.0, entropy=bits),
     "factor": lambda bits: wishart.wishart_from_factor(SQUARE, 3.0, entropy=bits),
     "inverse": lambda bits: wishart.inverse_wishart(SQUARE, 3.0, entropy=bits),
-    "sketch": lambda bits: wishart.sketch(SQUARE, 4, entropy=bits),
 }
 
 
@@ -66,7 +64,7 @@ def test_matrices_of_one_entry_are_made_of_chi_squares() -> None:
         return float(wishart.chi_square(4.5, 1, entropy=simulation.entropy(seed))[0])
 
     for seed in range(5):
-        drawn = wishart.wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
+        drawn = wishart.wishart_from_factor([[3.0**0.5]], 4.5, entropy=simulation.entropy(seed))
         assert drawn == pytest.approx(3.0 * square(seed), rel=1e-12)
         drawn = wishart.inverse_wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
         assert drawn == pytest.approx(3.0 / square(seed), rel=1e-12)
@@ -75,14 +73,12 @@ def test_matrices_of_one_entry_are_made_of_chi_squares() -> None:
 
 
 def test_noise_takes_the_scale_of_its_matrix() -> None:
-    for draw in (wishart.wishart, wishart.inverse_wishart, wishart.sketch):
+    for draw, scale in ((wishart.wishart_from_factor, 2), (wishart.inverse_wishart, 4)):
         one = draw(SQUARE, 3, entropy=simulation.entropy(4))
-        four = draw(4 * SQUARE, 3, entropy=simulation.entropy(4))
-        times = 2 if draw is wishart.sketch else 4
-        assert np.allclose(four, times * one, rtol=1e-12)
-        if draw is not wishart.sketch:
-            assert (one == one.T).all()
-            assert np.linalg.eigvalsh(one)[0] > 0
+        four = draw(scale * SQUARE, 3, entropy=simulation.entropy(4))
+        assert np.allclose(four, 4 * one, rtol=1e-12)
+        assert (one == one.T).all()
+        assert np.linalg.eigvalsh(one)[0] > 0
 
 
 @pytest.mark.parametrize("low", [0, 5, 31])

@@ -68,7 +68,7 @@ def test_a_replica_has_the_law_of_the_mechanism(
             release = dhaliwal.release_rows(rows, schema, k=k, **options)
         else:
             release = dpl.release_rows(rows, schema, mechanism="projection", k=k, **options)
-    law: Any = release.law
+    law: Any = release.noise_model
     P = law.projection_matrix
     # Cells are REACH times shorter than rows.
     scale = REACH * law.scale
@@ -107,7 +107,7 @@ def test_normal_noise_before_a_projection_is_that_of_the_cells() -> None:
         change=1 / REACH,
         missing_public=True,
     )
-    law: Any = release.law
+    law: Any = release.noise_model
     if law.noise == "perturbed gaussian":  # whichever is less
         assert REACH * law.scale == pytest.approx(NORMAL_BEFORE.scale(np.eye(2)), rel=0.002)
     else:
@@ -149,8 +149,8 @@ def test_recovered_distances_have_the_law_they_are_said_to_have() -> None:
     assert abs(found.errors.mean()) < 5.5 * error
     squares = found.errors**2
     for claim, right in (
-        (found.law.variances, True),
-        (recovery.paper_variances(2, found.law.variance), False),
+        (found.error_model.variances, True),
+        (recovery.paper_variances(2, found.error_model.variance), False),
     ):
         apart = squares - claim.at(found.squared)[:, None]
         score = apart.mean() / apart.std() * math.sqrt(apart.size)

@@ -24,7 +24,7 @@ def test_the_paper_claims_more_than_it_has(size: tuple[int, int], delta: float) 
     assert published_delta(d, k, Neighbours.ROW_L2) == 1
     made = prepared(numbers(d), guarantee=PureDP(4.0), k=k, change=1.0, kind=PublishedProjectedRows)
     holds = made.account.holds
-    assert made.law["scale"] == pytest.approx(2 * math.sqrt(k) / 4, rel=1e-4)
+    assert made.noise_model.scale == pytest.approx(2 * math.sqrt(k) / 4, rel=1e-4)
     assert made.parameters["published_delta"] == published_delta(d, k, Neighbours.ELEMENT)
     if delta > 1:
         assert holds is None
@@ -43,7 +43,7 @@ def test_the_paper_claims_more_than_it_has(size: tuple[int, int], delta: float) 
             kind=PublishedProjectedRows,
         )
         constant = k * math.sqrt(2 * math.log(2 * k) / k)
-        assert whole.law["scale"] == pytest.approx(constant / 4, rel=2e-3)
+        assert whole.noise_model.scale == pytest.approx(constant / 4, rel=2e-3)
         assert constants.projected_whole_rows(k).value == pytest.approx(constant)
         assert whole.account.holds is None
 

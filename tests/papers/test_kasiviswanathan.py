@@ -138,7 +138,7 @@ def test_winners_and_the_planners_distance_are_read_from_excesses() -> None:
     found, cells = made_up([[2.0, 1.0, 3.0], [2.0, 1.05, 1.0], [2.0, 1.5, 1.0]])
     trivial, gradient, compressed = OTHERS
     assert [found.winner(cell) for cell in cells] == [gradient, compressed, compressed]
-    assert [found.compressed(cell) for cell in cells] == [compressed] * 3
+    assert [found.best_compressed(cell) for cell in cells] == [compressed] * 3
     assert found.relative(cells[0], gradient) == 0.5
     assert found.relative(cells[0], trivial) == 1
     assert found.risk(cells[0], compressed) == 3.5
@@ -199,6 +199,6 @@ def test_compressed_learning_beats_the_trivial_model_and_bears_twice_the_feature
     tables = dict.fromkeys(list(FULL.tables)[:2], asked)
     found = study.run(replace(FULL, tables=tables, repetitions=2, losses=(loss,)), 1)
     cell = picture.middle(found, loss, pure=False)
-    assert found.relative(cell, found.compressed(cell)) < 0.6
+    assert found.relative(cell, found.best_compressed(cell)) < 0.6
     risk, _ = found.doubling(loss)
     assert abs(risk) < 0.15

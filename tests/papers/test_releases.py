@@ -11,18 +11,17 @@ import pytest
 
 import dplinear as dpl
 from curator.witnesses import Book, Watched
-from dplinear import load
+from dplinear import load, registry
 from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
-from dplinear.convex.learners import LEARNERS
 from dplinear.curator import Schema
-from dplinear.curator.gates.model import LOSSES
 from dplinear.curator.sources import open_reader, second_moments
 from dplinear.ledger import LedgerError, open_ledger, tally
-from dplinear.mechanisms import MECHANISMS, ROW_MECHANISMS, MIProjection
+from dplinear.mechanisms import MIProjection
 from dplinear.noise import simulation
 from dplinear.papers import dhaliwal, ediger, sheffet, showkatbakhsh, wang
 from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks
 from dplinear.privacy import MIDP, ZCDP, ApproxDP
+from dplinear.registry import CONSTRAINED, MODELS, MOMENTS
 
 SCHEMA = Schema(x=(-1, 1), y=(0, 10))
 ROWS = np.column_stack([np.linspace(-1, 1, 500), np.linspace(0, 10, 500) ** 2 / 10])
@@ -117,9 +116,9 @@ def test_rows_in_a_file_are_taken_for_no_other(tmp_path: Path) -> None:
 
 
 def test_what_keeps_no_promise_is_behind_no_gate_of_the_library() -> None:
-    solvers = [kind for kinds in LOSSES.values() for kind in kinds.values()]
-    kinds: list[Any] = [*MECHANISMS.values(), *ROW_MECHANISMS.values(), *solvers, MIProjection]
-    assert {kind.calibration for kind in [*kinds, *LEARNERS.values()]} == {"exact"}
+    solvers = [kind for kinds in MODELS.values() for kind in kinds.values()]
+    kinds: list[Any] = [*MOMENTS.values(), *registry.ROWS.values(), *solvers, MIProjection]
+    assert {kind.calibration for kind in [*kinds, *CONSTRAINED.values()]} == {"exact"}
     code = "import sys, dplinear; print([n for n in sys.modules if 'dplinear.papers' in n])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert said.stdout.strip() == "[]"
@@ -135,9 +134,9 @@ def test_the_published_sketch_has_the_ridge_of_its_theorem() -> None:
     release = sheffet.release_sketch(TABLE, SCHEMA, **BUDGET, rows=50)
     exact = dpl.release_sketch(TABLE, SCHEMA, **BUDGET, rows=50)
     assert release.values.shape == (50, 3)
-    assert isinstance(release.law, SketchNoise)
-    assert isinstance(exact.law, SketchNoise)
-    assert release.law.ridge > 5 * exact.law.ridge
+    assert isinstance(release.noise_model, SketchNoise)
+    assert isinstance(exact.noise_model, SketchNoise)
+    assert release.noise_model.ridge > 5 * exact.noise_model.ridge
     held = release.certificate.holds
     assert isinstance(held, ApproxDP)
     assert held.epsilon < 1
@@ -168,7 +167,7 @@ def test_published_models_say_what_holds() -> None:
     assert kept.epsilon < 0.9
 
 
-@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+@pytest.mark.parametrize("mechanism", list(MOMENTS))
 def test_published_constants_come_with_what_they_really_promise(mechanism: str) -> None:
     budget: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6}
     release = sheffet.release_moments(
@@ -205,7 +204,7 @@ def test_the_papers_noise_is_reproduced_and_never_told(tmp_path: Path) -> None:
     assert certificate.curve == ()
     assert "no formal guarantee: reproduction only" in certificate.notes
     assert dict(certificate.parameters) == {"rows": 2000}
-    assert release.law == ProjectionNoise(2000, None)
+    assert release.noise_model == ProjectionNoise(2000, None)
     # f² is that of z: the noise is nearly all of n'/(2^{2ε} − 1), on x and z alike.
     cells = np.column_stack([small["x"], small["z"], small["y"] / 10])
     squares = cells**2
@@ -220,7 +219,7 @@ def test_the_papers_noise_is_reproduced_and_never_told(tmp_path: Path) -> None:
     assert f"{left:.5f}"[:6] not in text
     assert f"{noise:.4f}"[:7] not in text
     loaded = load(tmp_path / "paper.json", kind="sketch")
-    assert loaded.law == release.law
+    assert loaded.noise_model == release.noise_model
     assert loaded.certificate == certificate
 
 
@@ -238,3 +237,35 @@ def test_the_largest_squares_are_those_of_the_rounded_rows(count: int) -> None:
     assert again.moments == found.moments
     assert np.array_equal(again.squares, found.squares)
     assert "private" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("release", "options", "sentence"),
+    [
+        (
+            dhaliwal.release_rows,
+            {"epsilon": 4.0, "k": 2, "output": "nowhere/rows.parquet"},
+            r"'output' parameter of papers\.dhaliwal\.release_rows must be in a folder",
+        ),
+        (
+            showkatbakhsh.release_rows,
+            {"bits": 0.5, "target": "y", "threads": 0},
+            r"'threads' parameter of papers\.showkatbakhsh\.release_rows",
+        ),
+        (
+            wang.release_model,
+            {**BUDGET, "target": "z"},
+            r"'target' parameter of papers\.wang\.release_model",
+        ),
+        (
+            ediger.release_model,
+            {"guarantee": ZCDP(1.0), "target": 3},
+            r"'target' parameter of papers\.ediger\.release_model",
+        ),
+    ],
+)
+def test_an_error_names_the_release_that_was_called(
+    release: Any, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        release(TABLE, SCHEMA, **options)

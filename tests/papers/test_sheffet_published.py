@@ -27,26 +27,26 @@ def test_published_constants() -> None:
     log = math.log(4e6)
     gauss = released(PublishedAnalyzeGauss(guarantee=asked), UNIT[40])
     sigma = math.sqrt(2 * math.log(2e6)) / 0.1
-    assert math.sqrt(gauss.law.diagonal) == pytest.approx(sigma, rel=1e-12)
-    assert gauss.law.off_diagonal == gauss.law.diagonal
+    assert math.sqrt(gauss.noise_model.diagonal) == pytest.approx(sigma, rel=1e-12)
+    assert gauss.noise_model.off_diagonal == gauss.noise_model.diagonal
     exact = released(AnalyzeGauss(guarantee=asked), UNIT[40])
-    ratio = math.sqrt(gauss.law.off_diagonal / exact.law.off_diagonal)
+    ratio = math.sqrt(gauss.noise_model.off_diagonal / exact.noise_model.off_diagonal)
     assert ratio == pytest.approx(2.1, abs=0.02)
 
     wishart = released(PublishedAdditiveWishart(guarantee=asked), UNIT[40])
-    assert wishart.law == WishartNoise(42605, 1.0)
+    assert wishart.noise_model == WishartNoise(42605, 1.0)
     at_one = PublishedAdditiveWishart(guarantee=ApproxDP(1, 1e-6))
-    assert released(at_one, UNIT[5]).law.degrees == 430
+    assert released(at_one, UNIT[5]).noise_model.degrees == 430
     assert "below 1" in released(at_one, UNIT[5]).account.notes[0]
 
     sketch = released(PublishedSketch(guarantee=asked, rows=80), UNIT[40])
     ridge = 4 * (math.sqrt(160 * log) + log) / 0.1
-    assert sketch.law.ridge == pytest.approx(ridge, rel=1e-14)
+    assert sketch.noise_model.ridge == pytest.approx(ridge, rel=1e-14)
     inverse = PublishedInverseWishart(guarantee=asked, neighbours=REPLACE)
     measured = released(inverse, UNIT[40], rows=1000)
-    assert measured.law.degrees == 1040
+    assert measured.noise_model.degrees == 1040
     psi = 2 * (2 * math.sqrt(2 * 1040 * log) + 2 * log) / 0.1
-    assert measured.law.ridge == pytest.approx(psi, rel=1e-14)
+    assert measured.noise_model.ridge == pytest.approx(psi, rel=1e-14)
     for one in (gauss, wishart, sketch, measured):
         assert one.account.asked == asked
         assert 0 < one.account.holds.epsilon < 0.1  # the papers' constants are on the safe side
@@ -67,7 +67,7 @@ def test_published_degrees_need_a_public_number_of_rows() -> None:
     prepared = mechanism.prepare(UNIT[5])
     assert isinstance(prepared, PreparedPosterior)
     measured = released(mechanism, UNIT[5], rows=100)
-    assert measured.law.degrees == 105
+    assert measured.noise_model.degrees == 105
     assert measured.account.holds is None
     assert measured.account.profile is None
     assert "No formal guarantee" in measured.account.notes[0]

@@ -36,7 +36,7 @@ def test_the_same_arguments_give_the_same_numbers() -> None:
     first, again, other = (forecast_compressed(**asked, seed=seed) for seed in (5, 5, 6))
     assert first == again
     assert not {r for line in first.lines for r in line.risks} & set(other.lines[0].risks)
-    alone = forecast_compressed(**asked, seed=5, learners=["noisy_gradient"])
+    alone = forecast_compressed(**asked, seed=5, mechanisms=["noisy_gradient"])
     for line in alone.lines:
         assert line in first.lines
     assert {line.dimension for line in alone.lines} == {None, 8}
@@ -57,7 +57,10 @@ def test_the_numbers_of_a_line_are_those_of_its_risks() -> None:
         assert line.worse == np.mean(np.array(line.risks) > 1)
         assert (line.distance is None) == (line.gap is None) == (line.dimension is None)
     assert [line.excess for line in found.lines] == sorted(line.excess for line in found.lines)
-    assert (found.learner, found.dimension) == (found.lines[0].learner, found.lines[0].dimension)
+    assert (found.mechanism, found.dimension) == (
+        found.lines[0].mechanism,
+        found.lines[0].dimension,
+    )
     assert found.compressed is not None
     assert found.compressed.excess == min(
         line.excess for line in found.lines if line.dimension is not None
@@ -103,7 +106,7 @@ def test_without_noise_it_learns_what_the_gate_does(
 
 def test_more_rows_than_are_simulated_count_as_less_noise(monkeypatch: Any) -> None:
     monkeypatch.setattr(compressed_forecast, "MOST_ROWS", 300)
-    asked = SMALL | BUDGET | {"dimensions": [], "learners": ["noisy_gradient"]}
+    asked = SMALL | BUDGET | {"dimensions": [], "mechanisms": ["noisy_gradient"]}
     few, many = (forecast_compressed(**asked | {"rows": rows}) for rows in (300, 30_000))
     assert few.simulated == many.simulated == 300
     assert many.rows == 30_000
@@ -194,7 +197,7 @@ def test_it_prints_as_a_table() -> None:
     assert lines[2] == "squared loss, simplex set of radius 1, ρ = 0.5 (replace neighbours)"
     assert re.split(r"\s{2,}", lines[4].strip()) == list(HEADS)
     shown = [line.split()[0] for line in lines[6 : 6 + len(found.lines)]]
-    assert shown == [line.learner for line in found.lines]
+    assert shown == [line.mechanism for line in found.lines]
     assert f"m = {found.promised.approximate:,} for (ε, δ)" in str(found)
 
 
@@ -225,7 +228,7 @@ def test_a_release_may_take_its_dimension_from_a_simulation(monkeypatch: Any, sp
         constraint=5.0,
         nonzeros=15 if sparse else None,
         guarantee=ZCDP(1e6),
-        learners=["noisy_gradient"],
+        mechanisms=["noisy_gradient"],
         repetitions=2,
     ).compressed
     assert release.projection is not None
@@ -271,8 +274,8 @@ def test_other_words_for_a_dimension_are_refused() -> None:
         ({"clip": 9}, ValueError, "'clip'"),
         ({"dimensions": 8}, TypeError, "'dimensions'"),
         ({"dimensions": [31]}, ValueError, r"'dimensions' .* in \[1, 30\]"),
-        ({"learners": "whitened"}, TypeError, "a list of at least one learner"),
-        ({"learners": ["ols"]}, ValueError, "'learners'"),
+        ({"mechanisms": "whitened"}, TypeError, "a list of at least one mechanism"),
+        ({"mechanisms": ["ols"]}, ValueError, "'mechanisms'"),
         ({"repetitions": 0}, ValueError, "'repetitions'"),
         ({"seed": -1}, ValueError, "'seed'"),
     ],

@@ -81,7 +81,7 @@ def test_the_shipped_table_has_every_method_and_every_curve_falls() -> None:
 
 
 def test_a_prediction_is_near_a_forecast_of_its_own() -> None:
-    found = forecast(1_500, 4, epsilon=1.5, delta=1e-6, methods=["whitened_descent"], tables=12)
+    found = forecast(1_500, 4, epsilon=1.5, delta=1e-6, mechanisms=["whitened_descent"], tables=12)
     size = Size(1_500, 4, effective_mu(ApproxDP(1.5, 1e-6)), 6.0)
     looked = error_table().find("whitened_descent", size, Assumed(1.0, "normal"))
     assert 0.4 < found["whitened_descent"].excess / looked.error < 2.5
@@ -116,5 +116,5 @@ def test_the_command_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mo
     results = Results.of((Spot(**line["spot"]), line["risks"]) for line in lines)
     assert results.tables == 2
     assert results.median(few[0].key, FLOOR).shape == (1,)
-    added = results.added(few[0].key, "adassp")
+    added = results.added_error(few[0].key, "adassp")
     assert added.shape == (len(lines[0]["risks"]["adassp"]),)

@@ -12,7 +12,6 @@ import pytest
 
 import dplinear as dpl
 from dplinear.exact.shape import Statistic
-from dplinear.mechanisms import MECHANISMS
 from dplinear.noise import simulation
 from dplinear.planner.auto import Asked, choose
 from dplinear.planner.contest import plain_schema
@@ -23,6 +22,7 @@ from dplinear.planner.questions import Prediction, is_exact
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MOMENTS
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 LEARN = tuple(QUESTIONS)
@@ -68,7 +68,7 @@ def test_the_inverses_are_inverses(learn: str) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", MOMENTS)
 def test_the_error_of_a_correlation_is_that_of_the_real_mechanism(
     mechanism: str, neighbours: str
 ) -> None:
@@ -77,7 +77,7 @@ def test_the_error_of_a_correlation_is_that_of_the_real_mechanism(
     rows, columns = 2_000, 10
     plan = dpl.plan(rows, columns, **BUDGET, neighbours=neighbours, learn="regression").given
     design = plain_design(columns)
-    kind = MECHANISMS[mechanism](guarantee=plan.guarantee, neighbours=plan.neighbours)
+    kind = MOMENTS[mechanism](guarantee=plan.guarantee, neighbours=plan.neighbours)
     prepared = kind.prepare(design.shape)
     diagonal = [rows, *([rows / 16] * (columns + 1))]
     exact = np.diag([round(value * design.shape.unit) for value in diagonal]).astype(object)
@@ -87,7 +87,7 @@ def test_the_error_of_a_correlation_is_that_of_the_real_mechanism(
     squares = []
     for _ in range(150):
         measured = prepared.run(statistic, entropy)
-        block = measured.law.unbiased_estimate(measured.values)[1:, 1:]
+        block = measured.noise_model.unbiased_estimate(measured.values)[1:, 1:]
         squares.append(float(np.mean((block[upper] * 16 / rows) ** 2)))
     wanted = correlation_error(mechanism, plan) ** 2
     error = float(np.std(squares, ddof=1)) / math.sqrt(len(squares))
@@ -124,13 +124,13 @@ def test_noise_in_floating_point_is_shown_and_never_recommended(
 
     monkeypatch.setattr(question, "predict", flattering)
     plan = dpl.plan(20_000, 8, **BUDGET, learn=learn)
-    floating = {name for name in MECHANISMS if name != "analyze_gauss"}
+    floating = {name for name in MOMENTS if name != "analyze_gauss"}
     assert {line.mechanism for line in plan.lines if not line.exact} == floating
     assert [line.exact for line in plan.lines] == sorted([a.exact for a in plan.lines])[::-1]
     assert plan.recommended.exact
     assert not floating & set(re.findall(r"\w+", plan.reason))
     assert f"Not recommended: {plan.lines[-len(floating)].mechanism}" in str(plan)
-    ways = tuple(MECHANISMS)
+    ways = tuple(MOMENTS)
     asked = Asked(ApproxDP(1.0, 1e-6), Neighbours.ADD_REMOVE, 8, 9, 9.0)
     for rows in (None, 100, 10**6):
         assert is_exact(choose(learn, ways, asked, rows).name)
@@ -150,7 +150,7 @@ def test_a_schema_counts_its_target_and_its_categories() -> None:
 def test_what_a_guarantee_cannot_have_is_left_out_with_its_reason() -> None:
     plan = dpl.plan(10_000, 5, guarantee=ZCDP(0.1), learn="moments")
     assert [line.mechanism for line in plan.lines] == ["analyze_gauss"]
-    assert {name for name, _ in plan.refused} == set(MECHANISMS) - {"analyze_gauss"}
+    assert {name for name, _ in plan.refused} == set(MOMENTS) - {"analyze_gauss"}
     assert plan.budget_for(plan.recommended.error) == pytest.approx(0.1, rel=1e-3)
     assert "ρ" not in plan.recommended.call
     strict = dpl.plan(10_000, 5, epsilon=1e-5, delta=1e-6, learn="moments")

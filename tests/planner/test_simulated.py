@@ -8,7 +8,6 @@ import pytest
 
 from dplinear.arrays import Floats
 from dplinear.curator import Schema, open_table, release_model
-from dplinear.curator.gates.model import SOLVERS
 from dplinear.curator.gates.one_model import OneModel
 from dplinear.exact.mapped_sums import MappedGram
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, SumOfSquares
@@ -16,10 +15,11 @@ from dplinear.exact.row_sums import ClippedGram, Count
 from dplinear.exact.shape import Shape
 from dplinear.exact.totals import Total
 from dplinear.noise import simulation
-from dplinear.planner.forecast import METHODS, private_fit
+from dplinear.planner.forecast import private_fit
 from dplinear.planner.populations import Kind, Population
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy import ApproxDP
+from dplinear.registry import MODELS
 
 pytestmark = pytest.mark.heavy
 
@@ -65,7 +65,7 @@ def test_sums_are_those_of_an_exact_pass_to_the_bit() -> None:
     assert rows.moments().integers.tolist() == table.moments().integers.tolist()
 
 
-@pytest.mark.parametrize("method", SOLVERS)
+@pytest.mark.parametrize("method", MODELS["squared"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_a_simulated_fit_is_the_gates_to_the_bit(method: str, neighbours: str) -> None:
     cells, guarantee = cells_of(3, 5_000), ApproxDP(1.0, 1e-6)
@@ -76,7 +76,7 @@ def test_a_simulated_fit_is_the_gates_to_the_bit(method: str, neighbours: str) -
         )
     design = plain_design(3)
     rows = SimulatedRows(design.shape, unequal(cells))
-    line = private_fit(METHODS[method](**options), design)(rows, 3)
+    line = private_fit(MODELS["squared"][method](**options), design)(rows, 3)
     assert line.tolist() == [release.intercept, *release.coefficients.values]
 
 

@@ -49,7 +49,7 @@ BUGS = (
         "clip_after_the_sum",
         "the sum of a block is clipped, instead of each row before it is added",
         "exact/mapped_sums.py",
-        "return np.asarray(self._clipped(rows).sum(axis=1), np.int64)",
+        "return np.asarray(self._clip(rows).sum(axis=1), np.int64)",
         "return np.asarray(shorten(product(self.integers * self._step, rows).sum(axis=1, "
         "keepdims=True), self._longest)[:, 0], np.int64)",
         "tests/exact/test_mapped_sums.py::test_no_map_and_no_row_breaks_a_promise",
@@ -261,8 +261,8 @@ BUGS = (
         "share_spent_twice",
         "a chain books nothing, so that its shares can be spent again",
         "adaptive/noisy_sums.py",
-        "self.spent, self.inverse = spent, inverse",
-        "self.inverse = inverse",
+        "self.filter = self.filter.after((square, inverse), refusal)",
+        "self.filter.after((square, inverse), refusal)",
         "tests/adaptive/test_noisy_sums.py::test_overspending_raises_and_reads_nothing",
     ),
     Bug(
@@ -320,7 +320,7 @@ BUGS = (
         "floats_recommended",
         "a plan recommends noise in floating point where its predicted error is least",
         "planner/questions.py",
-        'return way not in MECHANISMS or MECHANISMS[way].numerics == "exact"',
+        'return way not in MOMENTS or MOMENTS[way].numerics == "exact"',
         "return True",
         "tests/planner/test_plan.py::test_noise_in_floating_point_is_shown_and_never_recommended",
     ),

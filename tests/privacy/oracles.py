@@ -8,7 +8,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from flint import arb, ctx
+from scipy.special import roots_legendre
+
+from dplinear.arrays import Floats
+from dplinear.privacy.hockey_stick import exp_minus_linear, log_gamma_scale
 
 BITS = 420
 ctx.prec = BITS
@@ -140,3 +145,40 @@ def sketch_replace(epsilon: float, r: float, s: float) -> Ball:
 
 def larger(x: Ball, y: Ball) -> Ball:
     return max(y, x)
+
+
+def orthogonal_delta(epsilon: float, degrees: int, ratio: float) -> float:
+    """Return δ for orthogonal rows u, v of norm B: only the 2x2 Schur complement C matters.
+
+    C/τ² ~ Wishart₂(I, degrees) = [[p, ·], [·, q + n²]] by Bartlett, det C = pq, and the loss is
+    −h·ln[(pq + b(n² + q − p − b))/(pq)], h = (degrees − 3)/2. It exceeds ε where
+    n² < (pq·e^{−ε/h} − pq)/b + p + b − q, so the inner integral over n is smooth; the outer two
+    are over the logarithms of the chi-square variables p and q.
+    """
+    h = (degrees - 3) / 2
+    nodes, weights = roots_legendre(48)
+    shape_p, shape_q = degrees / 2, (degrees - 1) / 2
+
+    def axis(shape: float) -> tuple[Floats, Floats]:
+        span = 9.5 / math.sqrt(shape)
+        xi = np.linspace(-span - 46 / shape / 2, span, 161)
+        density = np.exp(log_gamma_scale(shape) - shape * exp_minus_linear(xi))
+        return 2 * shape * np.exp(xi), density * (xi[1] - xi[0])
+
+    p, weight_p = axis(shape_p)
+    q, weight_q = axis(shape_q)
+    P, Q = p[:, None], q[None, :]
+    # The loss is infinite where C loses its positive definiteness: below `dead` in n².
+    shared = P - Q + ratio
+    limit = np.maximum(P * Q * math.expm1(-epsilon / h) / ratio + shared, 0.0)
+    dead = np.minimum(np.maximum(shared - P * Q / ratio, 0.0), limit)
+    inner = np.zeros_like(limit)
+    for low, high in ((np.zeros_like(dead), np.sqrt(dead)), (np.sqrt(dead), np.sqrt(limit))):
+        half, middle = (high - low) / 2, (high + low) / 2
+        for node, weight in zip(nodes, weights, strict=True):
+            n = middle + half * node
+            argument = 1 + ratio * (n * n - shared) / (P * Q)
+            gain = -np.expm1(h * np.log(np.maximum(argument, 0.0) + 1e-300) + epsilon)
+            density = np.exp(-0.5 * n * n) * (2 / math.sqrt(2 * math.pi))
+            inner += weight * half * density * np.clip(gain, 0.0, 1.0)
+    return float(weight_p @ inner @ weight_q)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose
+from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose, loss
 from dplinear.privacy.profiles import AdditiveWishart, Gaussian, Laplace, Profile, Pure, Sketch
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
@@ -56,10 +56,10 @@ def test_mixed_guarantees() -> None:
 
 @pytest.mark.accounting
 def test_a_mixture_dominates_the_exact_composition() -> None:
-    from dplinear.privacy.loss import composed
+    from dplinear.privacy.loss import compose_profiles
 
     # Three Gaussians through the numerical road, against the exact sum.
-    numerical = composed([Gaussian(0.3)] * 3, None)
+    numerical = compose_profiles([Gaussian(0.3)] * 3, None)
     exact = compose.profiles([Gaussian(0.3)] * 3)
     for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
         ratio = numerical.delta(epsilon) / exact.delta(epsilon)
@@ -106,7 +106,7 @@ def test_sketches_compose_into_a_taller_sketch() -> None:
     ids=lambda profile: type(profile).__name__,
 )
 def test_a_loss_distribution_dominates_its_profile(profile: Profile) -> None:
-    distribution = profile.privacy_loss()
+    distribution = loss.loss_distribution(profile, loss.default_interval([profile]))
     for epsilon in (0.0, 0.1, 0.4):
         delta = distribution.get_delta_for_epsilon(epsilon)
         exact = profile.delta(epsilon)
@@ -117,7 +117,7 @@ def test_a_loss_distribution_dominates_its_profile(profile: Profile) -> None:
 @pytest.mark.accounting
 def test_the_convex_hull_of_a_bound_is_between_the_bound_and_the_truth() -> None:
     bound = AdditiveWishart(62, 5, 1.0, Neighbours.REPLACE)
-    distribution = bound.privacy_loss()
+    distribution = loss.loss_distribution(bound, loss.default_interval([bound]))
     for epsilon in (0.0, 0.1, 0.4):
         delta = distribution.get_delta_for_epsilon(epsilon)
         one_row_appears = AdditiveWishart(62, 5, 1.0).delta(epsilon)
@@ -164,6 +164,33 @@ def test_a_filter_never_admits_more_than_its_budget(budget: float, spends: list[
     assert account.remaining == Fraction(budget) - admitted
 
 
+@settings(max_examples=200)
+@given(
+    st.tuples(st.integers(0, 20), st.integers(0, 20)),
+    st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9)), max_size=12),
+)
+def test_no_amount_passes_its_limit_and_none_is_given_back(
+    limit: tuple[int, int], costs: list[tuple[int, int]]
+) -> None:
+    account = compose.Filter(limit, (0, 0))
+    for cost in costs:
+        after = tuple(map(sum, zip(account.spent, cost, strict=True)))
+        fits = min(cost) >= 0 and after[0] <= limit[0] and after[1] <= limit[1]
+        assert account.admits(cost) == fits
+        if fits:
+            account = account.after(cost, "no")
+            assert account.spent == after
+            assert account.remaining == (limit[0] - after[0], limit[1] - after[1])
+        else:
+            with pytest.raises(compose.BudgetExceededError, match="these words"):
+                account.after(cost, "these words")
+
+
+def test_a_cost_of_other_amounts_is_no_cost() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        compose.Filter((1, 1), (0, 0)).admits((1,))
+
+
 def test_filters_price_each_kind() -> None:
     concentrated = compose.ZCDPFilter(ZCDP(1))
     assert concentrated.cost(GDP(1)) == Fraction(1, 2)
@@ -178,7 +205,7 @@ def test_filters_price_each_kind() -> None:
 
 def test_a_filter_is_a_type_of_its_own() -> None:
     account = compose.GDPFilter(GDP(1))
-    assert isinstance(account, compose.Filter)
+    assert isinstance(account, compose.GuaranteeFilter)
     assert not isinstance(account, Profile)
     with pytest.raises(dataclasses.FrozenInstanceError):
         account.spent = Fraction(0)  # type: ignore[misc]
@@ -192,9 +219,7 @@ def test_one_profile_composes_to_itself() -> None:
 @pytest.mark.accounting
 def test_the_grid_of_losses_may_be_chosen() -> None:
     profile = Laplace(1.0)
-    fine, coarse = profile.privacy_loss(2.0**-6), profile.privacy_loss(0.25)
+    fine, coarse = (loss.loss_distribution(profile, interval) for interval in (2.0**-6, 0.25))
     exact = profile.delta(0.3)
     assert exact <= fine.get_delta_for_epsilon(0.3) < exact + 1e-5
     assert coarse.get_delta_for_epsilon(0.3) > exact + 1e-4
-    with pytest.raises(ValueError, match=r"'interval' parameter of Laplace\.privacy_loss"):
-        profile.privacy_loss(0.0)

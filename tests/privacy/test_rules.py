@@ -318,8 +318,8 @@ def test_splits_are_found_from_anywhere(m: int, ratio: float, epsilon: float) ->
 def test_slopes_are_those_of_the_curves(shape: float, shift: float) -> None:
     hair = 1e-5
     for step, oracle in (
-        (wishart_profiles._unshifted, oracles.wishart_adding),
-        (wishart_profiles._shifted, oracles.wishart_removing),
+        (wishart_profiles._adding_step, oracles.wishart_adding),
+        (wishart_profiles._removing_step, oracles.wishart_removing),
     ):
         for epsilon in (0.05, 0.1, 0.25):
             if epsilon + hair >= shift:
@@ -358,11 +358,9 @@ def orthogonal(epsilon: float, degrees: int, ratio: float) -> float:
 
 @pytest.mark.parametrize(("degrees", "ratio", "epsilon"), [(6, 0.5, 0.5), (9, 2.0, 0.2)])
 def test_orthogonal_rows_by_another_rule(degrees: int, ratio: float, epsilon: float) -> None:
-    found = wishart_profiles._orthogonal(epsilon, degrees, ratio)
+    found = oracles.orthogonal_delta(epsilon, degrees, ratio)
     assert found == pytest.approx(orthogonal(epsilon, degrees, ratio), rel=1e-3)
-    profile = AdditiveWishart(degrees + 3, 5, ratio)
-    assert profile.orthogonal_delta(epsilon) == found
-    assert profile.chi_square_degrees == degrees - 1
+    assert AdditiveWishart(degrees + 3, 5, ratio).chi_square_degrees == degrees - 1
 
 
 # Chains of selections.
@@ -542,7 +540,7 @@ def test_chances_stay_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
         return hull(losses, deltas)
 
     monkeypatch.setattr(loss, "_lower_hull", noted)
-    Pure(40.0).privacy_loss(0.5)
+    loss.loss_distribution(Pure(40.0), 0.5)
     assert seen == [1.0, 1.0]
 
 

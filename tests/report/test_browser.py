@@ -60,7 +60,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         patch.setattr(grids, "COLUMNS", (2, 50))
         # Another order, and a wider tie, so that the usual one is not always the best as well.
         question = QUESTIONS["regression"]
-        patch.setattr(question, "ways", question.ways[::-1])
+        patch.setattr(type(question), "ways", question.ways[::-1])
         patch.setattr(question, "alike", 1.5)
         made = plan(40_000, 7, epsilon=0.7, delta=1e-6, **ASSUMED)
         grid = error_grid(made)

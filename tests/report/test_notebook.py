@@ -89,7 +89,7 @@ def test_warnings_and_long_tables_are_whole() -> None:
     check(notebook.warning(HOSTILE))
     check(notebook.card(HOSTILE, notebook.lines([HOSTILE]), notebook.bar(2.0, HOSTILE)))
     check(notebook.pairs([(HOSTILE, HOSTILE)], HOSTILE))
-    long = notebook.table([HOSTILE, "b"], [[HOSTILE, "1"]] * 105, HOSTILE, strong=0)
+    long = notebook.table([HOSTILE, "b"], [[HOSTILE, "1"]] * 105, strong=0)
     check(long)
     assert "5 more rows" in long
     check(replace(sample("bounds"), certificate=certificate(notes=(HOSTILE,)))._repr_html_())

@@ -51,7 +51,7 @@ def test_products_are_what_exact_numbers_make_of_them(term: str, *, intercept: b
     cells = of.encode(batch)
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
     for place, feature in enumerate(of.features):
-        if feature.group != term:
+        if feature.term.label != term:
             continue
         for row in range(batch.num_rows):
             value = prod((factor_of(f, columns, row) for f in feature.factors), start=Fraction(1))
@@ -72,7 +72,7 @@ def factor_of(factor: object, columns: dict[str, list[object]], row: int) -> Fra
 def test_a_level_that_a_row_does_not_hold_is_zero_whatever_overflows(term: str) -> None:
     of = schema(term)
     cells = of.encode(rows(4, 300))
-    own = [place for place, feature in enumerate(of.features) if feature.group == term]
+    own = [place for place, feature in enumerate(of.features) if feature.term.label == term]
     assert np.isfinite(cells).all()
     assert (np.count_nonzero(cells[own], axis=0) <= 1).all()
     assert np.count_nonzero(cells[own]) > 0

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from dplinear.analyst.regression.model import read_model
 from dplinear.analyst.regression.names import places
-from dplinear.analyst.regression.prediction import schema_part
 from dplinear.curator.gates.one_model import most_squared
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.curator.windows import check_plain
@@ -146,7 +145,7 @@ def test_a_model_of_a_few_features_reads_those_and_no_others(data: st.DataObject
     indices = list(range(int(schema.has_intercept), schema.dimension))
     chosen = data.draw(st.lists(st.sampled_from(indices), unique=True, min_size=1, max_size=3))
     names = [schema.names[index] for index in chosen]
-    part = schema_part(schema, names)
+    part = schema.select(names)
     for index, name in zip(chosen, names, strict=True):
         mine, whole = part.features[part.names.index(name)], schema.features[index]
         assert (mine.factors, mine.centre, mine.half_width) == (

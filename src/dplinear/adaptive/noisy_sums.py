@@ -18,7 +18,7 @@ from dplinear.exact.row_sums import RowSum
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
-from dplinear.privacy.compose import BudgetExceededError
+from dplinear.privacy.compose import BudgetExceededError, Filter
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GridGaussian
@@ -118,31 +118,45 @@ class NoisySums:
     def __init__(self, rows: SummableTable, budget: Budget, entropy: Entropy) -> None:
         self._rows, self._entropy = rows, entropy
         self.budget = budget
-        self.spent = Fraction(0)
-        self.inverse = Fraction(0)
+        self.filter = Filter((budget.square, budget.inverse), (Fraction(0), Fraction(0)))
 
     @property
-    def left(self) -> Fraction:
+    def spent(self) -> Fraction:
+        """Return how much of μ² is spent."""
+        return self.filter.spent[0]
+
+    @property
+    def inverse(self) -> Fraction:
+        """Return what Σ 1/σ² has come to."""
+        return self.filter.spent[1]
+
+    @property
+    def remaining(self) -> Fraction:
         """Return the share of μ² that is not spent."""
         return 1 - self.spent / self.budget.square
 
     def ask(self, queries: Sequence[Query], rows: SummableTable | None = None) -> list[Answer]:
         """Spend, pass over the rows once, or over another view of them, and release."""
         noises = [_Noise.of(query, self.budget) for query in queries]
-        spent = self.spent + sum(noise.cost for noise in noises)
-        inverse = self.inverse + sum(noise.inverse for noise in noises)
-        if spent > self.budget.square or inverse > self.budget.inverse:
-            raise BudgetExceededError("A chain of sums would spend more than its budget.")
-        self.spent, self.inverse = spent, inverse
+        square = sum((noise.cost for noise in noises), Fraction(0))
+        inverse = sum((noise.inverse for noise in noises), Fraction(0))
+        refusal = "A chain of sums would spend more than its budget."
+        self.filter = self.filter.after((square, inverse), refusal)
         table = self._rows if rows is None else rows
         sums = table.sums([query.statistic for query in queries])
         answers = [
-            noise.released(query, exact, self._entropy)
+            noise.release(query, exact, self._entropy)
             for noise, query, exact in zip(noises, queries, sums, strict=True)
         ]
         if isinstance(table, Listener):
             table.hear(answers)
         return answers
+
+
+def growing_shares(steps: int, total: Fraction) -> list[Fraction]:
+    """Return what each step may spend: later ones more, as residuals are wide at first."""
+    weights = [Fraction(math.sqrt(step)) for step in range(1, steps + 1)]
+    return [total * weight / sum(weights) for weight in weights]
 
 
 @dataclass(frozen=True)
@@ -169,7 +183,7 @@ class _Noise:
         scale = Fraction(down(float((moved - rounding) / root_ceiling(Fraction(square)))))
         return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE)
 
-    def released(self, query: Query, exact: Sums, entropy: Entropy) -> Answer:
+    def release(self, query: Query, exact: Sums, entropy: Entropy) -> Answer:
         """Add the noise on integers; round each number once."""
         unit = query.statistic.unit
         if self.scale is None:

@@ -51,7 +51,6 @@ def pairs(facts: Iterable[tuple[str, str]], caption: str = "") -> str:
 def table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
-    caption: str = "",
     strong: int | None = None,
 ) -> str:
     """Return a table of numbers with a name in front of each row; row `strong` is in bold.
@@ -66,7 +65,7 @@ def table(
     body = "".join(_row(row, bold=place == strong) for place, row in enumerate(rows[:_SHOWN]))
     more = len(rows) - _SHOWN
     ending = f"<p><small>{more} more rows</small></p>" if more > 0 else ""
-    start = f'<table style="{TABLE}">{_caption(caption)}'
+    start = f'<table style="{TABLE}">'
     return f"{start}{head}<tbody>{body}</tbody></table>{ending}"
 
 

@@ -16,7 +16,7 @@ from dplinear import arguments
 from dplinear.arrays import Floats
 from dplinear.audit.bounds import Counts, Event, best_event
 from dplinear.audit.classifier import numbers_of, scores
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.noise.entropy import Entropy, system
 from dplinear.privacy.guarantees import Guarantee
 
@@ -210,11 +210,11 @@ def _result(
     *,
     simulated: bool,
 ) -> AuditResult:
-    def proved(alarm: float) -> float:
+    def proven_epsilon(alarm: float) -> float:
         # Every event has its share of what may go wrong.
         return max(claim.bound(count, alarm / len(counts)) for count in counts)
 
-    audited = proved(1 - confidence)
+    audited = proven_epsilon(1 - confidence)
     known = claim.epsilon(claim.value)
     return AuditResult(
         mechanism=facts.name,
@@ -223,7 +223,7 @@ def _result(
         kind=claim.kind,
         claimed=claim.value,
         audited=audited,
-        proved=proved(ALARM),
+        proved=proven_epsilon(ALARM),
         delta=claim.delta,
         claimed_epsilon=known,
         audited_epsilon=None if known is None else claim.epsilon(audited),

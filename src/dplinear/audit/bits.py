@@ -17,9 +17,9 @@ from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.audit import worst_pairs
 from dplinear.audit.audit import AuditResult, audit_runs
-from dplinear.audit.released_rows import NUMBERS, release_block
-from dplinear.audit.subjects import Claim
-from dplinear.audit.transcripts import Rows
+from dplinear.audit.subjects.contract import Claim
+from dplinear.audit.subjects.released_rows import NUMBERS, release_block
+from dplinear.audit.subjects.transcripts import Rows
 from dplinear.exact.grid import shape_of
 from dplinear.exact.mapped_sums import MappedSum
 from dplinear.exact.shape import Shape

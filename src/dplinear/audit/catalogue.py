@@ -8,14 +8,21 @@ from scipy.special import ndtr
 
 from dplinear import arguments
 from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
-from dplinear.audit.chains import SUBJECTS
-from dplinear.audit.learners import LearnerSubject, OutputSubject
-from dplinear.audit.matrices import MatrixSubject
-from dplinear.audit.noisy_sums import LaplaceSubject, NoisySumsSubject
-from dplinear.audit.queries import AdaSSPSubject, EigenvalueSubject
-from dplinear.audit.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
-from dplinear.audit.row_kinds import Labelled, Perturbed, Quantile
-from dplinear.audit.subjects import Subject
+from dplinear.audit.densities import BY_LAW
+from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.contract import Subject
+from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
+from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
+from dplinear.audit.subjects.noisy_sums import LaplaceSubject, NoisySumsSubject
+from dplinear.audit.subjects.queries import AdaSSPSubject, EigenvalueSubject
+from dplinear.audit.subjects.registered import (
+    RegisteredModel,
+    RegisteredMoments,
+    relations_of,
+    usual_delta,
+)
+from dplinear.audit.subjects.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
+from dplinear.audit.subjects.row_kinds import Labelled, Perturbed, Quantile
 from dplinear.convex.learners.exponential import Exponential
 from dplinear.convex.learners.frank_wolfe import FrankWolfe
 from dplinear.convex.learners.objective_perturbation import ObjectivePerturbation
@@ -26,14 +33,16 @@ from dplinear.mechanisms import (
     AnalyzeGauss,
     GaussianSketch,
     InverseWishart,
-    Mechanism,
     MIProjection,
+    MomentsMechanism,
     ProjectedRows,
 )
 from dplinear.mechanisms.adassp import AdaSSP
+from dplinear.mechanisms.contract import Mechanism
 from dplinear.noise.entropy import Entropy, system
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MODELS, MOMENTS, Registered
 
 _ROWS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 _CELLS = (Neighbours.ELEMENT,)
@@ -48,7 +57,7 @@ WHOLE_DELTA = 0.4
 Make = Callable[[Any, Neighbours, Entropy], Subject]
 
 
-def _matrix(kind: type[Mechanism], **options: Any) -> Make:
+def _matrix(kind: type[MomentsMechanism], **options: Any) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         return MatrixSubject(kind(guarantee=guarantee, neighbours=neighbours, **options))
 
@@ -216,11 +225,43 @@ ENTRIES: dict[str, Entry] = {
 }
 
 
+def entries() -> dict[str, Entry]:
+    """Return all that can be audited by name, with what other packages registered."""
+    found = dict(ENTRIES)
+    ways: list[tuple[Registered[Any], Callable[[Any, Entropy], Subject]]] = [
+        (MOMENTS, moments_subject),
+        *((models, RegisteredModel) for models in MODELS.values()),
+    ]
+    for known, subject in ways:
+        for name, kind in known.items():
+            if name not in known.own:
+                found[name] = _registered(kind, subject)
+    return found
+
+
+def _registered(kind: type[Mechanism], subject: Callable[[Any, Entropy], Subject]) -> Entry:
+    delta = usual_delta(kind, VISIBLE_DELTA)
+
+    def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:
+        return subject(kind(guarantee=guarantee, neighbours=neighbours), entropy)
+
+    entry = Entry(make, (), delta)
+    entry.relations = relations_of(kind, entry.guarantee(1.0, None))
+    return entry
+
+
+def moments_subject(mechanism: MomentsMechanism, entropy: Entropy) -> Subject:
+    """Return how a mechanism for second moments is audited: by its density, or by a score."""
+    known = type(mechanism.prepare(SHAPE).noise_model) in BY_LAW
+    return MatrixSubject(mechanism) if known else RegisteredMoments(mechanism, entropy)
+
+
 def subject_of(
     mechanism: str, guarantee: Guarantee, neighbours: Neighbours | str | None, entropy: Entropy
 ) -> Subject:
     """Return the named mechanism, calibrated, with its worst pair for a relation it supports."""
-    entry = ENTRIES[arguments.choice(mechanism, "mechanism", "audit", ENTRIES)]
+    known = entries()
+    entry = known[arguments.choice(mechanism, "mechanism", "audit", known)]
     if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
         raise arguments.wrong_type("guarantee", "audit", "a guarantee", guarantee)
     chosen = entry.relations[0] if neighbours is None else neighbours
@@ -253,7 +294,7 @@ def usual_trials(subject: Subject) -> int:
 
 
 def audit(
-    mechanism: str | Mechanism,
+    mechanism: str | MomentsMechanism,
     guarantee: Guarantee | None = None,
     neighbours: Neighbours | str | None = None,
     trials: int | None = None,
@@ -269,11 +310,11 @@ def audit(
     prove nine tenths of an exact claim), with the system's entropy unless another is given.
     """
     bits = entropy or system()
-    if isinstance(mechanism, Mechanism):
+    if isinstance(mechanism, MomentsMechanism):
         if guarantee is not None or neighbours is not None:
             rule = "left out where a mechanism is given, which has its own"
             raise arguments.rejection("guarantee", "audit", rule, guarantee or neighbours)
-        subject: Subject = MatrixSubject(mechanism)
+        subject = moments_subject(mechanism, bits)
     else:
         subject = subject_of(mechanism, guarantee, neighbours, bits)  # type: ignore[arg-type]  # checked
     count = usual_trials(subject) if trials is None else trials

@@ -1,6 +1,6 @@
 """Numbers that tell two tables apart, where no density is known: values, bits, a logistic score."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,19 @@ def numbers_of(released: Any, *, bits: bool) -> Floats:
 def scores(
     training: Sequence[Floats], testing: Sequence[Floats]
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return both tables' training and testing runs with a logistic score as one more column.
+    """Return both tables' training and testing runs with a logistic score as one more column."""
+    score = fit_score(training)
 
-    The score is fitted on the training runs alone, to the numbers, their squares, and which of
-    them are no numbers: that is an output, too.
+    def scored(part: Floats) -> Floats:
+        return np.column_stack((part, score(part)))
+
+    return [scored(part) for part in training], [scored(part) for part in testing]
+
+
+def fit_score(training: Sequence[Floats]) -> Callable[[Floats], Floats]:
+    """Return a logistic score of runs, fitted on some of both tables.
+
+    It is of the numbers, their squares, and which of them are no numbers: that is an output, too.
     """
     seen = np.concatenate(list(training))
     seen = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
@@ -50,11 +59,7 @@ def scores(
 
     known = np.concatenate((np.ones(len(training[0])), np.zeros(len(training[1]))))
     weights = _logistic(np.concatenate([features(part) for part in training]), known)
-
-    def scored(part: Floats) -> Floats:
-        return np.column_stack((part, features(part) @ weights))
-
-    return [scored(part) for part in training], [scored(part) for part in testing]
+    return lambda part: np.asarray(features(part) @ weights)
 
 
 def _logistic(features: Floats, known: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit.audit import AuditResult
-from dplinear.audit.subjects import Subject
+from dplinear.audit.subjects.contract import Subject
 from dplinear.noise.entropy import Entropy
 
 if TYPE_CHECKING:

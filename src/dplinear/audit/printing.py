@@ -12,7 +12,7 @@ from rich.text import Text
 from dplinear.arguments import choice
 from dplinear.audit import picture
 from dplinear.audit.audit import EXPECTED, AuditResult, audit_subject
-from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
+from dplinear.audit.catalogue import entries, subject_of, usual_trials
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
 
@@ -43,10 +43,11 @@ class Audits:
 
         A seed starts afresh for each mechanism, so that all together say what each says alone.
         """
-        names = list(ENTRIES) if self.mechanism == "all" else [self.mechanism]
+        known = entries()
+        names = list(known) if self.mechanism == "all" else [self.mechanism]
         for name in names:
             entropy = system() if self.seed is None else simulation.entropy(self.seed)
-            entry = ENTRIES[choice(name, "mechanism", "audit", (*ENTRIES, "all"))]
+            entry = known[choice(name, "mechanism", "audit", (*known, "all"))]
             usual = BITS if entry.delta == "bits" else EPSILONS
             epsilons = usual if self.epsilon is None else (self.epsilon,)
             relations = entry.relations if self.neighbours is None else (self.neighbours,)

@@ -142,11 +142,11 @@ def _search(kind: Any) -> Record:
         from dplinear.curator.sources import open_reader
         from dplinear.curator.windows import Windowed
 
-        def opened(described: Schema) -> Any:
+        def open_part(described: Schema) -> Any:
             return open_reader(rows, described, threads=1, again=True)
 
         prepared = kind(guarantee=_BUDGET, neighbours=neighbours).prepare(_COLUMNS)
-        table = _RecordedWindows(Windowed(opened, schema()), kept)
+        table = _RecordedWindows(Windowed(open_part, schema()), kept)
         prepared.run(table, simulation.entropy(1))
 
     return record

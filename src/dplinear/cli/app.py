@@ -9,6 +9,7 @@ from dplinear.cli.audit import audit
 from dplinear.cli.demo import demo
 from dplinear.cli.distances import distances
 from dplinear.cli.errors import MEANINGS
+from dplinear.cli.mechanisms import mechanisms
 from dplinear.cli.pca import pca
 from dplinear.cli.plan import plan
 from dplinear.cli.regress import regress
@@ -68,6 +69,7 @@ app.command(rich_help_panel=ANYONE)(regress)
 app.command(rich_help_panel=ANYONE)(pca)
 app.command(rich_help_panel=ANYONE)(distances)
 app.command(rich_help_panel=ANYONE)(report)
+app.command(rich_help_panel=OTHERS)(mechanisms)
 app.command(rich_help_panel=OTHERS)(audit)
 app.command(rich_help_panel=OTHERS)(reproduce)
 app.command(rich_help_panel=OTHERS)(demo)

@@ -16,9 +16,9 @@ _PICTURES = (".png", ".svg", ".pdf")
 
 
 def _names() -> list[str]:
-    from dplinear.audit.catalogue import ENTRIES
+    from dplinear.audit.catalogue import entries
 
-    return [*ENTRIES, "all"]
+    return [*entries(), "all"]
 
 
 def audit(

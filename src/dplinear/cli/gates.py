@@ -65,7 +65,7 @@ class Order:
         return self.arguments.get("dataset")
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The files, in a few words."""
         if not self.data:
             return "none named"

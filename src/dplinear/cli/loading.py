@@ -42,7 +42,7 @@ def sort_of(release: Any) -> str:
     """Return the kind of a release, rows by what they allow: regressions, or distances."""
     if release.kind != "rows":
         return str(release.kind)
-    return "projected rows" if release.law.kind == "projected rows" else "noisy rows"
+    return "projected rows" if release.noise_model.kind == "projected rows" else "noisy rows"
 
 
 def words(release: Any) -> str:

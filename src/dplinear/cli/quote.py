@@ -76,7 +76,7 @@ def show(order: "gates.Order", found: Quote, *, json: bool) -> None:
 
 
 def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
-    lines = [("release", order.gate.name), ("table", f"{order.described} (not opened)")]
+    lines = [("release", order.gate.name), ("table", f"{order.description} (not opened)")]
     if order.schema is not None:
         kept = f"{len(order.schema.columns)}: {', '.join(order.schema.columns)}"
         lines.append(("columns", kept))

@@ -133,13 +133,13 @@ def _rows(loaded: Any) -> float | None:
 
 def _run_audit(loaded: Any, trials: int | None) -> "AuditResult | None":
     from dplinear.audit.audit import audit_subject
-    from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
+    from dplinear.audit.catalogue import entries, subject_of, usual_trials
     from dplinear.noise.entropy import system
     from dplinear.privacy.guarantees import PureDP
 
     certificate, shown, name = loaded.certificate, console(stderr=True), _entry(loaded)
     claim, entropy = certificate.holds, system()
-    if name not in ENTRIES or claim is None:
+    if name not in entries() or claim is None:
         shown.print(printable(f"There is no audit of {name}."), markup=False)
         return None
     step = certificate.parameters.get("step_epsilon")

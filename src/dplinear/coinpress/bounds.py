@@ -24,7 +24,7 @@ from dplinear.descent.common import check_guarantee
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.row_sums import Count
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Method, Prepared
+from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 from dplinear.noise.entropy import Entropy
 
 _WHERE = "Bounds"
@@ -53,7 +53,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds(Method):
+class Bounds(Mechanism):
     """Bounds of several columns together.
 
     Requires: a table of numeric columns that can be looked at through windows.
@@ -89,25 +89,25 @@ class PreparedBounds(Prepared[Views, CoinPressOutcome[Ranges]]):
         low, high = table.low, table.high
         view = table.through(low, high)
         chain = NoisySums(view, self.budget, entropy)
-        places = range(1, self.columns + 1)
-        first = Query(Octaves(view.shape, places), _SHARES[0])
+        indices = range(1, self.columns + 1)
+        first = Query(Octaves(view.shape, indices), _SHARES[0])
         count, answer = chain.ask([Query(Count(), _COUNT), first])
         rows = max(float(count.values[0]), 1.0)
         hulls = _octaves(answer, rows)
         found = np.array([hull is not None for hull in hulls])
         low, high = _closer(table, view, hulls)
         view = table.through(low, high)
-        (answer,) = chain.ask([Query(Octaves(view.shape, places), _SHARES[1])], view)
+        (answer,) = chain.ask([Query(Octaves(view.shape, indices), _SHARES[1])], view)
         hulls = _octaves(answer, rows)
         found &= np.array([hull is not None for hull in hulls])
         low, high = _closer(table, view, hulls)
         view = table.through(low, high)
-        (answer,) = chain.ask([Query(Histograms(view.shape, places, _BINS), _SHARES[2])], view)
+        (answer,) = chain.ask([Query(Histograms(view.shape, indices, _BINS), _SHARES[2])], view)
         hulls = [_dyadic(line, answer.sigma, rows) for line in _lines(answer, _BINS)]
         low, high = _closer(table, view, hulls)
         view = table.through(low, high)
-        last = Histograms(view.shape, places, _FINAL_BINS)
-        (answer,) = chain.ask([Query(last, chain.left)], view)
+        last = Histograms(view.shape, indices, _FINAL_BINS)
+        (answer,) = chain.ask([Query(last, chain.remaining)], view)
         ends = [_reach(line, answer.sigma, rows) for line in _lines(answer, _FINAL_BINS)]
         low, high = _ends(table, view, ends)
         ranges = Ranges(np.where(found, low, table.low), np.where(found, high, table.high), found)
@@ -123,8 +123,8 @@ def _lines(answer: Answer, bins: int) -> Floats:
 
 def _clear(counts: Floats, sigma: float, rows: float) -> npt.NDArray[np.intp]:
     """Return the bins that stand out, if they hold most rows."""
-    places = np.flatnonzero(counts > max(_CLEAR * sigma, _LEAST * rows))
-    return places if counts[places].sum() > _MOST * rows else places[:0]
+    indices = np.flatnonzero(counts > max(_CLEAR * sigma, _LEAST * rows))
+    return indices if counts[indices].sum() > _MOST * rows else indices[:0]
 
 
 def _octaves(answer: Answer, rows: float) -> list[Hull]:
@@ -138,18 +138,18 @@ def _octaves(answer: Answer, rows: float) -> list[Hull]:
     for line, middle, scale, fits in zip(
         lines, fitted.middles, fitted.scales, fitted.found, strict=True
     ):
-        places = _clear(line, answer.sigma, rows)
-        if len(places):
-            hulls.append((_octave(places[0])[0], _octave(places[-1])[1]))
+        indices = _clear(line, answer.sigma, rows)
+        if len(indices):
+            hulls.append((_octave(indices[0])[0], _octave(indices[-1])[1]))
         else:
             wide = _SLACK * float(scale)
             hulls.append((float(middle) - wide, float(middle) + wide) if fits else None)
     return hulls
 
 
-def _octave(place: int) -> tuple[float, float]:
+def _octave(index: int) -> tuple[float, float]:
     """Return the interval that a bin of octaves stands for."""
-    signed = int(place) - OCTAVES
+    signed = int(index) - OCTAVES
     outer = 2.0 ** (abs(signed) - OCTAVES)
     if signed == 0:
         return -outer, outer
@@ -159,10 +159,10 @@ def _octave(place: int) -> tuple[float, float]:
 def _dyadic(counts: Floats, sigma: float, rows: float) -> Hull:
     """Return the interval of the bins that hold rows, bins as fine as the noise allows."""
     while len(counts) > 4:
-        places = _clear(counts, sigma, rows)
-        if len(places):
+        indices = _clear(counts, sigma, rows)
+        if len(indices):
             width = 2 / len(counts)
-            return float(places[0]) * width - 1, float(places[-1] + 1) * width - 1
+            return float(indices[0]) * width - 1, float(indices[-1] + 1) * width - 1
         counts, sigma = counts[::2] + counts[1::2], sigma * 2**0.5
     return None
 

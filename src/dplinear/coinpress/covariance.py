@@ -18,7 +18,6 @@ from dplinear.coinpress.windows import Lens, Views
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
 from dplinear.privacy.neighbours import Neighbours
 
-BETA = 0.1  # the paper's: how often a row may be longer than it is clipped to, by the bound
 CENTRING = Fraction(1, 8)  # of a step's share: errors of the mean are of second order
 
 
@@ -46,7 +45,6 @@ class CovarianceEstimate:
     mean: Floats
     values: Floats
     image: Floats
-    sigma: float
     errors: Floats
     next: Whitener
 
@@ -57,42 +55,40 @@ def covariance(
     rows: float,
     start: Whitener,
     shares: Sequence[Fraction],
-    *,
-    published: bool = False,
 ) -> CovarianceEstimate:
     """Release the covariance in as many steps as there are shares of μ².
 
-    Requires: `rows`, the number of rows where it is public, a noisy count otherwise. `published`
-    asks for the paper's γ = g(d, .1) and U = Z + ηI.
+    Requires: `rows`, the number of rows where it is public, a noisy count otherwise.
     Promises: each step is the Gram matrix of the whitened rows, clipped to a length γ, and their
     sum, unless the centre is known; a row moves them by γ² and γ, whatever it holds. Without noise
     the last step is the covariance of the rows that are then within γ, with those beyond clipped.
     Departs from the paper: eigenvalues below 0 become 0, not their absolute value; L becomes
-    U^(−1/2) L, so that it whitens the table's own rows after any number of steps; γ grows with the
-    number of rows; U leaves out what noise adds above 1; means are released with second moments,
-    and taken off; no direction is taken to be wider than the bounds allow.
+    U^(−1/2) L, so that it whitens the table's own rows after any number of steps; γ, which is
+    g(d, .1) there, grows with the number of rows; U leaves out what noise adds above 1; means are
+    released with second moments, and taken off; no direction is taken to be wider than the bounds
+    allow.
     """
     now, estimate = start, None
     for share in shares:
-        estimate = _step(chain, table, rows, now, share, published=published)
+        estimate = _step(chain, table, rows, now, share)
         now = estimate.next
     assert estimate is not None  # noqa: S101 - there is a share
     return estimate
 
 
 def _step(
-    chain: NoisySums, table: Views, rows: float, now: Whitener, share: Fraction, *, published: bool
+    chain: NoisySums, table: Views, rows: float, now: Whitener, share: Fraction
 ) -> CovarianceEstimate:
     size = len(now.centre)
     spared = Fraction(0) if now.known else share * CENTRING
-    clip = radii.tail(size, BETA) if published else _length(chain, rows, size, share - spared)
+    clip = _length(chain, rows, size, share - spared)
     lens = Lens.of(table, now.root, now.centre, clip)
     gram = MappedGram(lens.view.shape, lens.matrix, clip)
     queries = [Query(gram, share - spared)]
     if not now.known:
         queries.append(Query(MappedSum(lens.view.shape, lens.matrix, clip), spared))
     second, *first = chain.ask(queries, lens.view)
-    seen = lens.seen(gram.integers, gram.scale)
+    seen = lens.with_matrix(gram.integers, gram.scale)
     offset, error = np.zeros(size), 0.0
     if first:
         offset, error = first[0].values / rows, first[0].sigma / rows
@@ -101,12 +97,12 @@ def _step(
     raw = second.values / rows - np.outer(offset, offset) + error**2 * np.eye(size)
     image = positive(raw)
     centre = seen.point(offset) if first else now.centre
-    norm = 0.0 if published else radii.noise_norm(sigma, size)
-    root = rounder(image, norm, radii.sampling(size, rows)) @ now.root
+    noise = radii.noise_norm(sigma, size)
+    root = rounder(image, noise, radii.sampling(size, rows)) @ now.root
     root = within_bounds(root, (table.high - table.low) / 2)
     following = Whitener(np.clip(centre, table.low, table.high), root, now.known)
     values, errors = seen.covariance(image), _errors(seen.covariance(np.eye(size)), sigma)
-    return CovarianceEstimate(following.centre, values, image, sigma, errors, following)
+    return CovarianceEstimate(following.centre, values, image, errors, following)
 
 
 def _length(chain: NoisySums, rows: float, size: int, share: Fraction) -> float:

@@ -54,18 +54,17 @@ class _Seen:
     resolved: bool
 
 
-def locate(chain: NoisySums, table: Views, rows: float, most: Fraction = MOST) -> Located:
+def locate(chain: NoisySums, table: Views, rows: float) -> Located:
     """Release histograms of all columns, and again of those that are still in a few bins.
 
-    Requires: `rows`, the number of rows where it is public, a noisy count otherwise; `most`, the
-    share of μ² that all histograms together may cost.
+    Requires: `rows`, the number of rows where it is public, a noisy count otherwise.
     Promises: k columns are k counts a row, so one row more or less moves a histogram by √k. What is
     not spent, because a few looks are enough, is left in the chain.
     """
     middle, reach = (table.low + table.high) / 2, (table.high - table.low) / 2
     centre, scale = middle.copy(), _UNSEEN * reach
     before = np.full(len(middle), np.inf)
-    unresolved, share, left, looks = list(range(len(middle))), FIRST, most, 0
+    unresolved, share, left, looks = list(range(len(middle))), FIRST, MOST, 0
     while unresolved and share <= left:
         view = table.through(*window(table, middle, reach))
         found = _look(chain, view, unresolved, rows, share)
@@ -93,12 +92,13 @@ def locate(chain: NoisySums, table: Views, rows: float, most: Fraction = MOST) -
 def _look(
     chain: NoisySums, view: View, columns: Sequence[int], rows: float, share: Fraction
 ) -> list[_Seen | None]:
-    places = tuple(column + 1 for column in columns)  # behind the constant
-    asked = [Query(Histograms(view.shape, places, bins), share / len(BINS)) for bins in BINS]
+    indices = tuple(column + 1 for column in columns)  # behind the constant
+    asked = [Query(Histograms(view.shape, indices, bins), share / len(BINS)) for bins in BINS]
     answers = chain.ask(asked, view)
-    tables = [answer.values.reshape(len(places), -1) for answer in answers]
+    tables = [answer.values.reshape(len(indices), -1) for answer in answers]
     sigmas = [answer.sigma for answer in answers]
-    return [_read_histograms(pair, sigmas, rows, len(places)) for pair in zip(*tables, strict=True)]
+    size = len(indices)
+    return [_read_histograms(pair, sigmas, rows, size) for pair in zip(*tables, strict=True)]
 
 
 def _read_histograms(

@@ -64,7 +64,7 @@ def _step(chain: NoisySums, table: Views, rows: float, ball: Ball, share: Fracti
     lens = Lens.of(table, ball.root, ball.centre, clip)
     statistic = MappedSum(lens.view.shape, lens.matrix, clip)
     (total,) = chain.ask([Query(statistic, share)], lens.view)
-    seen, sigma = lens.seen(statistic.integers, statistic.scale), total.sigma / rows
+    seen, sigma = lens.with_matrix(statistic.integers, statistic.scale), total.sigma / rows
     centre = np.clip(seen.point(total.values / rows), table.low, table.high)
     radius = radii.ball(rows, sigma, size, BETA)
     noise = seen.covariance(sigma**2 * np.eye(size))

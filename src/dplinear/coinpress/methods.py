@@ -19,7 +19,7 @@ from dplinear.coinpress.mean import Ball, MeanEstimate, mean
 from dplinear.coinpress.windows import Views
 from dplinear.exact.row_sums import Count
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Method, Prepared
+from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ZCDP
 
@@ -86,7 +86,7 @@ def shares(steps: int, total: Fraction) -> list[Fraction]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPress(Method, Generic[Estimate]):
+class CoinPress(Mechanism, Generic[Estimate]):
     """An estimate in `steps` steps, each in coordinates that earlier ones released.
 
     Requires: `steps`, from 1 to 50; `scale`, public upper bounds for the columns' standard
@@ -153,7 +153,7 @@ class PreparedCoinPress(Prepared[Views, CoinPressOutcome[Estimate]], Generic[Est
             "mu": self.budget.mu,
             "steps": self.method.steps,
             "looks": start.looks,
-            "spent": float(1 - chain.left),
+            "spent": float(1 - chain.remaining),
         }
         return CoinPressOutcome(estimate, self.account, parameters, start.count)
 
@@ -167,7 +167,7 @@ class CoinPressMean(CoinPress[MeanEstimate]):
     def estimate(self, chain: NoisySums, table: Views, start: Start) -> MeanEstimate:
         """Take the steps, with all that is left."""
         ball = Ball(start.centre, start.radius, np.diag(1 / start.scale))
-        return mean(chain, table, start.rows, ball, shares(self.steps, chain.left))
+        return mean(chain, table, start.rows, ball, shares(self.steps, chain.remaining))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ class CoinPressCovariance(CoinPress[CovarianceEstimate]):
             ball = Ball(centre, start.radius, root)
             centre = mean(chain, table, start.rows, ball, shares(2, _CENTRE)).values
         first = Whitener(centre, root, known=bool(self.centred))
-        return covariance(chain, table, start.rows, first, shares(self.steps, chain.left))
+        return covariance(chain, table, start.rows, first, shares(self.steps, chain.remaining))
 
 
 def scales(scale: Any, columns: int | None, where: str) -> Floats:

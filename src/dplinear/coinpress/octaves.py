@@ -62,11 +62,11 @@ class Octaves(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return the counts, the first column's first."""
         counts = np.empty((len(self.columns), BINS), np.int64)
-        for place, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             cells = rows[column]
             octave = np.searchsorted(self._edges, np.abs(cells), side="left")
             bins = np.where(cells < 0, OCTAVES - octave, OCTAVES + octave)
-            counts[place] = np.bincount(bins, minlength=BINS)
+            counts[index] = np.bincount(bins, minlength=BINS)
         return counts.ravel()
 
 

@@ -21,7 +21,7 @@ from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
+from dplinear.mechanisms.model import ModelMechanism, PreparedModel, Solution
 from dplinear.noise.entropy import Entropy
 
 STEPS = 10
@@ -38,7 +38,7 @@ _RESTLESS = (
 
 
 @dataclass(frozen=True)
-class PreparedCoinPress(PreparedSolver):
+class PreparedCoinPress(PreparedModel):
     """A chain with a budget, ready to run once."""
 
     design: Design
@@ -55,7 +55,7 @@ class PreparedCoinPress(PreparedSolver):
         ending = run_rounds(
             chain, around, steps=self.steps, energies=SHARES.energies, radius=self.radius
         )
-        silence = _silence(ending, around)
+        reason = _no_errors_reason(ending, around)
         spread = ending.noise + ending.sampling + ending.unknown
         return Solution(
             around.frame.readout(around.matrix @ ending.theta),
@@ -63,19 +63,19 @@ class PreparedCoinPress(PreparedSolver):
             {
                 "mu": self.budget.mu,
                 "steps": self.steps,
-                "spent": float(1 - chain.left),
+                "spent": float(1 - chain.remaining),
                 "residual_scale": ending.scale,
                 "radius": ending.radius,
             },
             noise=_covariance(around, ending.noise),
-            spread=None if silence else _covariance(around, spread),
-            unknown=silence,
+            spread=None if reason else _covariance(around, spread),
+            unknown=reason,
             count=around.count,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPressRegression(Solver):
+class CoinPressRegression(ModelMechanism):
     """The least-squares line by CoinPress, for rows whose scale and middle nobody has to know.
 
     Requires: integer rows within the bounds of the design, which may be a thousand times wider than
@@ -106,7 +106,7 @@ class CoinPressRegression(Solver):
         if self.radius is not None:
             arguments.choice(self.radius, "radius", _WHERE, RADII)
 
-    def prepare(self, design: Design) -> PreparedSolver:
+    def prepare(self, design: Design) -> PreparedModel:
         """Calibrate the whole chain; every sum that may be asked for is counted."""
         p = design.dimension
         coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
@@ -122,7 +122,7 @@ def _covariance(around: LocalFrame, variances: Floats) -> Floats:
     return around.frame.spread(root @ root.T)
 
 
-def _silence(ending: Ending, around: LocalFrame) -> str | None:
+def _no_errors_reason(ending: Ending, around: LocalFrame) -> str | None:
     """Return why there are no standard errors, or None."""
     if not around.clear:
         return _UNCLEAR

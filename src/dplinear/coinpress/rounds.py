@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr
 
-from dplinear.adaptive.noisy_sums import NoisySums, Query
+from dplinear.adaptive.filter import KalmanFilter
+from dplinear.adaptive.noisy_sums import NoisySums, Query, growing_shares
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.products import Products
@@ -24,17 +25,11 @@ _BETA = 0.01  # how often a normal row may be clipped, by the two radii that hav
 _TRIED = tuple(0.6 * 1.05**step for step in range(40))  # radii, in scales of residuals
 _FAR = 4.0  # scales: where residuals are clipped to measure their scale
 _LEAST = 1 / 20  # of that: no scale is taken to be smaller at once
-_SMALLEST = 2.0**-24  # of a scale, in cells
+_SMALLEST = 2.0**-24  # of a scale, in scaled values
 _MISJUDGED = 0.3  # of a round's move: how far off it may be, as clips and curvatures are expected
 _WORSE = 2.0  # times the mean square around no line, and some noise: rounds went too far
 _DEVIATIONS = 4.0
 _PRIOR = 2.0  # times the target's variance, that the features may explain
-
-
-def share_of_rounds(count: int, total: Fraction) -> list[Fraction]:
-    """Return what each round may spend: later ones more, as their residuals are smaller."""
-    weights = [Fraction(math.sqrt(theta)) for theta in range(1, count + 1)]
-    return [total * weight / sum(weights) for weight in weights]
 
 
 def within(radius: float) -> float:
@@ -98,63 +93,76 @@ def run_rounds(
     Promises: each round releases the mean square of clipped residuals, and the mean of clipped
     products of whitened features and residuals; a Kalman filter weighs it by its noise.
     """
-    return _Press(chain, around, steps, energies, radius).run()
+    return _Rounds(chain, around, steps, energies, radius).run()
 
 
-class _Press:
+class _Rounds:
+    """The rounds: each releases a gradient of the loss, which the filter weighs."""
+
     def __init__(
         self, chain: NoisySums, around: LocalFrame, steps: int, energies: Fraction, radius: str
     ) -> None:
         self.chain, self.around = chain, around
         self.energy = energies / steps
-        self.shares = share_of_rounds(steps, chain.left - energies)
+        self.shares = growing_shares(steps, chain.remaining - energies)
         self.size, self.rows = len(around.curvature), around.rows
         replaced = chain.budget.neighbours is Neighbours.REPLACE
         spent = float(sum(self.shares) * chain.budget.square) / (
             Products.replaced if replaced else 1
         )
         self.radius = chosen_radius(radius, self.size, self.rows, spent)
+        self.response = within(self.radius)  # what the clip leaves of the curvature
+        self.steepest = around.most
 
     def run(self) -> Ending:
-        around, curve = self.around, self.around.curvature
-        theta, noise = np.zeros((2, self.size))
-        scale, left = around.target_scale, within(self.radius)
-        unknown = prior = np.empty(0)
-        flat, most = math.inf, around.most
-        for share in self.shares:
-            scale, error = self._scale(around.residual(theta), scale)
-            if not len(prior):
-                unknown = prior = np.full(self.size, _PRIOR * scale**2 / math.sqrt(self.size))
-                flat = max(scale, around.target_scale)
-            elif around.assumed and scale**2 > _WORSE * flat**2 + _DEVIATIONS * error:
-                # Worse than no line: features are longer somewhere than is assumed. Begin again.
-                theta, noise, unknown, most = 0 * theta, 0 * noise, prior, 2 * most
-                scale = flat = min(scale, math.sqrt(_WORSE) * flat)
-            values, sigma = self._look(around.residual(theta), scale, share)
-            values, sigma = values / left, sigma / left
-            gain = curve * unknown / (curve**2 * unknown + sigma**2)
-            gain = np.minimum(gain, 1 / most)
-            moved = gain * values
-            theta = theta + moved
-            noise = noise * (1 - gain * curve) ** 2 + (gain * sigma) ** 2
-            misjudged = _MISJUDGED**2 * float(moved @ moved) / self.size
-            unknown = np.minimum(unknown * (1 - gain * curve) + misjudged, prior)
-        sampling = clipped_square(self.radius) / left**2 * scale**2 / (self.rows * curve)
-        return Ending(theta, noise, sampling, unknown, scale, self.radius)
+        """Run the rounds, one for each share."""
+        around, first = self.around, np.zeros(self.size)
+        scale, _ = self._release_scale(first, around.target_scale)
+        prior = np.full(self.size, _PRIOR * scale**2 / math.sqrt(self.size))
+        estimate = KalmanFilter.start(prior)
+        flat = max(scale, around.target_scale)
+        for index, share in enumerate(self.shares):
+            if index:
+                scale, error = self._release_scale(estimate.theta, scale)
+                if around.assumed and scale**2 > _WORSE * flat**2 + _DEVIATIONS * error:
+                    # Worse than no line: features are longer somewhere than is assumed.
+                    estimate, self.steepest = KalmanFilter.start(prior), 2 * self.steepest
+                    scale = flat = min(scale, math.sqrt(_WORSE) * flat)
+            estimate = self._step(estimate, scale, share, prior)
+        square = clipped_square(self.radius) / self.response**2 * scale**2
+        sampling = square / (self.rows * around.curvature)
+        return Ending(
+            estimate.theta, estimate.noise, sampling, estimate.variance, scale, self.radius
+        )
 
-    def _scale(self, weights: Floats, scale: float) -> tuple[float, float]:
+    def _step(
+        self, estimate: KalmanFilter, scale: float, share: Fraction, prior: Floats
+    ) -> KalmanFilter:
+        """Move the iterate by one more gradient, as far as its noise deserves."""
+        curvature = self.around.curvature
+        gradient, sigma = self._release_gradient(estimate.theta, scale, share)
+        gain = estimate.gain(curvature, sigma, self.steepest)
+        move = gain * gradient
+        misjudged = _MISJUDGED**2 * float(move @ move) / self.size
+        return estimate.update(gradient, curvature, sigma, gain).inflate(misjudged, most=prior)
+
+    def _release_scale(self, theta: Floats, scale: float) -> tuple[float, float]:
         """Release the mean square of residuals; return its root, and the noise of the square."""
         clip = _FAR * scale
+        weights = self.around.residual(theta)
         energy = SumOfSquares(self.around.frame.design.shape, weights, clip)
         (answer,) = self.chain.ask([Query(energy, self.energy)])
         square = float(answer.values[0]) / self.rows
         root = max(math.sqrt(max(square, (_LEAST * clip) ** 2)), _SMALLEST)
         return root, answer.sigma / self.rows
 
-    def _look(self, weights: Floats, scale: float, share: Fraction) -> tuple[Floats, float]:
-        """Release the mean of the clipped products; return it and its noise."""
+    def _release_gradient(
+        self, theta: Floats, scale: float, share: Fraction
+    ) -> tuple[Floats, float]:
+        """Release the mean of the clipped products; return it and its noise, as if unclipped."""
         shape, centre = self.around.frame.design.shape, np.zeros(self.size)
         clip = self.radius * math.sqrt(self.size) * scale
-        products = Products(shape, self.around.map, weights, centre, clip)
+        products = Products(shape, self.around.map, self.around.residual(theta), centre, clip)
         (answer,) = self.chain.ask([Query(products, share)])
-        return answer.values / self.rows, answer.sigma / self.rows
+        gradient, sigma = answer.values / self.rows, answer.sigma / self.rows
+        return gradient / self.response, sigma / self.response

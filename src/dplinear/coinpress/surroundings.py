@@ -72,9 +72,9 @@ class LocalFrame:
         """The map from a row's cells to its whitened features."""
         return np.asarray(self.matrix.T @ self.frame.matrix)
 
-    def residual(self, place: Floats) -> Floats:
+    def residual(self, theta: Floats) -> Floats:
         """Return the weights of a row's cells that give its residual."""
-        return self.frame.residual(self.matrix @ place)
+        return self.frame.residual(self.matrix @ theta)
 
 
 def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalFrame:
@@ -107,9 +107,9 @@ def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalF
 
 
 def _numeric(design: Design) -> list[int]:
-    """Return the places of features that are neither the constant nor indicators."""
+    """Return the indices of features that are neither the constant nor indicators."""
     own = list(zip(design.features, design.indicators, strict=True))[int(design.intercept) :]
-    return [place for place, indicator in own if not indicator]
+    return [index for index, indicator in own if not indicator]
 
 
 def _initial_frame(design: Design, found: Boxes) -> tuple[Frame, Floats]:

@@ -59,7 +59,7 @@ class Views(Protocol):
 class Lens:
     """The map w = L(x − c) of a table's rows, on the cells of a view that is made for it.
 
-    `matrix` is what cells are multiplied with. Sums round it; `seen` says how they see it.
+    `matrix` is what cells are multiplied with. Sums round it; `with_matrix` says how they see it.
     """
 
     view: View
@@ -76,7 +76,7 @@ class Lens:
         view = table.through(*window(table, centre, reach))
         return cls(view, placement_matrix(view, root, centre))
 
-    def seen(self, integers: Floats, scale: int) -> "Lens":
+    def with_matrix(self, integers: Floats, scale: int) -> "Lens":
         """Return the lens with the matrix as a sum has rounded it, integers·2^−scale."""
         return Lens(self.view, np.ldexp(integers, -scale))
 

@@ -38,9 +38,9 @@ class CellSlopeSum(SlopeSum):
     def over(self, features: Features, labels: Floats) -> Integers:
         """Return the gradient of a block, exactly."""
         slopes = self.slopes(features, labels)
-        return np.asarray(self._clipped(features) @ slopes).astype(np.int64)
+        return np.asarray(self._clip(features) @ slopes).astype(np.int64)
 
-    def _clipped(self, features: Features) -> Features:
+    def _clip(self, features: Features) -> Features:
         if isinstance(features, np.ndarray):
             return np.clip(features, -self._most, self._most)
         clipped = features.copy()

@@ -52,7 +52,7 @@ class Point:
         found = [_ratio(int(whole), self.exponent) for whole in self.integers]
         object.__setattr__(self, "values", np.array(found, float))
 
-    def moved(self, direction: Floats) -> "Point":
+    def move(self, direction: Floats) -> "Point":
         """Return the point plus a vector, which is rounded to the point's own grid."""
         steps = _scale_to_integers(direction, self.exponent)
         return Point(self.integers + steps, self.exponent)
@@ -122,7 +122,7 @@ class CertifiedRows:
             blurred *= self.problem.norm * length
             slope = self.problem.loss.slope
             error = most * (slope * (ERROR + 2.0**-51) + self.problem.loss.smoothness * blurred)
-        values = self._values(point, self._combined(whole), precision)
+        values = self._values(point, self._combine(whole), precision)
         norm = _norm(values)
         return Gradient(values, margins, (norm + error) * (1 + 2.0**-40), error)
 
@@ -155,7 +155,7 @@ class CertifiedRows:
             object,
         )
 
-    def _combined(self, whole: BigIntegers | Words) -> BigIntegers:
+    def _combine(self, whole: BigIntegers | Words) -> BigIntegers:
         """Return Σ x·whole, exactly, over integers of any size."""
         total, start = np.zeros(len(self.problem.linear), object), 0
         for block in self.blocks:

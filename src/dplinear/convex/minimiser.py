@@ -43,7 +43,7 @@ def minimise(problem: Regularised, blocks: Iterable[Block], tolerance: float) ->
             continue
         direction = rows.direction(found, products)
         step = rows.step(point, found, direction)
-        trial = point.moved(step * direction)
+        trial = point.move(step * direction)
         after = rows.gradient(trial, tolerance, exact=exact)
         if not after.norm <= found.norm * _HALF:
             products *= 2
@@ -68,7 +68,7 @@ def _search_along(
     most = start * math.sqrt(rows.problem.weight / (4 * rows.steepest))
     search = _Search(start)
     while True:
-        trial = point.moved(search.step * direction)
+        trial = point.move(search.step * direction)
         after = rows.gradient(trial, tolerance, exact=exact)
         slope = float(after.values @ direction)
         if after.norm <= tolerance or search.narrow or -start / 2 <= slope <= most:

@@ -40,17 +40,17 @@ class SmoothLoss:
 
     def slopes(self, margins: Floats, labels: Floats) -> Floats:
         """Return the slopes, row by row."""
-        return np.asarray(np.clip(self._unclipped(margins, labels), -self.slope, self.slope))
+        return np.asarray(np.clip(self._full_slopes(margins, labels), -self.slope, self.slope))
 
     def curvatures(self, margins: Floats, labels: Floats) -> Floats:
         """Return the slopes' derivatives; 0 where they are clipped."""
-        inside = np.abs(self._unclipped(margins, labels)) < self.slope
+        inside = np.abs(self._full_slopes(margins, labels)) < self.slope
         if not isinstance(self.base, HingeLoss):
             return np.where(inside, self.base.curvatures(margins, labels), 0.0)
         short = 1.0 - signs(labels) * margins
         return np.where(inside & (short > 0) & (short < self.ramp), 1.0 / self.ramp, 0.0)
 
-    def _unclipped(self, margins: Floats, labels: Floats) -> Floats:
+    def _full_slopes(self, margins: Floats, labels: Floats) -> Floats:
         if not isinstance(self.base, HingeLoss):
             return self.base.slopes(margins, labels)
         sign = signs(labels)

@@ -21,24 +21,25 @@ from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, wrong_type
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Keeper, Ledger, Request
-from dplinear.ledger.fingerprint import fingerprint, former_fingerprint
+from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
 from dplinear.ledger.request import (
     DamagedLedgerError,
     LedgerError,
     NotKeptWarning,
-    not_kept,
+    not_kept_warning,
     refusal,
 )
 from dplinear.ledger.spent import note_spent, note_unsure
 from dplinear.ledger.tally import count
-from dplinear.mechanisms.contract import Account, Made, Method, Prepared, Private
+from dplinear.mechanisms.contract import Account, Made, Mechanism, Prepared, Private
 from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
 from dplinear.privacy.profiles.base import Profile
+from dplinear.registry import is_own
 from dplinear.schema import Schema, SchemaLike
 
 Curve = tuple[tuple[float, float], ...]
@@ -93,7 +94,7 @@ class Passage:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if isinstance(error, ArgumentError) and error.where in _INNER:
-            raise error.renamed(self.where).with_traceback(error.__traceback__) from None
+            raise error.rename(self.where).with_traceback(error.__traceback__) from None
         if error is None:
             for each in self._warnings:
                 warnings.warn(each, stacklevel=3)  # to whoever called the gate
@@ -109,7 +110,7 @@ class Passage:
 
     def cross(
         self,
-        method: Method,
+        method: Mechanism,
         prepared: Prepared[Private, Made],
         read: Callable[[], Private],
         release: Callable[[Made, Certificate], _Release],
@@ -142,7 +143,7 @@ class Passage:
 
     def certificate(
         self,
-        method: Method,
+        method: Mechanism,
         account: Account,
         parameters: Mapping[str, Any],
         curve: Curve | None = None,
@@ -161,14 +162,14 @@ class Passage:
             simulated=self.entropy.simulated,
             request=self.request,
             dataset=self.dataset,
-            notes=account.notes + self.notes + counted,
+            notes=account.notes + self.notes + _stranger(method) + counted,
         )
 
     def check_file(self, path: Path) -> None:
         """Raise if the ledger knows the rows of the request, and a file is not what held them."""
         if not isinstance(self._ledger, BudgetLedger):
             return
-        content = self._ledger.kept(self.request)
+        content = self._ledger.kept_release(self.request)
         if content is None or not kept_rows.is_kept_rows(content):
             return
         if not kept_rows.read(content).is_in(path):
@@ -180,7 +181,9 @@ class Passage:
 
     # The ledger
 
-    def _spend(self, method: Method, account: Account, public: Mapping[str, Any]) -> bytes | None:
+    def _spend(
+        self, method: Mechanism, account: Account, public: Mapping[str, Any]
+    ) -> bytes | None:
         """Tell whoever counts, before a row is read; return what the request was given before."""
         profile = _profile(method, account)
         spent = Request(
@@ -199,9 +202,9 @@ class Passage:
         return kept
 
     def _record(self, ledger: Ledger, spent: Request) -> bytes | None:
-        arguments, former = _fingerprints(self.where, self.given)
+        arguments = _fingerprint(self.where, self.given)
         try:
-            return ledger.spend(replace(spent, arguments=arguments, former=former))
+            return ledger.spend(replace(spent, arguments=arguments))
         except (LedgerError, BudgetExceededError):  # which say that nothing is spent
             raise
         except BaseException as error:
@@ -224,12 +227,12 @@ class Passage:
         except DamagedLedgerError:
             raise
         except Exception as error:  # noqa: BLE001 - of a ledger of any kind
-            self.warn(not_kept(self.request, release, error))
+            self.warn(not_kept_warning(self.request, release, error))
 
     def _again(self, content: bytes) -> Any:
         """Return the release that the request was given before."""
         if not kept_rows.is_kept_rows(content):
-            return self._unseeded(files.unpack(content))
+            return self._refuse_seeded(files.unpack(content))
         kept = kept_rows.read(content)
         if kept.stream is None:
             where = "they were returned in memory alone"
@@ -241,13 +244,13 @@ class Passage:
                 f"The rows of the request {self.request!r} are not kept in the ledger.",
                 f"{where}. Nothing is spent or read again, and what was spent stays spent.",
             )
-        release = self._unseeded(kept.release())
+        release = self._refuse_seeded(kept.release())
         if self.given["output"] is None:
             return release
         release.save(self.given["output"])
         return files.load(self.given["output"])
 
-    def _unseeded(self, release: Any) -> Any:
+    def _refuse_seeded(self, release: Any) -> Any:
         """Return a release, unless a seed made it and none is in force."""
         if release.certificate.simulated and simulation.seed_for_release() is None:
             hint = "its noise can be taken away again. Give the real release another name."
@@ -270,12 +273,21 @@ def curve_of(account: Account) -> Curve:
     return tuple((epsilon, delta) for epsilon, delta in points if 0 < delta < 1)
 
 
-def _profile(method: Method, account: Account) -> Profile | None:
+def _profile(method: Mechanism, account: Account) -> Profile | None:
     """Return the curve that is kept between the method's own neighbours, if one is known."""
     profile = account.profile
     if account.holds is None or profile is None or profile.neighbours is not method.neighbours:
         return None
     return profile
+
+
+def _stranger(method: Mechanism) -> tuple[str, ...]:
+    """Return a note on a mechanism that is not dplinear's: nobody here has proved or tested it."""
+    kind = type(method)
+    if is_own(kind):
+        return ()
+    named = f"{kind.__module__}.{kind.__qualname__}"
+    return (f"the mechanism is {named}, not dplinear's own: its author vouches for the guarantee",)
 
 
 def _text(text: object, parameter: str, where: str) -> str | None:
@@ -293,8 +305,8 @@ def _content(release: object, *, named: bool) -> bytes | None:
     return files.pack(release)
 
 
-def _fingerprints(name: str, given: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the digest of all public arguments, and the one that former versions made of them.
+def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
+    """Return the digest of all public arguments.
 
     A seed is one of them: what it made is no release, and is not to be taken for one.
     """
@@ -308,6 +320,4 @@ def _fingerprints(name: str, given: Mapping[str, Any]) -> tuple[str, str | None]
         # Labels are private. Of rows without a schema the columns are a public argument: a model
         # has a number for each.
         public["target"] = int(given["data"].shape[1])
-    seed = simulation.seed_for_release()
-    former = former_fingerprint([name, public]) if seed is None else None
-    return fingerprint([name, public, {"seed": seed}]), former
+    return fingerprint([name, public, {"seed": simulation.seed_for_release()}])

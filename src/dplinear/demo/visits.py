@@ -23,7 +23,6 @@ SCHEMA = Schema(
         "charges": (0, 60_000),
     }
 )
-COEFFICIENTS = {"age": 250.0, "bmi": 400.0, "smoker=yes": 14_000.0}
 
 
 def visits(rows: int = ROWS, seed: int = 2026) -> pa.Table:

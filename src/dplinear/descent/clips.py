@@ -154,9 +154,9 @@ def _table(
 
 
 @lru_cache(maxsize=128)
-def _uneven(dimension: int, residuals: tuple[float, ...], place: int) -> _Uneven:
-    """Return what clips hold and lose of residuals of 2^(place/4) scales."""
-    squares, size = _light(dimension), 2.0 ** (place / 4)
+def _uneven(dimension: int, residuals: tuple[float, ...], power: int) -> _Uneven:
+    """Return what clips hold and lose of residuals of 2^(power/4) scales."""
+    squares, size = _light(dimension), 2.0 ** (power / 4)
     limits = _limits(squares, residuals)
     held = (squares * np.minimum(size, limits) ** 2).mean(2)
     return _Uneven(held, (squares * np.maximum(size - limits, 0.0) ** 2).mean(2))

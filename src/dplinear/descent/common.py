@@ -12,7 +12,7 @@ from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
+from dplinear.mechanisms.model import ModelMechanism, PreparedModel, Solution
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 
@@ -28,7 +28,7 @@ def check_guarantee(guarantee: Guarantee, where: str) -> None:
 
 
 @dataclass(frozen=True)
-class PreparedDescent(PreparedSolver):
+class PreparedDescent(PreparedModel):
     """A chain with a budget, ready to run once."""
 
     design: Design
@@ -46,7 +46,7 @@ class PreparedDescent(PreparedSolver):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Descent(Solver):
+class Descent(ModelMechanism):
     """A model by noisy steps over the rows, each of which depends on those before.
 
     Requires: integer rows within the bounds of the design; passes over them as often as it asks.

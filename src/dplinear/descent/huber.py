@@ -30,3 +30,4 @@ class HuberDescent(WhitenedDescent):
 
     settings: Settings = field(default_factory=_settings)
     name: ClassVar[str] = "huber_descent"
+    loss: ClassVar[str] = "huber"

@@ -18,13 +18,14 @@ from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
 from dplinear.descent.settings import Settings
+from dplinear.descent.shrinkage import signal_share, visible_share
 from dplinear.descent.survey import SUM_CLIP, Survey, survey
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
-from dplinear.mechanisms.solver import Solution
+from dplinear.mechanisms.model import Solution
 
 _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
 _DOUBT = 0.2  # of a step's square: curvature changes on the way
-_SURE = 0.97  # of a place, that is kept: with less there are no standard errors
+_SURE = 0.97  # of the iterate, that is kept: with less there are no standard errors
 # Where standard errors are too small, by simulation: labels rarer than this, if their number times
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
@@ -63,16 +64,16 @@ class PreparedLogistic(PreparedDescent):
         """Return where the steps end."""
         known = survey(self.design, chain, self.settings, target=False)
         rate = _rate(known, chain, self.settings)
-        walk = _Walk(known, chain, self.settings, rate)
-        path = walk.descend()
-        kept = _kept_share(path, walk.prior, known, self.budget.mu)
-        path = replace(path, theta=path.theta * kept)
-        weights = walk.weights(path.theta)
+        steps = _Steps(known, chain, self.settings, rate)
+        state = steps.run()
+        kept = _kept_share(state, steps.prior, known, self.budget.mu)
+        state = replace(state, theta=state.theta * kept)
+        weights = steps.weights(state.theta)
         unknown = (
-            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, walk.clips.leverage)
+            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, steps.clips.leverage)
         )
         own = known.white.matrix
-        spread = walk.sampling(path) + path.cautious
+        spread = steps.sampling(state.theta) + state.cautious
         return Solution(
             weights[list(self.design.features)],
             self.account,
@@ -80,13 +81,13 @@ class PreparedLogistic(PreparedDescent):
                 "mu": self.budget.mu,
                 "steps": known.steps,
                 "gram_seen": known.white.seen,
-                "spent": float(1 - chain.left),
+                "spent": float(1 - chain.remaining),
                 "label_rate": rate,
-                "score_clip": walk.clips.score,
-                "leverage_clip": walk.clips.leverage,
+                "score_clip": steps.clips.score,
+                "leverage_clip": steps.clips.leverage,
                 "kept": kept,
             },
-            noise=known.frame.spread(own @ path.noise @ own.T),
+            noise=known.frame.spread(own @ state.noise @ own.T),
             spread=known.frame.spread(own @ spread @ own.T) if unknown is None else None,
             unknown=unknown,
             count=known.row_count.released,
@@ -97,13 +98,14 @@ class PreparedLogistic(PreparedDescent):
 class LogisticDescent(Descent):
     """The likeliest log-odds of a label, by noisy descent in whitened coordinates.
 
-    Requires: rows whose target is a label: yes where its cell is above 0. In `settings`, `bands` is
-    the share of the curvatures, `prior` the variance of log-odds that is expected, and `intercept`
-    is not used.
+    Requires: rows whose target is a label: yes where its value is above 0. In `settings`, `bands`
+    is the share of the curvatures, `prior` the variance of log-odds that is expected, and
+    `intercept` is not used.
     """
 
     settings: Settings = field(default_factory=_settings)
     name: ClassVar[str] = "logistic_descent"
+    loss: ClassVar[str] = "logistic"
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
 
 
@@ -125,40 +127,61 @@ def _rate(known: Survey, chain: NoisySums, settings: Settings) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Path:
-    """Where a descent is, in whitened coordinates, and how it may be wrong.
+class _Filter:
+    """A Kalman filter with whole covariances: the iterate, and how it may be wrong.
 
-    The way still to go has covariance `unknown`; `cautious` is the same if curvature is as low as
-    it may be, and `noise` the part that is due to the releases alone. `missed` maps the way that
-    there was at first to what is left of it.
+    The minimum has covariance `covariance` around `theta`, or `cautious` if curvature is as low as
+    it may be; `noise` is the part of it that is due to the releases alone. `missed` maps the way
+    that there was at first to what is left of it.
     """
 
     theta: Floats
-    unknown: Floats
+    covariance: Floats
     cautious: Floats
     noise: Floats
     missed: Floats
 
-    def moved(self, step: Floats, left: Floats, low: Floats, noise: Floats) -> "_Path":
-        """Return the path after a step."""
+    @classmethod
+    def start(cls, prior: Floats) -> "_Filter":
+        """Return the filter at 0, before any gradient."""
+        one = np.eye(len(prior))
+        return cls(np.zeros(len(prior)), prior, prior, 0 * one, one)
+
+    def gain(self, curvature: Floats, variance: float, steepest: Floats) -> Floats:
+        """Return Kalman's gain for a gradient with noise of this variance.
+
+        It is shortened where a step could pass its aim if curvature were `steepest`.
+        """
+        one = np.eye(len(self.theta))
+        gain = self.covariance @ curvature
+        gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
+        longest = float(np.abs(np.linalg.eigvals(gain @ steepest)).max())
+        return gain / max(1.0, longest)
+
+    def update(self, step: Floats, left: Floats, least_left: Floats, noise: Floats) -> "_Filter":
+        """Return the filter after a step.
+
+        `left` maps the way that there was to what is left of it, `least_left` the same for the
+        lowest curvature; `noise` is the covariance of the step's own noise.
+        """
         doubt = _DOUBT * np.diag(step**2)
-        return _Path(
+        return _Filter(
             self.theta + step,
-            left @ self.unknown @ left.T + noise + doubt,
-            low @ self.cautious @ low.T + noise + doubt,
+            left @ self.covariance @ left.T + noise + doubt,
+            least_left @ self.cautious @ least_left.T + noise + doubt,
             left @ self.noise @ left.T + noise,
             left @ self.missed,
         )
 
 
-class _Walk:
-    """The steps: a Kalman filter, for which each gradient is a noisy look at the way left."""
+class _Steps:
+    """The steps: each gradient is a noisy measurement of the way left, which a filter weighs."""
 
     def __init__(self, known: Survey, chain: NoisySums, settings: Settings, rate: float) -> None:
         self.known, self.chain = known, chain
         self.steps = known.steps
         self.counted = settings.bands / self.steps
-        self.share = (chain.left - settings.bands) / self.steps
+        self.share = (chain.remaining - settings.bands) / self.steps
         self.white, self.frame, self.rows = known.white, known.frame, known.row_count.rows
         self.map = self.white.matrix.T @ self.frame.matrix
         start, size = math.log(rate / (1 - rate)), len(self.white.expected)
@@ -182,40 +205,36 @@ class _Walk:
         return np.asarray(held * matrix[0] / (self.rows * self.frame.constant))
 
     def weights(self, theta: Floats) -> Floats:
-        """Return what log-odds are made of, cell by cell."""
+        """Return what log-odds are made of, column by column."""
         weights = theta @ self.map
         if self.frame.design.intercept:
             weights[self.frame.design.features[0]] += self.model.start
         return np.asarray(weights)
 
-    def descend(self) -> _Path:
+    def run(self) -> _Filter:
         """Take the steps."""
         expected, most = self.white.expected, self.white.most
         raised = np.sqrt(most / expected)
         lowered = np.sqrt(np.clip(1.5 - 0.5 * most / expected, _least_part(self.white.seen), 1.0))
-        size = len(expected)
-        one = np.eye(size)
-        path = _Path(np.zeros(size), self.prior, self.prior, 0 * one, one)
+        one = np.eye(len(expected))
+        state = _Filter.start(self.prior)
         for _ in range(self.steps):
-            gradient, curvature = self._ask(path)
+            gradient, curvature = self._measure(state)
             variance = gradient.sigma**2
-            gain = path.unknown @ curvature
-            gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
-            steepest = gain @ (curvature * np.outer(raised, raised))
-            gain = gain / max(1.0, float(np.abs(np.linalg.eigvals(steepest)).max()))
+            gain = state.gain(curvature, variance, curvature * np.outer(raised, raised))
             step = gain @ gradient.values
-            low = one - gain @ (curvature * np.outer(lowered, lowered))
-            path = path.moved(step, one - gain @ curvature, low, variance * gain @ gain.T)
-            before = path.theta - step
-            path = replace(path, theta=self._bounded(path.theta))
-            last = path.theta - before, gradient.values, curvature, gain
+            least_left = one - gain @ (curvature * np.outer(lowered, lowered))
+            state = state.update(step, one - gain @ curvature, least_left, variance * gain @ gain.T)
+            before = state.theta - step
+            state = replace(state, theta=self._shorten(state.theta))
+            last = state.theta - before, gradient.values, curvature, gain
             self.secants = replace(self.secants, last=last)
-        return path
+        return state
 
-    def _ask(self, path: _Path) -> tuple[Answer, Floats]:
-        """Release the gradient and the curvature at a place; return them as they are seen."""
+    def _measure(self, state: _Filter) -> tuple[Answer, Floats]:
+        """Release the gradient and the curvature at the iterate; return them as they are seen."""
         design, model = self.frame.design, self.model
-        weights = self.weights(path.theta)
+        weights = self.weights(state.theta)
         gradient, total = self.chain.ask(
             [
                 Query(
@@ -227,13 +246,13 @@ class _Walk:
                 Query(Curvatures(design.shape, weights, model.score), self.counted),
             ]
         )
-        self._measured(total, model.curve(path.theta).level)
-        further = 0.5 * float(self.white.expected @ np.diag(path.unknown)) / self.rows
-        curvature, level = model.at(path.theta, further, self.ratio * _SLACK * self.clips.response)
-        self.secants = self.secants.seen(gradient.values, gradient.sigma)
-        return gradient, model.bounded(curvature + self.secants.matrix, level)
+        self._correct_ratio(total, model.curve(state.theta).level)
+        further = 0.5 * float(self.white.expected @ np.diag(state.covariance)) / self.rows
+        curvature, level = model.at(state.theta, further, self.ratio * _SLACK * self.clips.response)
+        self.secants = self.secants.update(gradient.values, gradient.sigma)
+        return gradient, model.bound_below(curvature + self.secants.matrix, level)
 
-    def _measured(self, total: Answer, expected: float) -> None:
+    def _correct_ratio(self, total: Answer, expected: float) -> None:
         """Weigh what curvature was expected against what was released."""
         found = float(total.values[0]) / self.rows / expected
         errors = (total.sigma / expected, self.known.row_count.error)
@@ -242,16 +261,17 @@ class _Walk:
         self.ratio = min(max(self.ratio + weight * (found - self.ratio), 0.3), 1.5)
         self.doubt = weight * error + 0.03**2
 
-    def _bounded(self, theta: Floats) -> Floats:
+    def _shorten(self, theta: Floats) -> Floats:
+        """Return an iterate whose log-odds vary no more than is plausible."""
         variance = float(self.white.expected @ theta**2) / self.rows
         return theta * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
 
-    def sampling(self, path: _Path) -> Floats:
-        """Return the covariance of the place that is due to the rows being a sample."""
-        matrix, level = self.model.at(path.theta, 0.0, self.ratio)
-        matrix = self.model.bounded(matrix + self.secants.matrix / self.clips.response, level)
+    def sampling(self, theta: Floats) -> Floats:
+        """Return the covariance of the iterate that is due to the rows being a sample."""
+        matrix, level = self.model.at(theta, 0.0, self.ratio)
+        matrix = self.model.bound_below(matrix + self.secants.matrix / self.clips.response, level)
         inverse = np.linalg.inv(matrix)
-        square = self.ratio * self.model.curve(path.theta).square
+        square = self.ratio * self.model.curve(theta).square
         return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
 
 
@@ -260,22 +280,21 @@ def _least_part(seen: float) -> float:
     return 0.0 if seen else 0.1
 
 
-def _kept_share(path: _Path, prior: Floats, known: Survey, mu: float) -> float:
-    """Return what to multiply the place by, so that noise is not taken for a model.
+def _kept_share(state: _Filter, prior: Floats, known: Survey, mu: float) -> float:
+    """Return what to multiply the iterate by, so that noise is not taken for a model.
 
-    The place shows how much there is beyond its noise; .7 of what was expected, give or take .5, if
-    it shows nothing. Nothing is kept where rows times μ say that there is next to nothing to see.
+    The iterate shows how much there is beyond its noise. Nothing is kept where rows times μ say
+    that there is next to nothing to see.
     """
     root = np.sqrt(known.white.expected)
-    reached = np.eye(len(root)) - path.missed
-    noise = path.noise * np.outer(root, root)
+    reached = np.eye(len(root)) - state.missed
+    noise = state.noise * np.outer(root, root)
     whole = max(float(root**2 @ np.diag(reached @ prior @ reached.T)), 1e-300)
     spent = float(np.trace(noise))
-    seen = (float(root**2 @ path.theta**2) - spent) / whole
-    error = max(2 * float((noise**2).sum()) / whole**2, 1e-12)
-    signal = min(max((seen / error + 0.7 / 0.5**2) / (1 / error + 1 / 0.5**2), 0.0), 1.0)
-    enough = min(max((known.row_count.released * mu - 14) / 6, 0.0), 1.0)
-    return enough * signal * whole / (signal * whole + spent + 1e-300)
+    seen = (float(root**2 @ state.theta**2) - spent) / whole
+    signal = signal_share(seen, max(2 * float((noise**2).sum()) / whole**2, 1e-12))
+    visible = visible_share(known.row_count.released * mu)
+    return visible * signal * whole / (signal * whole + spent + 1e-300)
 
 
 def _rare(known: Survey, rate: float, mu: float, leverage: float) -> str | None:

@@ -89,12 +89,12 @@ class Hessian:
     score: float
 
     def odds(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the mean of log-odds at a place, and their covariance with u."""
+        """Return the mean of log-odds at an iterate, and their covariance with u."""
         mean = float(self.middle @ theta)
         return self.start + mean, self.expected * theta / self.rows - self.middle * mean
 
     def curve(self, theta: Floats) -> Curve:
-        """Return the means at a place."""
+        """Return the means at an iterate."""
         mean, along = self.odds(theta)
         return curve(mean, min(max(float(theta @ along), 0.0), MOST_VARIANCE), self.score)
 
@@ -116,9 +116,9 @@ class Hessian:
         cross = np.outer(self.middle, along)
         tilt = math.sqrt(known) * factor * found.tilt * (cross + cross.T)
         bend = known * (factor * found.bend - level) * np.outer(along, along)
-        return self.bounded(matrix + self.rows * (tilt + bend), level), level
+        return self.bound_below(matrix + self.rows * (tilt + bend), level), level
 
-    def bounded(self, matrix: Floats, level: float) -> Floats:
+    def bound_below(self, matrix: Floats, level: float) -> Floats:
         """Return a matrix with no direction less curved than a part of the mean."""
         root = np.sqrt(self.expected)
         values, vectors = np.linalg.eigh(matrix / np.outer(root, root))
@@ -136,7 +136,7 @@ class Secants:
     matrix: Floats
     last: tuple[Floats, Floats, Floats, Floats] | None = field(default=None)
 
-    def seen(self, gradient: Floats, sigma: float) -> "Secants":
+    def update(self, gradient: Floats, sigma: float) -> "Secants":
         """Return what is known after a new gradient; a change below two deviations tells nothing.
 
         A step follows its own gradient's noise, which would show as curvature, and is taken off.

@@ -42,6 +42,6 @@ class Secants:
         self.factors = np.clip(factors, _LEAST, _MOST)
         self._variance = self._variance * (1 - weight) + _DRIFT
 
-    def moved(self, gradient: Floats, sigma: float, move: Floats) -> None:
+    def note_move(self, gradient: Floats, sigma: float, move: Floats) -> None:
         """Remember a gradient, and the move that was made from there."""
         self._last = gradient, sigma, move

@@ -135,18 +135,18 @@ def _release_whitening(
         if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
             return None
 
-    def cleaned(answer: Answer) -> Whitening:
+    def clean(answer: Answer) -> Whitening:
         kept = _nonempty(answer, design)
         kept = kept if len(kept) and not hidden else np.arange(design.dimension)
         matrix = answer.values[np.ix_(kept, kept)]
         white = whitening(matrix, answer.sigma, n * clip, row_count.error * clip)
         return white.among(kept, design.dimension)
 
-    white = cleaned(answer)
+    white = clean(answer)
     plenty = (white.seen == 0 and not hidden) or white.least > _PLENTY
     if plenty and len(_nonempty(answer, design)) == design.dimension:
         return white
-    return cleaned(again(chain, gram, answer, settings.gram_first, settings.gram))
+    return clean(again(chain, gram, answer, settings.gram_first, settings.gram))
 
 
 def _worth_a_look(worth: float, size: int, settings: Settings) -> bool:

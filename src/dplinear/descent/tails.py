@@ -25,7 +25,7 @@ _AT = np.linspace(0.0, 12.0, 2401)
 _GUESS, _DOUBT = 0.3, 0.5  # how heavy tails are before anything is seen, and its standard deviation
 _MODEL_ERROR = 0.08  # of what counts say of it, as no error follows either law
 _FADED = 0.8  # what counts of the step before weigh beside this one's
-_LOWEST, _PLACES = -24, 48  # where bands may begin: powers of two
+_LOWEST, _POWERS = -24, 48  # where bands may begin: powers of two
 _CHANCE = 4.5  # standard deviations by which a band must differ from the one across
 _EVEN = 0.05  # squared scales: uneven tails of less energy are let pass
 _HEAVY = 0.5
@@ -109,8 +109,8 @@ class Watch:
 
     def __init__(self) -> None:
         self._found: list[float] = []
-        self._counts = np.zeros((2, _PLACES))
-        self._weights, self._variances = np.zeros(_PLACES), np.zeros(_PLACES)
+        self._counts = np.zeros((2, _POWERS))
+        self._weights, self._variances = np.zeros(_POWERS), np.zeros(_POWERS)
         self.tails = Tails(_GUESS, np.zeros(1), np.ones(1))
 
     def see(self, bands: Answer, rows: float, scale: float) -> None:
@@ -121,17 +121,17 @@ class Watch:
         light, heavy = (in_nearest_band(law, 2.0**second / scale) for law in (NORMAL, STUDENT))
         self._found.append((nearest - light) / (heavy - light))
         error = bands.sigma * math.sqrt(2 / len(self._found)) / rows / (heavy - light)
-        place = second - 1 - _LOWEST
-        places = slice(place, place + sides.shape[1])
+        start = second - 1 - _LOWEST
+        indices = slice(start, start + sides.shape[1])
         self._counts *= _FADED
         self._weights *= _FADED
         self._variances *= _FADED**2
-        self._counts[:, places] += sides
-        self._weights[places] += 1
-        self._variances[places] += bands.sigma**2
-        weights = np.maximum(self._weights[places], 1e-9)
-        above, below = self._counts[:, places] / weights
-        noise = 2 * self._variances[places] / weights**2
+        self._counts[:, indices] += sides
+        self._weights[indices] += 1
+        self._variances[indices] += bands.sigma**2
+        weights = np.maximum(self._weights[indices], 1e-9)
+        above, below = self._counts[:, indices] / weights
+        noise = 2 * self._variances[indices] / weights**2
         chance = np.sqrt(noise + np.maximum(above + below, 0.0))
         uneven = np.maximum(np.abs(above - below) - _CHANCE * chance, 0.0) / rows
         middles = np.asarray(1.4 * 2.0 ** (second - 1.0 + np.arange(len(uneven))) / scale, float)

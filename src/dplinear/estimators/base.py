@@ -64,7 +64,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         given = getattr(self, "feature_names_in_", None)
         return table, column_names(given, table.shape[1])
 
-    def _bounded(self, bounds: Bounds, names: list[str]) -> dict[str, Any]:
+    def _named_bounds(self, bounds: Bounds, names: list[str]) -> dict[str, Any]:
         """Return the bounds of the columns of X, which `_features` remembered, by their names."""
         own = getattr(self, "feature_names_in_", None)
         return for_columns(by_place(bounds, own, self._where), names, "bounds", self._where)
@@ -77,7 +77,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         declared = list(self.schema_.declared.values())[: self.n_features_in_]
         return numbers(table, [column for column in declared if isinstance(column, Numeric)])
 
-    def _asked(self, columns: dict[str, Any]) -> dict[str, Any]:
+    def _gate_arguments(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Return what every gate is told."""
         self.schema_ = Schema(columns, row_norm=self.row_norm)
         return {
@@ -92,7 +92,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _release(self, table: Array, columns: dict[str, Any], mechanism: str) -> MomentsRelease:
         """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
-        self.moments_ = release_moments(table, **self._asked(columns), mechanism=mechanism)
+        self.moments_ = release_moments(table, **self._gate_arguments(columns), mechanism=mechanism)
         self.certificate_ = self.moments_.certificate
         return self._usable(self.moments_)
 

@@ -10,9 +10,8 @@ from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice
 from dplinear.arrays import Array, Floats
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.sets.given import check_constraint
-from dplinear.curator.gates.model import LOSSES, release_model
+from dplinear.curator.gates.model import release_model
 from dplinear.curator.labels import check_kind, is_second, read_labels
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
@@ -21,6 +20,7 @@ from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee
+from dplinear.registry import CONSTRAINED, MODELS
 
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
@@ -86,11 +86,11 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self._check_guarantee()
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
-        columns = self._bounded(bounds, names)
+        columns = self._named_bounds(bounds, names)
         check_kind(y, classes[1], self._where)
         (goal,) = target_names(names, labels)
-        asked = self._asked(columns | {goal: (0, 1)})
-        learn = self._model if self.constraint is None else self._constrained
+        asked = self._gate_arguments(columns | {goal: (0, 1)})
+        learn = self._model if self.constraint is None else self._release_constrained
         coefficients, intercept = learn(features, is_second(labels, classes[1]), goal, asked)
         self.classes_ = np.array(classes)
         self.certificate_ = self.fit_result_.certificate
@@ -99,7 +99,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
-        known = LOSSES["logistic"] if self.constraint is None else LEARNERS
+        known = MODELS["logistic"] if self.constraint is None else CONSTRAINED
         hint = "with a constraint there are others." if self.constraint is None else ""
         choice(self.mechanism, "mechanism", self._where, (AUTO, *known), hint=hint)
         if self.constraint is not None:
@@ -124,7 +124,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.fit_result_ = model
         return model.coefficients.values, model.intercept
 
-    def _constrained(
+    def _release_constrained(
         self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
     ) -> tuple[Floats, float]:
         """Release log-odds in a set."""

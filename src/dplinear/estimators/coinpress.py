@@ -37,9 +37,9 @@ class _CoinPress(PrivateEstimator):
             raise rejection("guarantee", self._where, rule, self.guarantee)
         return ZCDP(self.rho)
 
-    def _asked(self, columns: dict[str, Any]) -> dict[str, Any]:
+    def _gate_arguments(self, columns: dict[str, Any]) -> dict[str, Any]:
         own = {"guarantee": self._promise, "steps": self.steps, "scale": self.scale}
-        return super()._asked(columns) | own
+        return super()._gate_arguments(columns) | own
 
     def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:
         """Check what is public; return the table and what its gate is asked."""
@@ -50,7 +50,7 @@ class _CoinPress(PrivateEstimator):
         if self.scale is not None:
             scales(self.scale, None, self._where)
         features, names = self._features(X)
-        return features, self._asked(self._bounded(bounds, names))
+        return features, self._gate_arguments(self._named_bounds(bounds, names))
 
     def _keep(self, release: MeanRelease | CovarianceRelease) -> None:
         """Remember what the release says of itself."""

@@ -16,7 +16,6 @@ from dplinear.analyst.regression.classes import (
 from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.arguments import choice, positive
 from dplinear.arrays import Array, Floats
-from dplinear.convex.learners import LEARNERS
 from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.model import release_model
 from dplinear.estimators.base import PrivateEstimator, check_flag
@@ -24,6 +23,7 @@ from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee
+from dplinear.registry import CONSTRAINED
 
 
 class ConstrainedEstimator(PrivateEstimator):
@@ -58,7 +58,7 @@ class ConstrainedEstimator(PrivateEstimator):
         Promises: the guarantee, whatever the cells and the labels; each call spends it again. A
         sparse X stays sparse.
         """
-        choice(self.mechanism, "mechanism", self._where, (AUTO, *LEARNERS))
+        choice(self.mechanism, "mechanism", self._where, (AUTO, *CONSTRAINED))
         if self.expected_rows is not None:
             positive(self.expected_rows, "expected_rows", self._where)
         asked = {

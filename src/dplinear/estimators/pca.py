@@ -66,7 +66,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self._check_guarantee()
         features, names = self._features(X)
         count = self._count(features)
-        moments = self._release(features, self._bounded(bounds, names), self.mechanism)
+        moments = self._release(features, self._named_bounds(bounds, names), self.mechanism)
         found = moments.pca(count, names)
         self.n_components_ = count
         self.components_ = found.components

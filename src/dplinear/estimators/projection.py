@@ -96,7 +96,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         table = self._prepare(X)
-        self.release_ = self._released(table)
+        self.release_ = self._release_rows(table)
         self.certificate_ = self.release_.certificate
         return self.release_.values
 
@@ -113,7 +113,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             raise rejection("noise", f"{self._where}.transform", rule, self.noise, hint)
         table = features_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
-        return self._released(table)
+        return self._release_rows(table)
 
     def _prepare(self, X: Any) -> Array:
         """Check all arguments, then the columns of X; draw the projection."""
@@ -132,7 +132,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             missing_public=self.missing_public,
         )
         table, names = self._features(X)
-        columns = self._bounded(bounds, names)
+        columns = self._named_bounds(bounds, names)
         self.schema_ = Schema(columns, row_norm=self.row_norm)
         fixed = self.noise == "quantile"
         for of_last in ("release_", "certificate_"):  # of another projection
@@ -140,7 +140,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self._drawn = None if fixed else row_maps.draw(self.projection, len(names), k, _entropy())
         return table
 
-    def _released(self, table: Array) -> RowsRelease:
+    def _release_rows(self, table: Array) -> RowsRelease:
         """Cross the wall."""
         return release_rows(
             table,

@@ -10,7 +10,7 @@ from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, positive, real, rejection
 from dplinear.arrays import Array, Floats
-from dplinear.curator.gates.model import SOLVERS, release_model
+from dplinear.curator.gates.model import release_model
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import (
@@ -21,11 +21,11 @@ from dplinear.estimators.bounds import (
 )
 from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import RELATIONS
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MODELS, MOMENTS
 
 _SEVERAL = "analyze_gauss"  # what "auto" is for several targets
 
@@ -57,7 +57,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         features, names = self._features(X, y)
         targets = self._targets(y, len(features))
         goals = target_names(names, targets)
-        columns = self._bounded(bounds, names)
+        columns = self._named_bounds(bounds, names)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
         self._learn(join_columns(features, targets), columns, names, goals)
         if targets.ndim == 1:
@@ -152,7 +152,7 @@ class PrivateLinearRegression(_PrivateRegressor):
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
-        choice(self.mechanism, "mechanism", self._where, (AUTO, *SOLVERS, *MECHANISMS))
+        choice(self.mechanism, "mechanism", self._where, (AUTO, *MODELS["squared"], *MOMENTS))
 
     def _learn(
         self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
@@ -160,11 +160,11 @@ class PrivateLinearRegression(_PrivateRegressor):
         mechanism = self.mechanism
         if mechanism == AUTO and len(goals) > 1:
             mechanism = _SEVERAL
-        if mechanism in MECHANISMS:
+        if mechanism in MOMENTS:
             self._learn_from_moments(table, columns, names, goals, mechanism)
             return
         if len(goals) > 1:
-            hint = f"several targets are for {', '.join(MECHANISMS)}, which release all moments."
+            hint = f"several targets are for {', '.join(MOMENTS)}, which release all moments."
             raise rejection("y", self._where, f"one target for {mechanism}", len(goals), hint)
         relation = Neighbours.parse(self.neighbours, self._where, RELATIONS)
         public = (len(table) or None) if relation is Neighbours.REPLACE else None
@@ -175,7 +175,7 @@ class PrivateLinearRegression(_PrivateRegressor):
             intercept=bool(self.fit_intercept),
             mechanism=mechanism,
             expected_rows=public if self.expected_rows is None else self.expected_rows,
-            **self._asked(columns),
+            **self._gate_arguments(columns),
         )
         self.fit_result_, self.certificate_ = model, model.certificate
         if model.rows is None and model.count is not None and model.count < FEWEST:
@@ -305,7 +305,7 @@ class PrivateLasso(_Penalised):
         if not self.pure:
             super()._learn(table, columns, names, goals)
             return
-        asked = self._asked(columns)
+        asked = self._gate_arguments(columns)
         schema = asked.pop("schema")
         declared = list(schema.declared.values())
         self.fit_result_, coefficients, intercept = bounded_release(

@@ -221,16 +221,12 @@ def _whole(values: Any) -> Array:
     """
     library = type(values).__module__.partition(".")[0]
     if library == "pandas" and not hasattr(values, "iloc"):  # an index, or what a series holds
-        from pandas import Series
-
-        values = Series(values)
+        return _of_pandas_array(values)
     if hasattr(values, "iloc"):
         return _of_pandas(values)
-    if not hasattr(values, "__array__"):
-        return np.asarray(values)
     if isinstance(values, pa.Array):
         return array_of(values)
-    if not hasattr(values, "__arrow_c_stream__"):
+    if not (hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__")):
         return np.asarray(values)
     polars = library == "polars"
     if not hasattr(values, "columns"):
@@ -240,6 +236,18 @@ def _whole(values: Any) -> Array:
         values = exportable(values)
     columns = [array_of(column) for column in pa.table(values).columns]
     return _stack(columns) if columns else np.asarray(values)
+
+
+def _of_pandas_array(values: Any) -> Array:
+    """Return an index, or what a series holds, as an array.
+
+    A series guesses the type of objects anew, and raises over some, so it is made of typed ones.
+    """
+    if isinstance(getattr(values.dtype, "numpy_dtype", values.dtype), np.dtype):
+        return _as_objects(np.asarray(values))
+    from pandas import Series
+
+    return _of_pandas(Series(values))
 
 
 def _of_pandas(values: Any) -> Array:

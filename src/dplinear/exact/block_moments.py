@@ -68,10 +68,10 @@ class BlockMoments(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the matrix of the bounded rows, flat."""
-        cells = self._bounded(rows)
+        cells = self._bound_rows(rows)
         return (cells @ cells.T).astype(np.int64).ravel()
 
-    def _bounded(self, rows: Floats) -> Floats:
+    def _bound_rows(self, rows: Floats) -> Floats:
         """Return features and target within their bounds; a view of rows that are so already."""
         cells, largest = take_columns(rows, self.columns), self._largest
         if self._surely:

@@ -66,7 +66,7 @@ class Blocks(ABC, Generic[Part]):
         for start in range(0, rows, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, rows)
             block = {name: values[start:stop] for name, values in table.items()}
-            self.update_cells(self._encoder.decoded(block, stop - start))
+            self.update_cells(self._encoder.map_values(block, stop - start))
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
         """Add rows of a NumPy array whose columns are the schema's, in order."""

@@ -67,11 +67,6 @@ class SecondMoments:
         return self._grid
 
     @property
-    def bound(self) -> Fraction:
-        """The norm no row exceeds, in cells."""
-        return self._grid.bound
-
-    @property
     def integers(self) -> npt.NDArray[np.object_]:
         """The matrix as Python integers, exact."""
         return integers_of(self._high, self._low)

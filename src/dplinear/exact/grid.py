@@ -71,9 +71,13 @@ def shape_of(schema: Schema) -> Shape:
     return Shape(schema.dimension, grid.steps_per_unit, grid.exponent)
 
 
-def plain_shape(dimension: int) -> Shape:
-    """Return the same for rows of so many cells in [−1, 1], whatever they are."""
-    exponent, cells = _finest(lambda exponent: isqrt(4**exponent // dimension))
+def plain_shape(dimension: int, square: float | None = None) -> Shape:
+    """Return the same for rows of so many cells in [−1, 1], of a squared norm of at most `square`.
+
+    None: whatever they are.
+    """
+    most = Fraction(dimension if square is None else square)
+    exponent, cells = _finest(lambda exponent: isqrt(int(4**exponent / most)))
     return Shape(dimension, cells, exponent)
 
 

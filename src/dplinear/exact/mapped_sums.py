@@ -63,7 +63,7 @@ class _OfClipped(_Mapped):
         freeze(self, unit=(self._unit * power(shift)) ** self._power)
         freeze(self, _longest=most, _step=2.0**-shift)
 
-    def _clipped(self, rows: Floats) -> Floats:
+    def _clip(self, rows: Floats) -> Floats:
         """Return c for each row, in steps."""
         return shorten(product(self.integers * self._step, rows), self._longest)
 
@@ -84,7 +84,7 @@ class MappedSum(_OfClipped):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped vectors."""
-        return np.asarray(self._clipped(rows).sum(axis=1), np.int64)
+        return np.asarray(self._clip(rows).sum(axis=1), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class MappedGram(_OfClipped):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the matrix of the clipped vectors, flat."""
-        clipped = self._clipped(rows)
+        clipped = self._clip(rows)
         return (clipped @ clipped.T).astype(np.int64).ravel()
 
 

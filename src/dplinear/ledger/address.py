@@ -94,7 +94,7 @@ class Veiled(str):
     __slots__ = ()
 
     def __reduce_ex__(self, _: object) -> tuple[Any, ...]:
-        return Veiled, (self.saved(),)
+        return Veiled, (self.without_secrets(),)
 
     def __copy__(self) -> "Veiled":
         return self
@@ -102,7 +102,7 @@ class Veiled(str):
     def __deepcopy__(self, _: object) -> "Veiled":
         return self
 
-    def saved(self) -> str:
+    def without_secrets(self) -> str:
         """Return what may be written to a file: of what nobody can connect with, its kind."""
         text = self[:]
         try:
@@ -135,7 +135,7 @@ def veil(given: object) -> object:
 
 def savable(given: object) -> object:
     """Return an address as it may be saved, in a text that no library sees more in."""
-    return veil(given.saved()) if isinstance(given, Veiled) else given
+    return veil(given.without_secrets()) if isinstance(given, Veiled) else given
 
 
 def check_shown(given: object, where: str) -> None:

@@ -93,7 +93,7 @@ class Budget:
             hint = "only releases with a guarantee can be counted."
             raise refusal("Nothing is proved of this release, so it has no price.", hint)
         steps = self.steps(request.neighbours, request.parameters)
-        spend = _grouped(request.guarantee, steps)
+        spend = _group_spend(request.guarantee, steps)
         concentrated = request.concentrated
         if concentrated is not None:
             concentrated = concentrated.group(steps)
@@ -123,7 +123,7 @@ class Budget:
         pure = _pure(spend)
         match self.guarantee:
             case ZCDP() if isinstance(spend, GDP):
-                return written(spend.mu) ** 2 / 2, Fraction(0)
+                return shortest_decimal(spend.mu) ** 2 / 2, Fraction(0)
             case ZCDP() if isinstance(spend, ZCDP):
                 return _amounts(spend)
             case ZCDP() if pure is not None or (
@@ -190,7 +190,7 @@ _HINTS: dict[type[Guarantee], str] = {
 }
 
 
-def written(value: float) -> Fraction:
+def shortest_decimal(value: float) -> Fraction:
     """Return the shortest decimal that reads back as a float."""
     return Fraction(repr(float(value)))
 
@@ -199,14 +199,14 @@ def _amounts(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
     """Return what adds up, and what adds up beside it."""
     match guarantee:
         case ZCDP():
-            return written(guarantee.rho), Fraction(0)
+            return shortest_decimal(guarantee.rho), Fraction(0)
         case GDP():
-            return written(guarantee.mu) ** 2, Fraction(0)
+            return shortest_decimal(guarantee.mu) ** 2, Fraction(0)
         case MIDP():
-            return written(guarantee.bits), Fraction(0)
+            return shortest_decimal(guarantee.bits), Fraction(0)
         case PureDP():
-            return written(guarantee.epsilon), Fraction(0)
-    return written(guarantee.epsilon), written(guarantee.delta)
+            return shortest_decimal(guarantee.epsilon), Fraction(0)
+    return shortest_decimal(guarantee.epsilon), shortest_decimal(guarantee.delta)
 
 
 def _pure(spend: Guarantee) -> PureDP | None:
@@ -215,7 +215,7 @@ def _pure(spend: Guarantee) -> PureDP | None:
     return spend if isinstance(spend, PureDP) else None
 
 
-def _grouped(spend: Guarantee, steps: int) -> Guarantee:
+def _group_spend(spend: Guarantee, steps: int) -> Guarantee:
     if steps == 1:
         return spend
     if isinstance(spend, MIDP):

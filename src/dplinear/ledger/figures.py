@@ -106,14 +106,14 @@ def figures(
             way = "a release whose promise has no ε"
             return tuple(Figure(each, None, way) for each in wanted)
         try:
-            grouped = _stepped(part, steps)
+            grouped = _group_part(part, steps)
         except ValueError:  # the δ of so many steps is 1
             return tuple(Figure(each, None, "δ reaches 1") for each in wanted)
         if isinstance(grouped, ApproxDP):
             pairs.append(grouped)
         else:
             profiles.append(replace(grouped, neighbours=budget.neighbours))
-    return tuple(_figure(each, pairs, _merged(profiles)) for each in wanted)
+    return tuple(_figure(each, pairs, _merge_profiles(profiles)) for each in wanted)
 
 
 def _part(facts: Mapping[str, Any]) -> Profile | ApproxDP | None:
@@ -135,7 +135,7 @@ def _part(facts: Mapping[str, Any]) -> Profile | ApproxDP | None:
     return guarantee if isinstance(guarantee, ApproxDP) else None
 
 
-def _stepped(part: Profile | ApproxDP, steps: int) -> Any:
+def _group_part(part: Profile | ApproxDP, steps: int) -> Any:
     """Return what holds of a release for neighbours that are so many steps apart."""
     if steps == 1:
         return part
@@ -151,7 +151,7 @@ def _stepped(part: Profile | ApproxDP, steps: int) -> Any:
     return Concentrated(rho.group(steps).rho)
 
 
-def _merged(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+def _merge_profiles(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """Return fewer profiles: all Gaussian noise as that of one long vector, and all ρ as one.
 
     Laws of independent parts multiply, so their distances to the continuous ones add up.
@@ -193,7 +193,7 @@ def _exactly(profiles: Sequence[Profile], delta: float) -> float | None:
     return profiles[0].epsilon(delta) if len(profiles) == 1 else None
 
 
-def _concentrated(profiles: Sequence[Profile], delta: float) -> float | None:
+def _epsilon_by_concentration(profiles: Sequence[Profile], delta: float) -> float | None:
     """Return ε of the sum of all ρ."""
     total = ZCDP(_sum(rho.rho for rho in map(concentration, profiles) if rho is not None))
     return total.to(ApproxDP, delta=delta).epsilon
@@ -207,18 +207,18 @@ def _purely(profiles: Sequence[Profile], _: float) -> float | None:
         return None
 
 
-def _convolved(profiles: Sequence[Profile], delta: float) -> float | None:
+def _epsilon_by_convolution(profiles: Sequence[Profile], delta: float) -> float | None:
     """Return ε by privacy-loss distributions, if their library is there."""
     if not 1 < len(profiles) <= _MOST:
         return None
     try:
-        return _composed(tuple(profiles)).epsilon(delta)
+        return _compose_profiles(tuple(profiles)).epsilon(delta)
     except ImportError:
         return None
 
 
 @lru_cache(maxsize=8)
-def _composed(profiles: tuple[Profile, ...]) -> Profile:
+def _compose_profiles(profiles: tuple[Profile, ...]) -> Profile:
     widest = max(each.epsilon(_TAIL) for each in profiles)
     # Coarse, so that nobody waits for it: a coarser grid is still an upper bound.
     interval = 2.0 ** math.ceil(math.log2(widest / _POINTS))
@@ -228,6 +228,6 @@ def _composed(profiles: tuple[Profile, ...]) -> Profile:
 _WAYS: dict[str, Callable[[Sequence[Profile], float], float | None]] = {
     "by their curve": _exactly,
     "by their ε": _purely,
-    "by their ρ": _concentrated,
-    "by privacy-loss distributions": _convolved,
+    "by their ρ": _epsilon_by_concentration,
+    "by privacy-loss distributions": _epsilon_by_convolution,
 }

@@ -35,11 +35,6 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(_text(_canonical(plain(value))).encode()).hexdigest()
 
 
-def former_fingerprint(value: Any) -> str:
-    """Return the digest that former versions wrote, to which 1 and 1.0 were two arguments."""
-    return hashlib.sha256(_text(plain(value)).encode()).hexdigest()
-
-
 def _canonical(content: Any) -> Any:
     """Return JSON in which equal numbers are written alike; truth values stay what they are."""
     if isinstance(content, dict):
@@ -133,11 +128,11 @@ def _object(value: Any) -> Any:
     if isinstance(value, Enum):
         return [kind, value.name]
     if is_dataclass(value):
-        return [kind, {name: plain(getattr(value, name)) for name in _held(value)}]
+        return [kind, {name: plain(getattr(value, name)) for name in _public_fields(value)}]
     return [kind, _in_order(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
 
 
-def _held(value: Any) -> list[str]:
+def _public_fields(value: Any) -> list[str]:
     """Return the names of what an object holds, but for secrets; of others' classes, all of it."""
     names = {each.name for each in fields(value) if "secret" not in each.metadata}
     if not type(value).__module__.startswith("dplinear."):

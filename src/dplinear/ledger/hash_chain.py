@@ -55,10 +55,10 @@ class Entry:
         ]
         return sha256(json.dumps(fields, ensure_ascii=False, default=repr).encode())
 
-    def checked(self) -> "Entry":
+    def check(self) -> "Entry":
         """Return the line, if it is as it was written."""
         if self.hash != self.expected_hash():
-            raise damaged(f"line {self.sequence} is not as it was written")
+            raise damage_error(f"line {self.sequence} is not as it was written")
         return self
 
 
@@ -95,7 +95,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def damaged(fact: str) -> Exception:
+def damage_error(fact: str) -> Exception:
     """Return the error for a ledger that is not what was written to it."""
     hint = (
         "nothing can be spent from it. Bring back the newest copy, of which the side file "

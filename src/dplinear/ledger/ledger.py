@@ -8,19 +8,19 @@ from typing import Any
 from dplinear.arguments import wrong_type
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.figures import DELTAS, Figures, facts_of, figures
-from dplinear.ledger.fingerprint import fingerprint, former_fingerprint, plain
-from dplinear.ledger.hash_chain import FORMAT, Entry, damaged, entry, sha256
+from dplinear.ledger.fingerprint import fingerprint, plain
+from dplinear.ledger.hash_chain import FORMAT, Entry, damage_error, entry, sha256
 from dplinear.ledger.request import (
     WORD,
     DamagedLedgerError,
     Request,
-    checked,
+    check_request,
     is_word,
     refusal,
 )
 from dplinear.ledger.status import Price, Status
-from dplinear.ledger.verification import SO_FAR, STATE, verified
-from dplinear.privacy.compose import BudgetExceededError
+from dplinear.ledger.verification import SO_FAR, STATE, verify_lines
+from dplinear.privacy.compose import Filter
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
@@ -54,7 +54,7 @@ class Lines(ABC):
 
     @abstractmethod
     def sound(self) -> None:
-        """Raise if whatever holds the lines finds itself damaged."""
+        """Raise if whatever holds the lines finds itself damage_error."""
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Return the lines after one of them, in order, unchecked, without the bytes they keep."""
@@ -62,7 +62,7 @@ class Lines(ABC):
 
     def budgets(self) -> list[Entry]:
         """Return the lines that give a dataset its budget, in order, checked."""
-        return [line.checked() for line in self.entries() if line.kind == "budget"]
+        return [line.check() for line in self.entries() if line.kind == "budget"]
 
     def spends(self, dataset: str) -> int:
         """Return how many spends a dataset has."""
@@ -80,7 +80,7 @@ class Lines(ABC):
         """Return the ledger's own line."""
         line = self.at(1)
         if line is None or line.content().get("format") != FORMAT:
-            raise damaged("its first line is missing, or of a format that is not known here")
+            raise damage_error("its first line is missing, or of a format that is not known here")
         return line
 
     def newest(self) -> Entry:
@@ -143,23 +143,22 @@ class BudgetLedger(ABC):
         request cannot be counted, was made with other arguments, or has been paid for without a
         release to show: that stays spent.
         """
-        request = checked(request, "spend")
-        dataset = _named(request)
-        digests = _digests(request)
+        request = check_request(request, "spend")
+        dataset = _dataset_name(request)
+        digest = _digest(request)
         with self.writing() as lines:
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
-                return _again(lines, earlier, digests)
+                return _again(lines, earlier, digest)
             budget, spent, latest = _latest(lines, dataset)
             so_far = _so_far(lines, dataset, latest, request)
             cost = budget.cost(request)
-            after = spent.plus(cost)
-            if not after.within(budget.limit):
-                raise BudgetExceededError(
-                    f"The release costs {budget.text(cost)}, and of {dataset!r} "
-                    f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
-                    "Hint: ask for a weaker guarantee; a budget cannot be raised."
-                )
+            told = (
+                f"The release costs {budget.text(cost)}, and of {dataset!r} "
+                f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
+                "Hint: ask for a weaker guarantee; a budget cannot be raised."
+            )
+            after = Filter(budget.limit, spent).after(cost, told)
             # All spends are added up only for one that would be admitted: that may take long.
             _check_sum(lines, dataset, spent)
             _append(
@@ -168,9 +167,9 @@ class BudgetLedger(ABC):
                 {**_facts(request), SO_FAR: so_far},
                 dataset=dataset,
                 request=request.request,
-                digest=digests[0],
+                digest=digest,
                 cost=cost,
-                spent=after,
+                spent=Units(*after.spent),
             )
         return None
 
@@ -179,12 +178,12 @@ class BudgetLedger(ABC):
 
         Raises what `spend` would, but for a budget that does not suffice, which the price tells.
         """
-        request = checked(request, "price")
-        dataset = _named(request)
+        request = check_request(request, "price")
+        dataset = _dataset_name(request)
         with self.reading() as lines:
             earlier = lines.last("spend", request=request.request)
             if earlier is not None:
-                _again(lines, earlier, _digests(request))
+                _again(lines, earlier, _digest(request))
             budget, spent, latest = _state(lines, dataset)
             if earlier is None:
                 _so_far(lines, dataset, latest, request)
@@ -214,10 +213,10 @@ class BudgetLedger(ABC):
                 digest=sha256(content),
             )
 
-    def kept(self, request: str) -> bytes | None:
+    def kept_release(self, request: str) -> bytes | None:
         """Return the bytes of the release that a request got, or None; nothing is spent."""
         with self.reading() as lines:
-            return _kept(lines, request)
+            return _read_release(lines, request)
 
     def status(self) -> list[Status]:
         """Return every dataset's budget and what is left of it."""
@@ -244,30 +243,27 @@ class BudgetLedger(ABC):
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return all lines, or those of one dataset, in order."""
         with self.reading() as lines:
-            found = [line.checked() for line in lines.entries()]
+            found = [line.check() for line in lines.entries()]
         return [line for line in found if dataset in {None, line.dataset}]
 
     def verify(self) -> int:
         """Check every line and every sum; return how many lines there are, or raise."""
         with self.reading() as lines:
             lines.sound()
-            return verified(lines)
+            return verify_lines(lines)
 
 
-def _named(request: Request) -> str:
+def _dataset_name(request: Request) -> str:
     if request.dataset is None:
         hint = 'name the table whose budget it is: dataset="visits-2026".'
         raise refusal("A ledger counts for a dataset, and none was named.", hint)
     return request.dataset
 
 
-def _digests(request: Request) -> tuple[str, str]:
-    """Return the digest of all arguments, and what former versions would have written for it."""
+def _digest(request: Request) -> str:
+    """Return the digest of all arguments."""
     asked = [request.dataset, request.mechanism, str(request.neighbours), request.guarantee]
-    said, before = request.arguments, request.former
-    if not said:
-        said = before = plain(request.parameters)
-    return fingerprint([*asked, said]), former_fingerprint([*asked, before])
+    return fingerprint([*asked, request.arguments or plain(request.parameters)])
 
 
 def _facts(request: Request) -> Mapping[str, Any]:
@@ -304,14 +300,14 @@ def _latest(lines: Lines, dataset: str) -> tuple[Budget, Units, Entry | None]:
 
 def _check_sum(lines: Lines, dataset: str, spent: Units) -> None:
     if not lines.adds_up(dataset, spent):
-        raise damaged(f"the spends of {dataset!r} do not add up")
+        raise damage_error(f"the spends of {dataset!r} do not add up")
 
 
 def _spends(lines: Lines, dataset: str) -> Iterator[Entry]:
     """Return a dataset's spends, checked."""
     for line in lines.entries():
         if (line.kind, line.dataset) == ("spend", dataset):
-            yield line.checked()
+            yield line.check()
 
 
 def _count(lines: Lines, dataset: str, latest: Entry | None) -> int:
@@ -341,11 +337,13 @@ def _so_far(
     if others:
         hint = "use the schema of the earlier release, or count it as another dataset."
         fact = f"Changes are in half-ranges, and those of {', '.join(others)} were others"
-        raise refusal(f"{fact} when {_ranged(lines, dataset, others[0])!r} was released.", hint)
+        raise refusal(
+            f"{fact} when {_first_with_half_range(lines, dataset, others[0])!r} was released.", hint
+        )
     return {"spends": _count(lines, dataset, latest) + 1, "half_ranges": plain({**said, **ranges})}
 
 
-def _ranged(lines: Lines, dataset: str, column: str) -> str:
+def _first_with_half_range(lines: Lines, dataset: str, column: str) -> str:
     """Return the first request with a half-range of a column."""
     spends = ((line, line.content()["parameters"]) for line in _spends(lines, dataset))
     return next(line.request for line, said in spends if column in said.get("half_ranges", {}))
@@ -370,24 +368,24 @@ def _append(
         )
 
 
-def _again(lines: Lines, earlier: Entry, digests: tuple[str, str]) -> bytes:
+def _again(lines: Lines, earlier: Entry, digest: str) -> bytes:
     """Return the release that a request got before."""
     request = earlier.request
-    if earlier.digest != digests[SO_FAR not in earlier.content()]:
+    if earlier.digest != digest:
         hint = "a request is one release with one set of arguments: give this one another name."
         raise refusal(f"The request {request!r} was made before, with other arguments.", hint)
-    content = _kept(lines, request)
+    content = _read_release(lines, request)
     if content is None:
         hint = "it is still running, or ended without a release that is kept here. It stays spent."
         raise refusal(f"The request {request!r} is spent, and there is no release of it.", hint)
     return content
 
 
-def _kept(lines: Lines, request: str) -> bytes | None:
+def _read_release(lines: Lines, request: str) -> bytes | None:
     """Return the bytes of a request's release, if they are as they were kept."""
     kept, content = lines.last("release", request=request), lines.output(request)
     if kept is None or content is None:
         return None
     if sha256(content) != kept.digest:
-        raise damaged(f"the release of the request {request!r} is not as it was kept")
+        raise damage_error(f"the release of the request {request!r} is not as it was kept")
     return content

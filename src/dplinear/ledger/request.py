@@ -17,8 +17,7 @@ class Request:
     """What a release will spend: `guarantee` between `neighbours` of `dataset`.
 
     `guarantee` is None where nothing is proved (a reproduction of a paper without a proof).
-    `parameters` are public arguments of the release, `arguments` the fingerprint of all of them and
-    `former` the one that former versions would have made.
+    `parameters` are public arguments of the release, `arguments` the fingerprint of all of them.
     `concentrated` is the ρ that the mechanism keeps besides, where one is known, and `profile` its
     whole curve.
     """
@@ -31,7 +30,6 @@ class Request:
     parameters: Mapping[str, Any]
     concentrated: ZCDP | None = None
     arguments: str | None = field(default=None, compare=False)
-    former: str | None = field(default=None, compare=False, repr=False)
     profile: Profile | None = field(default=None, compare=False, repr=False)
 
 
@@ -80,7 +78,7 @@ class NotKeptWarning(UserWarning):
         self.release = release
 
 
-def checked(request: Request, where: str) -> Request:
+def check_request(request: Request, where: str) -> Request:
     """Return a request whose words are texts that every ledger can hold and read back, or raise.
 
     Words of a class of their own become plain ones: what is written is what is hashed.
@@ -111,7 +109,7 @@ def refusal(fact: str, hint: str = "", kind: type[LedgerError] = LedgerError) ->
     return kind(fact + (f"\n\nHint: {hint}" if hint else ""))
 
 
-def not_kept(request: str, release: object, error: Exception) -> NotKeptWarning:
+def not_kept_warning(request: str, release: object, error: Exception) -> NotKeptWarning:
     """Return the warning for a release that could not be kept; of others' errors, their kind."""
     reason = type(error).__name__
     if isinstance(error, LedgerError):

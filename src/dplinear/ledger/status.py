@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dplinear.analyst import notebook
 from dplinear.ledger.budget import Budget, Units
+from dplinear.privacy.compose import Filter
 
 
 @dataclass(frozen=True)
@@ -54,4 +55,4 @@ class Price:
     @property
     def suffices(self) -> bool:
         """Whether the request would be admitted."""
-        return self.cost.within(self.left)
+        return Filter(self.left, Units(0)).admits(self.cost)

@@ -1,10 +1,10 @@
 """Whether the lines of a ledger are what was written, and its budgets what was declared.
 
-Two ways. `verified` walks all lines. `check_state` checks in a moment what a spend rests on: every
-line says the digest of the state before it (each dataset's budget, and its last spend, by their
-hashes), and the side file knows the newest line by its hash. So whoever may write to the lines and
-not to the side file can neither change a budget nor what is spent of it; they can only add lines,
-and those are held to the rules here.
+Two ways. `verify_lines` walks all lines. `check_state` checks in a moment what a spend rests on:
+every line says the digest of the state before it (each dataset's budget, and its last spend, by
+their hashes), and the side file knows the newest line by its hash. So whoever may write to the
+lines and not to the side file can neither change a budget nor what is spent of it; they can only
+add lines, and those are held to the rules here.
 """
 
 import json
@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dplinear.ledger.budget import Budget, Units
-from dplinear.ledger.hash_chain import BEGINNING, Entry, damaged, sha256
+from dplinear.ledger.hash_chain import BEGINNING, Entry, damage_error, sha256
+from dplinear.privacy.compose import Filter
 
 if TYPE_CHECKING:
     from dplinear.ledger.ledger import DatedLines, Lines
@@ -38,10 +39,10 @@ def check_state(lines: "DatedLines", sequence: int) -> bool:
     if said is None:
         return False
     if lines.as_of(sequence - 1).state() != said:
-        raise damaged("its budgets, or what is spent of them, are not what was written")
+        raise damage_error("its budgets, or what is spent of them, are not what was written")
     for later in lines.entries(sequence):
         before = lines.as_of(later.sequence - 1)
-        _check_next(later.checked(), before.newest())
+        _check_next(later.check(), before.newest())
         budget = before.last("budget", dataset=later.dataset)
         spend = before.last("spend", dataset=later.dataset)
         limit = None if budget is None else _limit(budget)
@@ -49,29 +50,31 @@ def check_state(lines: "DatedLines", sequence: int) -> bool:
     return True
 
 
-def verified(lines: "Lines") -> int:
+def verify_lines(lines: "Lines") -> int:
     """Check every line, every sum and every release; return how many lines there are, or raise."""
     before: Entry | None = None
     books: dict[str, _Book] = {}
     changed: dict[str, _Book] = {}  # what the last line has changed, as it was before
     for line, output in lines.walk():
-        _check_next(line.checked(), before)
+        _check_next(line.check(), before)
         book = books.get(line.dataset, _Book())
         _check_rules(line, book.limit, book.spent)
         changed = {line.dataset: book}
         books[line.dataset] = book.after(line)
         if line.kind == "release" and (output is None or sha256(output) != line.digest):
-            raise damaged(f"the release in line {line.sequence} is not as it was kept")
+            raise damage_error(f"the release in line {line.sequence} is not as it was kept")
         before = line
     for dataset, book in books.items():
         if book.limit is not None and lines.total(dataset) != book.spent:
-            raise damaged(f"the spends of {dataset!r} do not add up")
+            raise damage_error(f"the spends of {dataset!r} do not add up")
     if before is None:
         return 0
     told = {name: book for name, book in (books | changed).items() if book.limit is not None}
     state = state_of((name, book.budget, book.spend) for name, book in told.items())
     if before.content().get(STATE, state) != state:
-        raise damaged(f"line {before.sequence} tells of another state than the lines before it")
+        raise damage_error(
+            f"line {before.sequence} tells of another state than the lines before it"
+        )
     return before.sequence
 
 
@@ -91,7 +94,7 @@ class _Book:
         if line.kind != "spend":
             return self
         if line.content().get(SO_FAR, {}).get("spends", self.count + 1) != self.count + 1:
-            raise damaged(f"line {line.sequence} counts other spends than those before it")
+            raise damage_error(f"line {line.sequence} counts other spends than those before it")
         return replace(self, spent=line.spent, count=self.count + 1, spend=line.hash)
 
 
@@ -102,14 +105,14 @@ def _limit(budget: Entry) -> Units:
 def _check_next(line: Entry, before: Entry | None) -> None:
     expected = (1, BEGINNING) if before is None else (before.sequence + 1, before.hash)
     if (line.sequence, line.previous) != expected:
-        raise damaged(f"line {line.sequence} does not follow the one before it")
+        raise damage_error(f"line {line.sequence} does not follow the one before it")
 
 
 def _check_rules(line: Entry, limit: Units | None, spent: Units) -> None:
     """Raise for a second budget, and for a spend of what is not there."""
     if line.kind == "budget" and limit is not None:
-        raise damaged(f"line {line.sequence} gives {line.dataset!r} a second budget")
+        raise damage_error(f"line {line.sequence} gives {line.dataset!r} a second budget")
     if line.kind == "spend":
-        counted = line.spent == spent.plus(line.cost) and NOTHING.within(line.cost)
-        if not (counted and limit is not None and line.spent.within(limit)):
-            raise damaged(f"line {line.sequence} spends what is not there")
+        counted = line.spent == spent.plus(line.cost)
+        if not (counted and limit is not None and Filter(limit, spent).admits(line.cost)):
+            raise damage_error(f"line {line.sequence} spends what is not there")

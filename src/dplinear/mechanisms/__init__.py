@@ -13,26 +13,23 @@ Those that release rows, one for each of the table's: `additive_noise`, `project
 
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms.cells.mi_projection import MIProjection
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, Prepared, PreparedMoments
+from dplinear.mechanisms.contract import (
+    Account,
+    Measurement,
+    MomentsMechanism,
+    Prepared,
+    PreparedMoments,
+)
 from dplinear.mechanisms.moments.additive_wishart import AdditiveWishart
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
 from dplinear.mechanisms.moments.inverse_wishart import InverseWishart
 from dplinear.mechanisms.moments.sketch import GaussianSketch
 from dplinear.mechanisms.rows.additive_noise import AdditiveNoise
-from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
+from dplinear.mechanisms.rows.contract import PreparedRows, RowsMechanism
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
 from dplinear.mechanisms.rows.projection import ProjectedRows
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (AnalyzeGauss, AdditiveWishart, GaussianSketch, InverseWishart)
-}
-ROW_MECHANISMS: dict[str, type[RowMechanism]] = {
-    kind.name: kind for kind in (AdditiveNoise, ProjectedRows)
-}
-
 __all__ = [
-    "MECHANISMS",
-    "ROW_MECHANISMS",
     "Account",
     "AdditiveNoise",
     "AdditiveWishart",
@@ -42,12 +39,12 @@ __all__ = [
     "InverseWishart",
     "MIProjection",
     "Measurement",
-    "Mechanism",
+    "MomentsMechanism",
     "Prepared",
     "PreparedMoments",
     "PreparedRows",
     "ProjectedRows",
-    "RowMechanism",
+    "RowsMechanism",
     "Shape",
     "Statistic",
 ]

@@ -21,8 +21,8 @@ from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
+from dplinear.mechanisms.model import ModelMechanism, PreparedModel, Solution
 from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS, least_units
-from dplinear.mechanisms.solver import PreparedSolver, Solution, Solver
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -54,7 +54,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaSSP(Solver):
+class AdaSSP(ModelMechanism):
     """Ridge regression on one noisy vector.
 
     Requires: a design with bounds BX of features and BY of the target. `shares` are the parts of μ²
@@ -86,20 +86,20 @@ class AdaSSP(Solver):
     def prepare(self, design: Design) -> "PreparedAdaSSP":
         """Choose the three variances, in units of the grid, and the step of the grid."""
         for step in range(0, 256, 4):
-            distance = Distance(design, self.neighbours, step, self._halved(design))
+            distance = Distance(design, self.neighbours, step, self._off_diagonal_divisor(design))
             variances = self._variances(distance)
             if variances is None or variances.least > _LARGEST_VARIANCE:
                 break
             if max(variances) <= _LARGEST_VARIANCE:
-                return self._prepared(distance, variances)
+                return self._make_prepared(distance, variances)
         hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
         raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
 
-    def _halved(self, design: Design) -> int:
+    def _off_diagonal_divisor(self, design: Design) -> int:
         """Return what the variance is divided by off the diagonal."""
         return 2 if design.dimension > 1 else 1
 
-    def _prepared(self, distance: "Distance", variances: Parts) -> "PreparedAdaSSP":
+    def _make_prepared(self, distance: "Distance", variances: Parts) -> "PreparedAdaSSP":
         account = checks.exact_account(self.guarantee, distance.profile(variances))
         return PreparedAdaSSP(distance.design, distance, variances, account)
 
@@ -175,7 +175,7 @@ class Distance:
             gram, cross = gram * (2 if self.design.dimension > 1 else 1), cross * 4
         return Parts(Fraction(SENSITIVITY) ** 2, gram, cross)
 
-    def squared(self, variances: Parts) -> Fraction:
+    def squared_distance(self, variances: Parts) -> Fraction:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
         least = Fraction(SENSITIVITY) ** 2 / variances.least
         if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
@@ -187,15 +187,15 @@ class Distance:
         return least + squares.gram / variances.gram + squares.cross / variances.cross
 
     def norm(self, variances: Parts) -> float:
-        """Return the square root of `squared`; rounding moves each difference by less than 1."""
-        exact = root_ceiling(self.squared(variances))
-        return up(exact + root_ceiling(self._rounded(variances))) if self.step else exact
+        """Return the root of `squared_distance`; rounding moves each difference by less than 1."""
+        exact = root_ceiling(self.squared_distance(variances))
+        return up(exact + root_ceiling(self._rounding_cost(variances))) if self.step else exact
 
     def inverse(self, variances: Parts) -> Fraction:
         """Return Σ 1/σ² over all coordinates."""
-        return self._rounded(variances) + 1 / variances.least
+        return self._rounding_cost(variances) + 1 / variances.least
 
-    def _rounded(self, variances: Parts) -> Fraction:
+    def _rounding_cost(self, variances: Parts) -> Fraction:
         d = self.design.dimension
         entries = d + self.halved * (d * (d - 1) // 2)
         return entries / variances.gram + d / variances.cross
@@ -216,7 +216,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class PreparedAdaSSP(PreparedSolver):
+class PreparedAdaSSP(PreparedModel):
     """Noise of known variances, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue)."""
 
     design: Design
@@ -272,7 +272,7 @@ class PreparedAdaSSP(PreparedSolver):
 
     def solution(self, released: Released) -> Solution:
         """Return the model that the released vector gives: post-processing."""
-        kept = self._kept(released.gram)
+        kept = self._kept_features(released.gram)
         gram = released.gram[np.ix_(kept, kept)]
         values, vectors = np.linalg.eigh(gram)
         lower = self._lower(released.least, float(values[0]))
@@ -290,7 +290,7 @@ class PreparedAdaSSP(PreparedSolver):
             weight=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
         )
 
-    def _kept(self, gram: Floats) -> npt.NDArray[np.intp]:
+    def _kept_features(self, gram: Floats) -> npt.NDArray[np.intp]:
         """Return the places of the features, but for levels that no row seems to hold."""
         _, sigma, _ = self._sigmas
         held = np.diag(gram) > _DEVIATIONS * sigma

@@ -16,15 +16,38 @@ GRID_HINTS: dict[type[Guarantee], str] = {
     MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
 }
 _REACH = (1e-100, 1e20, 1e-300)  # the least and the largest amount, and the least δ above 0
+_EXAMPLES = {
+    "epsilon": "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1).",
+    "bits": "write bits=0.5.",
+}
 _RULE = "an ApproxDP guarantee with ε and δ above 0"
 
 
 def read_guarantee(
-    where: str, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
+    where: str,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    *,
+    bits: float | None = None,
+    rho: float | None = None,
+    usual: str = "epsilon",
 ) -> Guarantee:
-    """Return the guarantee that was asked for, in whichever way."""
+    """Return the guarantee that was asked for: ε with or without δ, bits, ρ, or as such.
+
+    Requires: one of these ways. `usual` is the one that an error asks for where there is none.
+    """
+    several = sum(each is not None for each in (bits, rho, guarantee, epsilon, delta)) > 1
+    amounts: dict[str, tuple[float | None, type[MIDP | ZCDP]]]
+    amounts = {"bits": (bits, MIDP), "rho": (rho, ZCDP)}
+    for name, (amount, kind) in amounts.items():
+        if amount is not None:
+            if several:
+                rule = "left out where another guarantee is given"
+                raise arguments.rejection(name, where, rule, amount)
+            return within_reach(kind(amount), where)
     if guarantee is not None:
-        if epsilon is not None or delta is not None:
+        if several:
             rule = "left out where epsilon or delta is given"
             raise arguments.rejection("guarantee", where, rule, guarantee)
         if not isinstance(guarantee, PureDP | ApproxDP | ZCDP | GDP | MIDP):
@@ -33,10 +56,8 @@ def read_guarantee(
             )
         return within_reach(guarantee, where)
     if epsilon is None:
-        hint = "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1)."
-        raise arguments.wrong_type(
-            "epsilon", where, "given: there is no default privacy", epsilon, hint
-        )
+        rule = "given: there is no default privacy"
+        raise arguments.wrong_type(usual, where, rule, None, _EXAMPLES[usual])
     asked: Guarantee = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
     if isinstance(asked, ApproxDP) and asked.delta == 0:
         asked = PureDP(epsilon)

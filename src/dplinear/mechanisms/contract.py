@@ -6,7 +6,7 @@ read. What it returns sees the private table once, in `run`, and returns what ma
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from dplinear.analyst.noise_models.matrices import NoiseModel
@@ -36,7 +36,7 @@ class Measurement:
     """Released numbers, the law they follow, and what they promise. Public."""
 
     values: Floats
-    law: NoiseModel
+    noise_model: NoiseModel
     account: Account
     parameters: Mapping[str, Any]
 
@@ -67,13 +67,22 @@ class Prepared(ABC, Generic[Private, Made]):
 
 
 class PreparedMoments(Prepared[Statistic, Measurement]):
-    """A mechanism calibrated for second moments of a shape."""
+    """A mechanism calibrated for second moments of a shape.
+
+    `noise_model` is that of what it will release, where it is settled before the table is read:
+    plans are made of it.
+    """
 
     shape: Shape
 
+    @property
+    def noise_model(self) -> NoiseModel | None:
+        """The noise model of what will be released; None if that is not known beforehand."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
+class Mechanism(ABC):
     """A way of releasing something.
 
     Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
@@ -87,8 +96,17 @@ class Method(ABC):
     calibration: ClassVar[str] = "exact"
 
 
+# What a gate sets itself, from arguments of its own.
+_SET = frozenset({"guarantee", "neighbours", "release"})
+
+
+def option_names(kind: type[Mechanism]) -> list[str]:
+    """Return the names of a mechanism's own options, in the order of its fields."""
+    return [field.name for field in fields(kind) if field.init and field.name not in _SET]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(Method):
+class MomentsMechanism(Mechanism):
     """A way of releasing second moments."""
 
     @abstractmethod

@@ -122,9 +122,9 @@ class _Process:
         self.generation = 0
         self._page = _wiped_page()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._born)
+            os.register_at_fork(after_in_child=self._count_fork)
 
-    def _born(self) -> None:
+    def _count_fork(self) -> None:
         self.generation += 1
 
     def token(self) -> tuple[int, int]:

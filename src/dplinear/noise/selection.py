@@ -47,7 +47,7 @@ def draw(qualities: npt.ArrayLike, unit: arguments.Real, *, entropy: Entropy | N
         place = int(
             np.searchsorted(heap, np.uint64(uniform_below(int(heap[-1]), bits)), side="right")
         )
-        if _accepted(int(short[place]) * worth, int(weights[place]), bits):
+        if _accept(int(short[place]) * worth, int(weights[place]), bits):
             return place
 
 
@@ -89,7 +89,7 @@ def _bounds() -> Words:
     return np.array(bounds, np.uint64)
 
 
-def _accepted(exponent: Fraction, weight: int, entropy: Entropy) -> bool:
+def _accept(exponent: Fraction, weight: int, entropy: Entropy) -> bool:
     """Return true with probability exp(−exponent)·2^40/weight."""
 
     def enclosure(bits: int) -> tuple[int, int]:

@@ -45,20 +45,14 @@ def chi_square(
     return drawn.reshape(shape)
 
 
-def wishart(scale: ArrayLike, degrees: float, *, entropy: Entropy | None = None) -> Floats:
-    """Draw a d x d Wishart matrix by Bartlett's decomposition.
-
-    Requires: scale symmetric and positive semidefinite; degrees a real number above d - 1.
-    Promises: exactly symmetric, of mean degrees·scale.
-    """
-    factor = square_root(scale, "scale", "wishart.wishart")
-    return wishart_from_factor(factor, degrees, entropy=entropy)
-
-
 def wishart_from_factor(
     factor: ArrayLike, degrees: float, *, entropy: Entropy | None = None
 ) -> Floats:
-    """Draw a Wishart matrix of scale factor @ factor.T, for a square factor."""
+    """Draw a d x d Wishart matrix of scale factor @ factor.T, by Bartlett's decomposition.
+
+    Requires: a square factor; degrees a real number above d - 1.
+    Promises: exactly symmetric, of mean degrees·scale.
+    """
     where = "wishart.wishart_from_factor"
     root = _square(factor, "factor", where)
     degrees = _degrees(degrees, len(root), where)
@@ -73,27 +67,17 @@ def inverse_wishart(psi: ArrayLike, degrees: float, *, entropy: Entropy | None =
     Promises: exactly symmetric; of mean psi/(degrees - d - 1) where that is positive.
     """
     where = "wishart.inverse_wishart"
-    matrix = _checked(psi, "psi", where)
+    matrix = _check_symmetric(psi, "psi", where)
     degrees = _degrees(degrees, len(matrix), where)
     try:
         factor = linalg.cholesky(matrix, lower=True)
     except linalg.LinAlgError:
-        raise _refused("psi", where, "positive definite", matrix) from None
+        raise _matrix_error("psi", where, "positive definite", matrix) from None
     # With psi = F Fᵀ the inverse is F⁻ᵀ A Aᵀ F⁻¹ ~ Wishart(psi⁻¹), so M = F A⁻ᵀ A⁻¹ Fᵀ.
     triangle = _bartlett(len(matrix), degrees, entropy or system())
     # (BLAS, as LAPACK's dtrtrs starts threads for matrices of any size.)
     half = np.asarray(linalg.blas.dtrsm(1.0, triangle, factor.T, lower=1), np.float64)
     return _symmetric(half.T @ half)
-
-
-def sketch(gram: ArrayLike, rows: int, *, entropy: Entropy | None = None) -> Floats:
-    """Draw `rows` independent rows of law N(0, gram): the Gaussian sketch of any A with AᵀA = gram.
-
-    Requires: gram symmetric and positive semidefinite; a singular one gives degenerate rows.
-    """
-    rows = arguments.integer(rows, "rows", "wishart.sketch", low=1)
-    factor = square_root(gram, "gram", "wishart.sketch")
-    return standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
 
 
 def square_root(
@@ -103,13 +87,13 @@ def square_root(
 
     Eigenvalues that are negative by no more than rounding count as zero; others are an error.
     """
-    checked = _checked(matrix, parameter, where)
+    checked = _check_symmetric(matrix, parameter, where)
     try:
         return np.asarray(linalg.cholesky(checked, lower=True), np.float64)
     except linalg.LinAlgError:
         values, vectors = linalg.eigh(checked)
     if values[0] < -_ROUNDING * len(checked) * max(values[-1], 0.0):
-        raise _refused(parameter, where, "positive semidefinite", checked)
+        raise _matrix_error(parameter, where, "positive semidefinite", checked)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)
 
 
@@ -118,7 +102,7 @@ def _degrees(degrees: Any, dimension: int, where: str) -> float:
     return arguments.real(degrees, "degrees", where, low=dimension - 1, open_low=True, hint=hint)
 
 
-def _refused(
+def _matrix_error(
     parameter: str, where: str, rule: str, matrix: NDArray[Any]
 ) -> arguments.ArgumentError:
     shape = " x ".join(str(side) for side in matrix.shape) or "0-dimensional"
@@ -134,16 +118,16 @@ def _square(matrix: ArrayLike, parameter: str, where: str) -> Floats:
         got = f"a {type(matrix).__name__} that is not"
         raise arguments.ArgumentTypeError(parameter, where, rule, got) from None
     if array.ndim != 2 or len(array) == 0 or array.shape[0] != array.shape[1]:
-        raise _refused(parameter, where, rule, array)
+        raise _matrix_error(parameter, where, rule, array)
     if not np.isfinite(array).all():
-        raise _refused(parameter, where, rule, array)
+        raise _matrix_error(parameter, where, rule, array)
     return array
 
 
-def _checked(matrix: ArrayLike, parameter: str, where: str) -> Floats:
+def _check_symmetric(matrix: ArrayLike, parameter: str, where: str) -> Floats:
     array = _square(matrix, parameter, where)
     if np.abs(array - array.T).max() > _ROUNDING * np.abs(array).max():
-        raise _refused(parameter, where, "symmetric", array)
+        raise _matrix_error(parameter, where, "symmetric", array)
     return array
 
 

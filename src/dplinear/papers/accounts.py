@@ -11,7 +11,7 @@ from dplinear.privacy.roots import smallest_private
 NOT_KEPT = "The published constant does not keep what was asked for."
 
 
-def published(guarantee: ApproxDP, where: str) -> ApproxDP:
+def check_delta(guarantee: ApproxDP, where: str) -> ApproxDP:
     """Return the guarantee, if the papers' theorems speak of it."""
     if guarantee.delta < 1 / math.e:
         return guarantee

@@ -97,13 +97,13 @@ class Run:
     def watch(self, what: str) -> Callable[[Sequence[Item]], Iterable[Item]]:
         """Return a wrapper for a loop that tells `progress` how far it is."""
 
-        def watched(items: Sequence[Item]) -> Iterable[Item]:
+        def watch(items: Sequence[Item]) -> Iterable[Item]:
             self.progress(what, 0, len(items))
             for done, item in enumerate(items, start=1):
                 yield item
                 self.progress(what, done, len(items))
 
-        return watched
+        return watch
 
 
 # A figure or a table, as what makes it.

@@ -17,7 +17,6 @@ import numpy as np
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.convex.compression import theorems
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.losses import LOSSES, Loss
 from dplinear.convex.sets.given import Constraint, check_constraint, set_of
 from dplinear.mechanisms import checks
@@ -27,6 +26,7 @@ from dplinear.planner.texts import Assumed
 from dplinear.planner.trials import MOST_ENTRIES, Contestant, Trial
 from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import CONSTRAINED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +36,7 @@ MOST_ROWS = 20_000  # that are simulated
 MOST_CELLS = 20_000_000  # of dense rows, 160 MB
 FAILURE = 0.05  # β of the theorems
 RADII = {False: 20.0, True: 100.0}  # of the command's L1 ball, by whether labels are classes
-HEADS = ("learner", "m", "excess", "90% of tables", "above 1", "seconds", "3.9", "3.10")
+HEADS = ("mechanism", "m", "excess", "90% of tables", "above 1", "seconds", "3.9", "3.10")
 _DELTA = 1e-6  # at which the theorems read a guarantee that has no ε
 _WHERE = "forecast_compressed"
 
@@ -56,7 +56,7 @@ class ExpectedLearner:
     Φθ, and `gap` what Lemma 3.10 adds to the risk, a share like `excess`. None without a Φ.
     """
 
-    learner: str
+    mechanism: str
     dimension: int | None
     excess: float
     low: float
@@ -107,9 +107,9 @@ class CompressedForecast:
     lines: tuple[ExpectedLearner, ...]
 
     @property
-    def learner(self) -> str:
+    def mechanism(self) -> str:
         """The learner of the least median excess, as `release_model` calls it."""
-        return self.lines[0].learner
+        return self.lines[0].mechanism
 
     @property
     def dimension(self) -> int | None:
@@ -176,7 +176,7 @@ def forecast_compressed(
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
     dimensions: Sequence[int] | None = None,
-    learners: Sequence[str] | None = None,
+    mechanisms: Sequence[str] | None = None,
     clip: float | None = None,
     repetitions: int = 3,
     seed: int = 0,
@@ -188,7 +188,7 @@ def forecast_compressed(
     budget, `neighbours` and `clip` as for `release_model`; what is assumed of the table: about how
     many `nonzeros` a row has, at most half of the features (None: dense), how many `relevant`
     features there are, the most frequent, and the `spread` of labels within ±1 around the
-    model that they come from. All `dimensions` are tried for all `learners`; by default those of
+    model that they come from. All `dimensions` are tried for all `mechanisms`; by default those of
     50, 100, 400 and 1000 that suit each. `watch` wraps the loop over so many `repetitions`, a table
     each.
     Promises: nothing private is read and nothing is spent. The same arguments give the same
@@ -216,7 +216,7 @@ def forecast_compressed(
         checks.relation(neighbours, _WHERE),
         None if clip is None else real(clip, "clip", _WHERE, low=2.0**-10, high=8.0),
     )
-    contestants = trial.contestants(_learners(learners), _dimensions(dimensions, features))
+    contestants = trial.contestants(_mechanisms(mechanisms), _dimensions(dimensions, features))
     seed = integer(seed, "seed", _WHERE, low=0)
     runs = range(integer(repetitions, "repetitions", _WHERE, low=1))
     found = [trial.run(contestants, seed_of("trial", seed, run)) for run in watch(runs)]
@@ -254,12 +254,12 @@ def _nonzeros(nonzeros: float | None, features: int) -> float | None:
     return real(nonzeros, "nonzeros", _WHERE, low=0, high=features / 2, open_low=True, hint=hint)
 
 
-def _learners(learners: Any) -> list[str] | None:
-    if learners is None:
+def _mechanisms(mechanisms: Any) -> list[str] | None:
+    if mechanisms is None:
         return None
-    if isinstance(learners, str) or not isinstance(learners, Sequence) or not learners:
-        raise wrong_type("learners", _WHERE, "a list of at least one learner", learners)
-    return [choice(learner, "learners", _WHERE, LEARNERS) for learner in learners]
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
+        raise wrong_type("mechanisms", _WHERE, "a list of at least one mechanism", mechanisms)
+    return [choice(name, "mechanisms", _WHERE, CONSTRAINED) for name in mechanisms]
 
 
 def _dimensions(dimensions: Any, features: int) -> list[int] | None:
@@ -279,14 +279,14 @@ def _summarise(
 ) -> ExpectedLearner:
     risks, seconds = results.T
     low, median, high = (float(value) for value in np.quantile(risks, [0.05, 0.5, 0.95]))
-    learner, dimension = who
+    mechanism, dimension = who
     distance = gap = None
     if dimension is not None:
         distance = theorems.lift_distance(setting, dimension, FAILURE)
         distortion = theorems.preserved_distortion(setting, dimension, FAILURE)
         gap = theorems.risk_gap(setting, distortion) / trivial
     return ExpectedLearner(
-        learner=learner,
+        mechanism=mechanism,
         dimension=dimension,
         excess=median,
         low=low,
@@ -329,7 +329,7 @@ def _short(value: float) -> str:
 
 def _table_row(line: ExpectedLearner) -> list[str]:
     return [
-        line.learner,
+        line.mechanism,
         "–" if line.dimension is None else f"{line.dimension}",
         f"{line.excess:.2f}",
         f"{line.low:.2f} to {line.high:.2f}",
@@ -370,7 +370,7 @@ def main(arguments: Sequence[str] | None = None, console: "Console | None" = Non
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-6, help="0 for a pure guarantee")
     parser.add_argument("--dimensions", type=int, nargs="*", default=None)
-    parser.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=None)
+    parser.add_argument("--mechanisms", nargs="+", choices=list(CONSTRAINED), default=None)
     parser.add_argument("--clip", type=float)
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

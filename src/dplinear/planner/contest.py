@@ -12,24 +12,19 @@ import numpy as np
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arrays import Floats
-from dplinear.coinpress.regression import CoinPressRegression
-from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.shape import Statistic
-from dplinear.mechanisms import MECHANISMS
-from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.contract import PreparedMoments
-from dplinear.mechanisms.solver import PreparedSolver, Solver
+from dplinear.mechanisms.model import PreparedModel
 from dplinear.noise import simulation
 from dplinear.planner.populations import seed_of
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MODELS, MOMENTS
 from dplinear.schema import Schema
 
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (WhitenedDescent, AdaSSP, CoinPressRegression)
-}
-NAMES = (*SOLVERS, *MECHANISMS)
+SOLVERS = MODELS["squared"].own
+NAMES = (*SOLVERS, *MOMENTS.own)  # dplinear's own: the table of simulated errors is of them
 _TARGET = "y"
 
 
@@ -46,7 +41,7 @@ class Contest:
     schema: Schema
     guarantee: Guarantee
     neighbours: Neighbours
-    solvers: Mapping[str, PreparedSolver]
+    solvers: Mapping[str, PreparedModel]
     mechanisms: Mapping[str, PreparedMoments]
 
     @classmethod
@@ -65,9 +60,9 @@ class Contest:
             neighbours,
             {name: SOLVERS[name](**asked).prepare(design) for name in names if name in SOLVERS},  # type: ignore[arg-type]  # two arguments by name
             {
-                name: MECHANISMS[name](**asked).prepare(design.shape)  # type: ignore[arg-type]  # as above
+                name: MOMENTS[name](**asked).prepare(design.shape)  # type: ignore[arg-type]  # as above
                 for name in names
-                if name in MECHANISMS
+                if name in MOMENTS
             },
         )
 
@@ -110,7 +105,7 @@ class Contest:
             notes=(),
         )
         release = MomentsRelease(
-            self.schema, measured.values, measured.law, certificate, statistic.rows
+            self.schema, measured.values, measured.noise_model, certificate, statistic.rows
         )
         fit = release.regress(_TARGET)
         return np.array([fit.intercept, *fit.coefficients.values])

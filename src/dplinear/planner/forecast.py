@@ -10,24 +10,20 @@ from threadpoolctl import threadpool_limits
 
 from dplinear.arguments import choice, integer, rejection, wrong_type
 from dplinear.arrays import Floats
-from dplinear.coinpress.regression import CoinPressRegression
-from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.adassp import AdaSSP
-from dplinear.mechanisms.solver import Solver
+from dplinear.mechanisms.model import ModelMechanism
 from dplinear.noise import simulation
 from dplinear.planner.populations import WIDTH, Kind, Population, seed_of
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MODELS
 
 _WHERE = "forecast"
-METHODS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (WhitenedDescent, AdaSSP, CoinPressRegression)
-}
-FLOOR = "least_squares"  # without privacy: what no method can be expected to beat
+_MODELS = MODELS["squared"]
+FLOOR = "least_squares"  # without privacy: what no mechanism can be expected to beat
 MOST_ROWS = 2_000_000
 MOST_CELLS = 100_000_000  # 400 MB
 _HOPELESS = 0.9  # an excess that leaves next to nothing of what can be explained
@@ -37,16 +33,16 @@ Fit = Callable[[Rows, int], Floats]
 
 @dataclass(frozen=True)
 class Expected:
-    """What to expect of one method.
+    """What to expect of one mechanism.
 
     `excess` is the median of the excess risk over tables, as a share of the variance that the best
     line explains: 0 is the best line, 1 the mean of the target. 90% of tables are between `low`
     and `high`. `r_squared` is the median share of variance explained on new rows, `worse` the share
     of tables whose line is worse than the mean, `seconds` the median time of a fit in memory.
-    `risks` has the excess on each table, in the same order for all methods.
+    `risks` has the excess on each table, in the same order for all mechanisms.
     """
 
-    method: str
+    mechanism: str
     excess: float
     low: float
     high: float
@@ -58,9 +54,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What each method is expected to do; prints as a table, and `forecast[name]` is a line of it.
+    """What to expect of each mechanism; prints as a table, and `forecast[name]` is a line of it.
 
-    `lines` has the methods asked for, the best first, and then least squares without privacy.
+    `lines` has the mechanisms asked for, the best first, and then least squares without privacy.
     """
 
     rows: int
@@ -72,15 +68,15 @@ class Forecast:
 
     @property
     def best(self) -> str:
-        """The private method with the least median excess, as `release_model` calls it."""
-        return self.lines[0].method
+        """The private mechanism with the least median excess, as `release_model` calls it."""
+        return self.lines[0].mechanism
 
-    def __getitem__(self, method: str) -> Expected:
-        names = {line.method: line for line in self.lines}
-        return names[choice(method, "method", "Forecast", names)]
+    def __getitem__(self, mechanism: str) -> Expected:
+        names = {line.mechanism: line for line in self.lines}
+        return names[choice(mechanism, "mechanism", "Forecast", names)]
 
     def __str__(self) -> str:
-        heads = ["method", "excess risk", "90% of tables", "R²", "worse than mean", "seconds"]
+        heads = ["mechanism", "excess risk", "90% of tables", "R²", "worse than mean", "seconds"]
         printed = [heads, *(_table_row(line) for line in self.lines)]
         widths = [max(map(len, column)) for column in zip(*printed, strict=True)]
         rows = [
@@ -105,7 +101,7 @@ class Forecast:
         notes = ["Excess risk: 0 is the best line, 1 the target's mean. Least squares: no privacy."]
         if self.lines[0].excess >= _HOPELESS:
             notes.append(
-                "No method can be expected to do much better than the mean on this budget."
+                "No mechanism can be expected to do much better than the mean on this budget."
             )
         return notes
 
@@ -122,7 +118,7 @@ def forecast(
     condition: float = 1.0,
     tails: str = "normal",
     width: float = WIDTH,
-    methods: Sequence[str] | None = None,
+    mechanisms: Sequence[str] | None = None,
     tables: int = 20,
     seed: int = 0,
 ) -> Forecast:
@@ -132,18 +128,18 @@ def forecast(
     of numeric feature `columns`; the budget and `neighbours` as for `release_model`; what is
     assumed of the table: the share of variance that the best line explains, the condition number of
     the features' covariance, "normal" or "heavy" `tails`, and how many of its standard deviations a
-    column's bounds are from its mean (`width`, at least 1). `methods` are names as for
+    column's bounds are from its mean (`width`, at least 1). `mechanisms` are names as for
     `release_model` (None: all).
-    Promises: nothing private is read and nothing is spent. All methods fit the same tables, each
+    Promises: nothing private is read and nothing is spent. All mechanisms fit the same tables, each
     from a population of its own; the same arguments give the same numbers, but for the seconds.
     """
-    kind = Kind(columns, explained, condition, tails, width).checked(_WHERE)
+    kind = Kind(columns, explained, condition, tails, width).check(_WHERE)
     rows = _size(rows, kind)
     relation = checks.relation(neighbours, _WHERE)
     asked = checks.read_guarantee(_WHERE, epsilon, delta, guarantee)
     tables = integer(tables, "tables", _WHERE, low=1)
     seed = integer(seed, "seed", _WHERE, low=0)
-    fits = _fits(_choose_methods(methods), asked, relation, kind)
+    fits = _fits(_choose(mechanisms), asked, relation, kind)
     found = {name: np.empty((tables, 2)) for name in fits}
     with threadpool_limits(1, "blas"):  # more threads only wait for each other over small matrices
         for table in range(tables):
@@ -171,27 +167,27 @@ def _size(rows: int, kind: Kind) -> int:
     return rows
 
 
-def _choose_methods(methods: Any) -> Sequence[str]:
-    if methods is None:
-        return tuple(METHODS)
-    if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
-        raise wrong_type("methods", _WHERE, "a list of at least one method", methods)
-    return [choice(method, "methods", _WHERE, METHODS) for method in methods]
+def _choose(mechanisms: Any) -> Sequence[str]:
+    if mechanisms is None:
+        return tuple(_MODELS)
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
+        raise wrong_type("mechanisms", _WHERE, "a list of at least one mechanism", mechanisms)
+    return [choice(mechanism, "mechanisms", _WHERE, _MODELS) for mechanism in mechanisms]
 
 
 def _fits(
-    methods: Sequence[str], guarantee: Guarantee, neighbours: Neighbours, kind: Kind
+    mechanisms: Sequence[str], guarantee: Guarantee, neighbours: Neighbours, kind: Kind
 ) -> Mapping[str, Fit]:
-    """Return what fits a table by each method, calibrated once, and by least squares."""
+    """Return what fits a table by each mechanism, calibrated once, and by least squares."""
     design = plain_design(kind.columns)
     fits = {
-        name: private_fit(METHODS[name](guarantee=guarantee, neighbours=neighbours), design)
-        for name in methods
+        name: private_fit(_MODELS[name](guarantee=guarantee, neighbours=neighbours), design)
+        for name in mechanisms
     }
     return {**fits, FLOOR: lambda rows, _: least_squares(rows, design)}
 
 
-def private_fit(solver: Solver, design: Design) -> Fit:
+def private_fit(solver: ModelMechanism, design: Design) -> Fit:
     """Return a solver, calibrated for a design, as a function of rows and a seed."""
     prepared = solver.prepare(design)
     return lambda rows, seed: prepared.run(rows, simulation.entropy(seed)).coefficients
@@ -205,11 +201,11 @@ def least_squares(rows: Rows, design: Design) -> Floats:
     return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0])
 
 
-def _summarise(method: str, results: Floats, kind: Kind) -> Expected:
+def _summarise(mechanism: str, results: Floats, kind: Kind) -> Expected:
     risks, seconds = results.T
     low, median, high = (float(value) for value in np.quantile(risks, [0.05, 0.5, 0.95]))
     return Expected(
-        method=method,
+        mechanism=mechanism,
         excess=median,
         low=low,
         high=high,
@@ -222,7 +218,7 @@ def _summarise(method: str, results: Floats, kind: Kind) -> Expected:
 
 def _table_row(line: Expected) -> list[str]:
     return [
-        line.method,
+        line.mechanism,
         f"{line.excess:.2g}",
         f"{line.low:.2g} to {line.high:.2g}",
         f"{line.r_squared:.3f}",

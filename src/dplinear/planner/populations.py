@@ -43,7 +43,7 @@ class Kind:
     tails: str = "normal"
     width: float = WIDTH
 
-    def checked(self, where: str) -> "Kind":
+    def check(self, where: str) -> "Kind":
         """Return the kind with its fields as plain numbers; raise where one means nothing."""
         share = self.explained
         return Kind(

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dplinear.arguments import ArgumentError
-from dplinear.mechanisms import MECHANISMS
 from dplinear.mechanisms.checks import RELATIONS
-from dplinear.mechanisms.contract import Method
+from dplinear.mechanisms.contract import Mechanism
 from dplinear.planner.facts import Facts, write_arguments
 from dplinear.privacy.guarantees import PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MOMENTS
 
 # Of the absolute value of a normal number, 90% are between these many standard deviations.
 _NEAR, _FAR = 0.0627, 1.96
@@ -52,18 +52,22 @@ class Refusal:
 class Question(ABC):
     """Something to learn of a table.
 
-    `name` is the value of `learn`; `measure` says what an error is; `ways` are the names of all
-    mechanisms that answer it, the usual one first; `trivial` is the error of an answer that needs
-    no data, if any; `alike` is the ratio of errors below which the usual way is as good.
+    `name` is the value of `learn`; `measure` says what an error is; `trivial` is the error of an
+    answer that needs no data, if any; `alike` is the ratio of errors below which the usual way is
+    as good.
     """
 
     name: ClassVar[str]
     measure: ClassVar[str]
-    ways: ClassVar[tuple[str, ...]]
     target: ClassVar[bool] = False
     relations: ClassVar[tuple[Neighbours, ...]] = RELATIONS
     trivial: ClassVar[float | None] = None
     alike: ClassVar[float] = 1.05
+
+    @property
+    @abstractmethod
+    def ways(self) -> tuple[str, ...]:
+        """The names of all mechanisms that answer it, the usual one first."""
 
     @abstractmethod
     def floor(self, facts: Facts) -> float:
@@ -91,7 +95,7 @@ def is_exact(way: str) -> bool:
 
     Noise drawn in floating point lets neighbours be told apart, so nothing recommends such a way.
     """
-    return way not in MECHANISMS or MECHANISMS[way].numerics == "exact"
+    return way not in MOMENTS or MOMENTS[way].numerics == "exact"
 
 
 def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
@@ -129,7 +133,7 @@ def absolute(deviation: float, note: str = "") -> Prediction:
     return Prediction(deviation, deviation * _NEAR, deviation * _FAR, note)
 
 
-def refusal_reason(kind: type[Method], facts: Facts, **options: object) -> Refusal | None:
+def refusal_reason(kind: type[Mechanism], facts: Facts, **options: object) -> Refusal | None:
     """Return why a mechanism refuses a guarantee or a neighbour relation; None if it does not."""
     try:
         kind(guarantee=facts.guarantee, neighbours=facts.neighbours, **options)  # a mechanism's own

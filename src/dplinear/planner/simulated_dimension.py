@@ -34,7 +34,7 @@ def simulated_dimension(
         nonzeros=min(_NONZEROS, base.dimension / 2) if sparse else None,
         guarantee=situation.guarantee,
         neighbours=neighbours,
-        learners=[choose_learner(situation) if learner == "auto" else learner],
+        mechanisms=[choose_learner(situation) if learner == "auto" else learner],
         clip=clip,
         repetitions=_TABLES,
     )

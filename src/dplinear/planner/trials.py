@@ -12,7 +12,6 @@ from dplinear.convex.compression.images import Image
 from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.examples import Examples
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.learners.contract import Task
 from dplinear.convex.learners.whitened import DESCENTS
 from dplinear.noise import simulation
@@ -21,6 +20,7 @@ from dplinear.planner.populations import seed_of
 from dplinear.planner.texts import Assumed, SimulatedTable, frame_of
 from dplinear.privacy.guarantees import ApproxDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import CONSTRAINED
 
 DIMENSIONS = (50, 100, 400, 1000)
 MOST_ENTRIES = 50_000_000  # of Φ, 400 MB
@@ -58,7 +58,7 @@ class Trial:
         features = self.assumed.base.dimension
         fits = [m for m in DIMENSIONS if m < features and m * features <= MOST_ENTRIES]
         found: list[Contestant] = []
-        for name in self._suited() if learners is None else learners:
+        for name in self._suitable_learners() if learners is None else learners:
             plain = name not in DIRECT or features <= _FEW
             plain &= name != "whitened" or self.assumed.nonzeros is None  # it needs dense rows
             usual = [m for m in fits if m <= _FEW or name not in DIRECT]
@@ -66,7 +66,7 @@ class Trial:
             found.extend((name, m) for m in (usual if dimensions is None else dimensions))
         return list(dict.fromkeys(found))
 
-    def _suited(self) -> Iterator[str]:
+    def _suitable_learners(self) -> Iterator[str]:
         situation = self.situation
         if situation.listed or not situation.pure:
             yield "frank_wolfe"
@@ -130,7 +130,7 @@ class Trial:
             projection=None if given is None else "gaussian",
             dimension=None if given is None else given.target,
         )
-        kind = LEARNERS[plan.learner]
+        kind = CONSTRAINED[plan.learner]
         made = kind(guarantee=self.guarantee, neighbours=self.neighbours, **plan.options)
         learned = made.prepare(task).run(examples, simulation.entropy(seed))
         return lift_point(task.image, learned.place, learned.source).source

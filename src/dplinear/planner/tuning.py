@@ -81,9 +81,9 @@ class Ratio:
     high: float
 
 
-def alternatives(default: Settings | None = None) -> dict[str, Settings]:
+def alternatives() -> dict[str, Settings]:
     """Return the settings to compare with the defaults, by what differs."""
-    default = default or Settings()
+    default = Settings()
     changes: list[tuple[str, dict[str, Any]]] = []
     for name in _SHARES:
         share = getattr(default, name)

@@ -16,14 +16,6 @@ _FEWEST, _MOST = 2.0**-60, 64.0
 _LEAST_VARIANCE = 1.0  # of grid noise, in units of the grid
 
 
-def bits_through(variance: float, *, spread: float = 1.0, freedom: int = 1) -> float:
-    """Return the most bits that noise of this variance lets through, rounded up."""
-    where = "bits_through"
-    arguments.positive(variance, "variance", where)
-    ratio = arguments.positive(spread, "spread", where) / freedom / variance
-    return up(freedom / 2 * math.log1p(ratio) / math.log(2), 16)
-
-
 def variance_for(bits: float, *, spread: float = 1.0, freedom: int = 1) -> float:
     """Return the least variance that lets at most `bits` through, rounded up.
 

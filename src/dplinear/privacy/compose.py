@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from dplinear import arguments
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -27,7 +27,7 @@ def guarantees(parts: Sequence[Guarantee]) -> Guarantee:
     ρ adds up. (For a tighter account of a mixture, compose the mechanisms' profiles.)
     """
     where = "compose.guarantees"
-    checked = _checked(parts, (PureDP, ApproxDP, ZCDP, GDP, MIDP), where, "guarantees")
+    checked = _check_parts(parts, (PureDP, ApproxDP, ZCDP, GDP, MIDP), where, "guarantees")
     kinds = {type(part) for part in checked}
     if kinds == {GDP}:
         return GDP(_root(_sum_of_squares(p.mu for p in checked if isinstance(p, GDP))))
@@ -54,7 +54,7 @@ def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Prof
     the narrowest of them); that needs the extra `dplinear[accounting]`.
     """
     where = "compose.profiles"
-    checked = _checked(parts, (Profile,), where, "profiles")
+    checked = _check_parts(parts, (Profile,), where, "profiles")
     relations = {part.neighbours for part in checked}
     if len(relations) > 1:
         names = ", ".join(sorted(relations))
@@ -65,11 +65,14 @@ def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Prof
         return Gaussian(_root(total), relations.pop())
     if len(checked) == 1:
         return checked[0]
-    from dplinear.privacy.loss import composed
+    from dplinear.privacy.loss import compose_profiles
 
     if interval is not None:
         interval = arguments.positive(interval, "interval", where)
-    return composed(checked, interval)
+    return compose_profiles(checked, interval)
+
+
+_Amount = TypeVar("_Amount", Fraction, int)  # exact ones alone
 
 
 class BudgetExceededError(Exception):
@@ -77,13 +80,42 @@ class BudgetExceededError(Exception):
 
 
 @dataclass(frozen=True)
-class Filter(ABC):
+class Filter(Generic[_Amount]):
     """A privacy filter: the only valid account of spends that are chosen adaptively.
 
-    Requires: `budget` is set before the first spend; every release spends *before* it reads.
-    Promises: whatever is admitted, in whatever order and however chosen, satisfies the budget as
-    a whole. Sums are exact fractions, so nothing is gained or lost by splitting a spend.
-    A filter is frozen: `after(spend)` returns the next one.
+    Chains of noisy sums and ledgers admit by it and by nothing else. `limit` and `spent` are exact
+    amounts that add up side by side: ρ alone; ε and δ; μ² and Σ 1/σ².
+    Requires: `limit` is set before the first spend; every release spends *before* it reads.
+    Promises: whatever is admitted, in whatever order and however chosen, stays within the limit in
+    every amount, and nothing gives back what is spent. Sums are exact, so nothing is gained or lost
+    by splitting a spend. A filter is frozen: `after(cost)` returns the next one.
+    """
+
+    limit: tuple[_Amount, ...]
+    spent: tuple[_Amount, ...]
+
+    @property
+    def remaining(self) -> tuple[_Amount, ...]:
+        """Return what is left of each amount."""
+        return tuple(most - gone for most, gone in zip(self.limit, self.spent, strict=True))
+
+    def admits(self, cost: tuple[_Amount, ...]) -> bool:
+        """Return whether a cost still fits: no amount is negative, or more than is left."""
+        return all(0 <= each <= left for each, left in zip(cost, self.remaining, strict=True))
+
+    def after(self, cost: tuple[_Amount, ...], refusal: str) -> "Filter[_Amount]":
+        """Return the filter with the cost admitted, or raise BudgetExceededError: the refusal."""
+        if not self.admits(cost):
+            raise BudgetExceededError(refusal)
+        spent = tuple(gone + each for gone, each in zip(self.spent, cost, strict=True))
+        return replace(self, spent=spent)
+
+
+@dataclass(frozen=True)
+class GuaranteeFilter(ABC):
+    """A filter of guarantees: `budget` is one, and spends are counted in one unit of it.
+
+    Promises: whatever is admitted satisfies the budget as a whole.
     """
 
     spent: Fraction = field(default=Fraction(0), kw_only=True)
@@ -102,24 +134,28 @@ class Filter(ABC):
         """Return what is left, in the filter's own unit."""
         return self.limit - self.spent
 
+    @property
+    def _filter(self) -> Filter[Fraction]:
+        return Filter((self.limit,), (self.spent,))
+
     def admits(self, spend: Guarantee) -> bool:
         """Return whether the spend still fits."""
-        return self.cost(spend) <= self.remaining
+        return self._filter.admits((self.cost(spend),))
 
     def after(self, spend: Guarantee) -> Self:
         """Return the filter with the spend admitted, or raise."""
         cost = self.cost(spend)
-        if cost > self.remaining:
-            raise BudgetExceededError(
-                f"The spend {spend} costs {float(cost):g}, "
-                f"and {float(self.remaining):g} of {float(self.limit):g} are left.\n\n"
-                "Hint: ask for a weaker guarantee; a budget cannot be raised once it is in use."
-            )
-        return replace(self, spent=self.spent + cost)
+        refusal = (
+            f"The spend {spend} costs {float(cost):g}, "
+            f"and {float(self.remaining):g} of {float(self.limit):g} are left.\n\n"
+            "Hint: ask for a weaker guarantee; a budget cannot be raised once it is in use."
+        )
+        (spent,) = self._filter.after((cost,), refusal).spent
+        return replace(self, spent=spent)
 
 
 @dataclass(frozen=True)
-class ZCDPFilter(Filter):
+class ZCDPFilter(GuaranteeFilter):
     """Admits spends while Σρ stays within the budget.
 
     Feldman and Zrnic 2021 (arXiv 2008.11193v4); Whitehouse et al. 2023 (arXiv 2203.05481v3).
@@ -141,7 +177,7 @@ class ZCDPFilter(Filter):
 
 
 @dataclass(frozen=True)
-class GDPFilter(Filter):
+class GDPFilter(GuaranteeFilter):
     """Admits spends while Σμ² stays within the budget's μ².
 
     Smith and Thakurta 2022 (arXiv 2210.17520v1): Gaussian mechanisms compose fully adaptively.
@@ -176,7 +212,7 @@ def _root(value: Fraction) -> float:
 T = TypeVar("T")
 
 
-def _checked(parts: Iterable[T], kinds: tuple[type, ...], where: str, what: str) -> list[T]:
+def _check_parts(parts: Iterable[T], kinds: tuple[type, ...], where: str, what: str) -> list[T]:
     """Return the parts as a list, if there are any and all are of the kinds."""
     if not isinstance(parts, list | tuple) or not parts:
         raise arguments.wrong_type("parts", where, f"a list of one or more {what}", parts)

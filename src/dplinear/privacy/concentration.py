@@ -29,13 +29,13 @@ def concentration(profile: Profile | None) -> ZCDP | None:  # noqa: PLR0911 - on
         case Selections():
             return ZCDP(ceiling(profile.count * profile.each**2 / 8))
         case BesidePure():
-            return _added(concentration(profile.profile), PureDP(profile.loss).to(ZCDP))
+            return _add(concentration(profile.profile), PureDP(profile.loss).to(ZCDP))
         case EitherOf():
             return _larger(concentration(profile.first), concentration(profile.second))
     return None
 
 
-def _added(first: ZCDP | None, second: ZCDP) -> ZCDP | None:
+def _add(first: ZCDP | None, second: ZCDP) -> ZCDP | None:
     return None if first is None else ZCDP(ceiling(Fraction(first.rho) + Fraction(second.rho)))
 
 

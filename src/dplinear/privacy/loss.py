@@ -41,7 +41,7 @@ class ComposedProfile(Profile):
         return Directions(upper, upper)
 
 
-def composed(parts: Sequence[Profile], interval: float | None) -> ComposedProfile:
+def compose_profiles(parts: Sequence[Profile], interval: float | None) -> ComposedProfile:
     """Return the composition of profiles, on one grid of losses."""
     if interval is None:
         interval = default_interval(parts)

@@ -45,10 +45,10 @@ def range_of(guarantee: Guarantee, count: int) -> Fraction:
             far = math.sqrt(2 * math.log(1 / delta))
             guess = 2 * max(target, delta) / (far + math.sqrt(target)) / math.sqrt(count)
 
-            def reached(each: float) -> float:
+            def delta_at(each: float) -> float:
                 return Selections(Fraction(each), count, anchor=target).delta(target)
 
-            return Fraction(largest_private(reached, delta, guess))
+            return Fraction(largest_private(delta_at, delta, guess))
         case _:
             hint = "no theorem gives selections a guarantee of another kind."
             rule = "a PureDP, ApproxDP or ZCDP guarantee"

@@ -114,10 +114,10 @@ def _sketch(release: SketchRelease) -> Content:
             "belongs to a person, and together they have about the table’s sums of squares and "
             "products."
         ),
-        size=size_of(release.rows, release.moments.count if release.law.known else None),
+        size=size_of(release.rows, release.moments.count if release.noise_model.known else None),
         rows=release.rows,
         columns=columns(release.schema),
-        panels=_location(release.moments) if release.law.known else (),
+        panels=_location(release.moments) if release.noise_model.known else (),
     )
 
 
@@ -244,7 +244,7 @@ def _covariance(release: CovarianceRelease) -> Content:
 
 
 def _rows(release: RowsRelease) -> Content:
-    law = release.law
+    law = release.noise_model
     if isinstance(law, ProjectedRows):
         how = (
             f"Each row of {law.dimension:,} numbers became {law.k:,} mixtures of them, with "

@@ -100,7 +100,7 @@ def discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]
     while a cell is read does.
     """
 
-    def wrapped(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
+    def wrap(read: Callable[[Any], _T]) -> Callable[[Any], _T]:
         @wraps(read)
         def reader(cell: Any) -> _T:
             try:
@@ -114,7 +114,7 @@ def discreet(nothing: _T) -> Callable[[Callable[[Any], _T]], Callable[[Any], _T]
 
         return reader
 
-    return wrapped
+    return wrap
 
 
 def _raises(read: Callable[[Any], Any], cell: Any) -> bool:

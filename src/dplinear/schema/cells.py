@@ -32,7 +32,7 @@ from dplinear.schema.canonical import (
     text_of,
 )
 from dplinear.schema.columns import Category, Numeric
-from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, stored
+from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, storage_of
 
 Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
@@ -66,7 +66,7 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:
         return np.asarray(cells.to_numpy())  # the common case, without a copy
     if pa.types.is_dictionary(kind):
         return spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
-    cells = stored(cells)
+    cells = storage_of(cells)
     if is_text(cells.type):
         return _numbers_of_text(column, cells)
     return _days_of_arrow(cells) if column.type == "date" else _plain_numbers(cells)
@@ -170,7 +170,7 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
     """
     if isinstance(cells, pa.ChunkedArray):
         return by_chunk(array_of, cells)
-    cells = stored(cells)
+    cells = storage_of(cells)
     kind = cells.type
     if pa.types.is_dictionary(kind):
         values = array_of(cells.dictionary)
@@ -320,7 +320,7 @@ def codes_of(column: Category, cells: Cells) -> Codes:
         return by_chunk(partial(codes_of, column), cells)
     if pa.types.is_dictionary(cells.type):
         return spread(codes_of(column, cells.dictionary), cells.indices, -1)
-    cells = stored(cells)
+    cells = storage_of(cells)
     if is_text(cells.type):
         return levels.of_text(as_binary(cells))
     codes = np.full(len(cells), -1, np.int64)

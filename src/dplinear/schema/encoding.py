@@ -64,8 +64,8 @@ class _Line:
 class Encoder:
     """The cells of a schema's features, times a public scale.
 
-    Cells are made in two steps: `array`, `decoded` and `columns` map them affinely; `finish` clamps
-    them to [−scale, scale] and replaces those that are no number. (The Gram matrix rounds to
+    Cells are made in two steps: `array`, `map_values` and `columns` map them affinely; `finish`
+    clamps them to [−scale, scale] and replaces those that are no number. (The Gram matrix rounds to
     integers in between, which comes to the same and saves a walk through memory.)
     Promises: shape (dimension, rows); column j is a bitwise function of row j alone; nothing raises
     or warns because of a value.
@@ -97,9 +97,9 @@ class Encoder:
 
     def columns(self, columns: Mapping[str, Cells], rows: int) -> Floats:
         """Map columns held as Arrow or NumPy arrays of equal length."""
-        return self.decoded(decode(self.schema, columns), rows)
+        return self.map_values(decode(self.schema, columns), rows)
 
-    def decoded(self, table: Mapping[str, Floats], rows: int) -> Floats:
+    def map_values(self, table: Mapping[str, Floats], rows: int) -> Floats:
         """Map what `decode` returned, or equal slices of it."""
         cells = np.empty((self.schema.dimension, rows))
         values = _Values(self.schema, table)

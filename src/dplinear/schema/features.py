@@ -89,11 +89,6 @@ class Feature:
         return self.centre + self.half_width * cell
 
     @property
-    def group(self) -> str:
-        """The name of the declared column or derived term that it belongs to: a label."""
-        return self.term.label
-
-    @property
     def is_indicator(self) -> bool:
         """Whether a factor is 0 or 1, so that the feature vanishes for most rows."""
         return any(not isinstance(factor, Power) for factor in self.factors)

@@ -30,19 +30,19 @@ def series_cells(series: Any) -> Cells:
     levels = getattr(series.dtype, "categories", None)
     if levels is not None and levels.dtype == object and not all(type(a) is str for a in levels):
         return series.to_numpy(dtype=object)  # some mixtures of objects crash Arrow's own reading
-    cells = _exported(series)
+    cells = _export(series)
     return _objects(series) if cells is None else _without_ends(cells)
 
 
 @discreet(_NOTHING)
-def _exported(series: Any) -> Any:
+def _export(series: Any) -> Any:
     """Return a series as Arrow has it; None where its cells keep it from being exported."""
     return pa.array(series, from_pandas=True)
 
 
 def _objects(series: Any) -> Cells:
     """Return cells as objects, one by one where a conversion of them all raises because of one."""
-    whole = _converted(series)
+    whole = _convert(series)
     if whole is not None:
         return whole
     cells = np.empty(len(series), dtype=object)
@@ -52,7 +52,7 @@ def _objects(series: Any) -> Cells:
 
 
 @discreet(_NOTHING)
-def _converted(series: Any) -> Any:
+def _convert(series: Any) -> Any:
     return series.to_numpy(dtype=object)
 
 

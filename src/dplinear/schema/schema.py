@@ -86,11 +86,20 @@ class Schema:
         for name in declared:
             if not isinstance(name, str) or not name.strip() or not name.isprintable():
                 raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
-        self._columns = {name: read_column(name, what) for name, what in declared.items()}
+        read = {name: read_column(name, what) for name, what in declared.items()}
         if isinstance(derived, str) or not isinstance(derived, Sequence):
             raise wrong_type("derived", WHERE, "a list of terms", derived)
-        self._derived = tuple(derived)
-        self._intercept = intercept
+        self._assemble(read, tuple(derived), row_norm, intercept=intercept)
+
+    def _assemble(
+        self,
+        columns: Mapping[str, Column],
+        derived: tuple[str, ...],
+        row_norm: Any,
+        *,
+        intercept: bool,
+    ) -> None:
+        self._columns, self._derived, self._intercept = dict(columns), derived, intercept
         self._features = self._build()
         self._norm_squared = sum(term.square for term in self.terms)
         self._row_norm = self._read_row_norm(row_norm)
@@ -188,6 +197,35 @@ class Schema:
         for name, column in self._columns.items():
             if isinstance(column, Category):
                 check_levels(column.levels, name, WHERE)
+
+    def select(
+        self, names: Sequence[str], *, intercept: bool | None = None, clip: bool = True
+    ) -> Self:
+        """Return the part of the schema that a few of its features are made from.
+
+        Requires: names of features. `intercept` is whether the part has one: as the whole, unless
+        given. Without `clip` the part has no `row_norm`.
+        Promises: the columns and derived terms of those features and no others, declared and
+        ordered as in the whole. Their maps are those of the whole, unless the intercept comes or
+        goes: without one nothing can undo a shift, so cells are then scaled but not centred.
+        """
+        if intercept is not None and not isinstance(intercept, bool):
+            raise wrong_type("intercept", "Schema.select", "True, False or None", intercept)
+        known = {feature.name: feature for feature in self._features}
+        strange = [name for name in names if name not in known]
+        if strange:
+            raise rejection("names", "Schema.select", "names of the schema's features", strange)
+        features = [known[name] for name in names]
+        needed = {factor.column for feature in features for factor in feature.factors}
+        terms = {f.term.index for f in features if isinstance(f.term, DerivedTerm)}
+        part = object.__new__(type(self))
+        part._assemble(
+            {name: column for name, column in self._columns.items() if name in needed},
+            tuple(text for index, text in enumerate(self._derived) if index in terms),
+            self._row_norm if clip else None,
+            intercept=self._intercept if intercept is None else intercept,
+        )
+        return part
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole declaration as plain JSON, exactly."""

@@ -64,7 +64,7 @@ def sound(views: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(views.type, len(views), buffers)
 
 
-def stored(cells: pa.Array) -> pa.Array:
+def storage_of(cells: pa.Array) -> pa.Array:
     """Return cells of an extension type as what stores them, DuckDB's long integers as text."""
     kind = cells.type
     if not isinstance(kind, pa.BaseExtensionType):

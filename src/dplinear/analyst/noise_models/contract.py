@@ -1,7 +1,7 @@
 """The contract of a noise model: what is known in public about the noise of a released matrix.
 
-`laws.py` has the laws. All are in the cells' units, in which G is the sum of outer products of rows
-in [−1, 1]^d.
+`matrices.py` has the usual ones. All are in the cells' units, in which G is the sum of outer
+products of rows in [−1, 1]^d.
 """
 
 import dataclasses
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from dplinear import plugins
 from dplinear.arguments import rejection
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import Generator
@@ -29,6 +30,9 @@ class Pivot(NamedTuple):
     harmless: float
 
 
+NOISE_MODELS: dict[str, type["NoiseModel"]] = {}  # by the kind that files name
+
+
 class NoiseModel(ABC):
     """The law of a released matrix, given the true one.
 
@@ -38,6 +42,11 @@ class NoiseModel(ABC):
     """
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        """Let files name the model by its kind."""
+        if "kind" in vars(cls):
+            NOISE_MODELS[cls.kind] = cls
 
     @property
     def known(self) -> bool:
@@ -81,6 +90,13 @@ class NoiseModel(ABC):
     def draw(self, gram: Floats, generator: Generator) -> Floats:
         """Draw released matrices for true ones, one for each, in a simulation."""
 
+    def log_ratio(self, released: Floats, one: Floats, other: Floats) -> Floats | None:
+        """Return ln p_one/p_other of released matrices, for audits; None if nobody knows it.
+
+        `one` and `other` are the true matrices of two neighbouring tables.
+        """
+        return None
+
     def part(self, dimension: int, kept: Sequence[int]) -> "NoiseModel":
         """Return the law of the block of the rows and columns `kept` out of `dimension`."""
         return self
@@ -96,6 +112,8 @@ class NoiseModel(ABC):
     @staticmethod
     def from_dict(content: Any) -> "NoiseModel":
         """Build a law from what `to_dict` returned."""
+        if isinstance(content, Mapping) and content.get("kind") not in NOISE_MODELS:
+            plugins.installed()  # it may be that of another package's mechanism
         return read_kind(content, NOISE_MODELS, "NoiseModel.from_dict")
 
 
@@ -111,11 +129,6 @@ def read_kind(content: Any, kinds: Mapping[str, type[_Kind]], where: str) -> _Ki
     if set(fields) != {entry.name for entry in dataclasses.fields(kind)}:  # type: ignore[arg-type]
         raise rejection("content", where, f"the numbers of {kind.__name__}", content)
     return kind(**fields)
-
-
-NOISE_MODELS: dict[
-    str, type[NoiseModel]
-] = {}  # `laws.py` puts them here, by the kind that files name
 
 
 def add_ridge(gram: Floats, ridge: float | Floats) -> Floats:

@@ -199,19 +199,6 @@ class InverseWishartNoise(NoiseModel):
         return np.asarray(np.swapaxes(half, -1, -2) @ half)
 
 
-NOISE_MODELS |= {
-    law.kind: law
-    for law in (
-        SymmetricGaussian,
-        WishartNoise,
-        SketchNoise,
-        ProjectionNoise,
-        InverseWishartNoise,
-        NoisyRows,
-    )
-}
-
-
 def gaussian_norm(off_diagonal: float, dimension: int) -> float:
     """Return the expected spectral norm of symmetric Gaussian noise: 2√(d·variance)."""
     return 2 * math.sqrt(dimension * off_diagonal)

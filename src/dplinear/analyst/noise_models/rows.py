@@ -1,6 +1,6 @@
 """The noise models of released rows.
 
-A further kind is one frozen dataclass with a `kind`, registered under that name.
+A further kind is one frozen dataclass with a `kind`, by which files name it.
 """
 
 from abc import ABC, abstractmethod
@@ -10,17 +10,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dplinear import plugins
 from dplinear.analyst.noise_models.contract import read_kind
 from dplinear.analyst.noise_models.matrices import NoisyRows
 from dplinear.arguments import choice, integer, positive, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
 
+ROW_NOISE_MODELS: dict[str, type["RowNoiseModel"]] = {}  # by the kind that files name
+
 
 class RowNoiseModel(ABC):
     """The law of released rows, given the true ones."""
 
     kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        """Let files name the model by its kind."""
+        if "kind" in vars(cls):
+            ROW_NOISE_MODELS[cls.kind] = cls
 
     @abstractmethod
     def check(self, schema: Schema, names: tuple[str, ...]) -> None:
@@ -34,6 +42,8 @@ class RowNoiseModel(ABC):
     @staticmethod
     def from_dict(content: Any) -> "RowNoiseModel":
         """Build a law from what `to_dict` returned."""
+        if isinstance(content, Mapping) and content.get("kind") not in ROW_NOISE_MODELS:
+            plugins.installed()  # it may be that of another package's mechanism
         return read_kind(content, ROW_NOISE_MODELS, "RowNoiseModel.from_dict")
 
 
@@ -151,8 +161,3 @@ class ProjectedRows(RowNoiseModel):
             raise rejection("columns", _PROJECTED, "k numbers, and the label", ", ".join(names))
         if self.dimension > schema.dimension or any(n not in schema.columns for n in beside):
             raise rejection("dimension", _PROJECTED, "the schema's features", self.dimension)
-
-
-ROW_NOISE_MODELS: dict[str, type[RowNoiseModel]] = {
-    kind.kind: kind for kind in (AdditiveRows, ProjectedRows)
-}

@@ -49,7 +49,7 @@ def bootstrap(
         return refusal(problem, level, "bootstrap", words)
     found = correct_for_noise(problem, problem.whole)
     errors, moved = _simulate(problem, found, draws, generator)
-    if np.isfinite(problem.law.pivot(len(problem.whole), len(problem.penalty)).freedom):
+    if np.isfinite(problem.noise_model.pivot(len(problem.whole), len(problem.penalty)).freedom):
         below, above = tails(moved / errors, level)
         ends = found.coefficients - above * found.errors, found.coefficients - below * found.errors
     else:
@@ -85,7 +85,7 @@ def redraw(
     problem: Problem, found: Corrected, draws: int, generator: simulation.Generator
 ) -> Floats:
     """Draw estimates of G as another table with the same features, and other noise, would give."""
-    law = problem.law
+    law = problem.noise_model
     centre = debias_inverse(problem, problem.whole)
     lift = np.linalg.pinv(problem.transform)
     change = _change(problem, centre, float(found.residual), draws, generator)

@@ -112,7 +112,7 @@ class Fit:
             schema=moments.schema,
             problem=problem,
             unrepaired=replace(
-                problem, whole=best(moments.values, moments.law)[np.ix_(used, used)]
+                problem, whole=best(moments.values, moments.noise_model)[np.ix_(used, used)]
             ),
         )
 
@@ -148,7 +148,7 @@ class Fit:
         options = {name: value for name, value in given.items() if value is not None}
         if self.l1 > 0:
             return self._without(level, method, _SPARSE)
-        if not self.problem.law.known:
+        if not self.problem.noise_model.known:
             return self._without(level, method, _UNKNOWN)
         if method == "bootstrap":
             found = bootstrap(self.unrepaired, level, **options)
@@ -158,7 +158,7 @@ class Fit:
             found = delta_method(self.unrepaired, level)
         if found.swamped is None and self.repair not in {"none", "shrunk"}:
             return self._without(level, method, _REPAIRED.format(self.repair))
-        return replace(found, estimates=self._reported())
+        return replace(found, estimates=self._reported_coefficients())
 
     def summary(
         self,
@@ -192,12 +192,14 @@ class Fit:
         )
         return summary(facts)
 
-    def _reported(self) -> Floats:
+    def _reported_coefficients(self) -> Floats:
         """Return the coefficients in the order of the problem's names."""
         return np.array([self[name] for name in self.problem.names])
 
     def _without(self, level: float, method: str, words: str) -> Intervals:
-        return replace(refusal(self.unrepaired, level, method, words), estimates=self._reported())
+        return replace(
+            refusal(self.unrepaired, level, method, words), estimates=self._reported_coefficients()
+        )
 
     def _repr_html_(self) -> str:
         return self.summary().html
@@ -296,7 +298,7 @@ def _quality(
     moments: MomentsRelease, model: Model, problem: Problem, b: Floats
 ) -> tuple[float | None, float | None]:
     """Return estimates of R² and of the residual variance, from the unbiased moments."""
-    if not moments.law.known:
+    if not moments.noise_model.known:
         return None, None
     line = np.append(-b, 1.0) @ problem.transform
     index = moments.schema.names.index(problem.target)

@@ -91,7 +91,7 @@ def freedom(problem: Problem, found: Corrected) -> Floats:
     """Return Satterthwaite's degrees of freedom: the sampling part has as many as rows."""
     dimension, features = problem.whole.shape[-1], problem.transform.shape[0] - 1
     rows = max(problem.count - features, 1.0)
-    noise = problem.law.pivot(dimension, features).freedom
+    noise = problem.noise_model.pivot(dimension, features).freedom
     total = np.maximum(found.sampling + found.privacy, np.finfo(float).tiny)
     shares = np.stack([found.sampling, found.privacy]) / total
     return np.asarray(1 / np.maximum(np.square(shares).T @ [1 / rows, 1 / noise], SINGULAR))
@@ -144,7 +144,7 @@ def drop_unused(problem: Problem) -> Problem:
     return replace(
         problem,
         whole=problem.whole[np.ix_(used, used)],
-        law=problem.law.part(len(problem.whole), used.tolist()),
+        noise_model=problem.noise_model.part(len(problem.whole), used.tolist()),
         transform=problem.transform[:, used],
     )
 
@@ -157,12 +157,12 @@ def debias_inverse(problem: Problem, whole: Floats) -> Floats:
     """
     rows = problem.transform[:-1]
     inverse = np.linalg.inv(rows @ whole @ rows.T + np.diag(problem.penalty))
-    return np.asarray(whole + problem.law.sandwich(rows.T @ inverse @ rows, whole))
+    return np.asarray(whole + problem.noise_model.sandwich(rows.T @ inverse @ rows, whole))
 
 
 def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     """Solve the problem on each matrix of shape (..., d, d), as if it had been released."""
-    transform, law = problem.transform, problem.law
+    transform, law = problem.transform, problem.noise_model
     steady = debias_inverse(problem, whole)
     gram = transform @ steady @ transform.T
     features = gram[..., :-1, :-1]
@@ -219,15 +219,15 @@ def weakest(problem: Problem) -> tuple[float, float]:
     """
     rows = problem.transform[:-1]
     penalty = np.diag(problem.penalty)
-    pivot = problem.law.pivot(problem.whole.shape[-1], len(rows))
+    pivot = problem.noise_model.pivot(problem.whole.shape[-1], len(rows))
     values = np.linalg.eigvalsh(rows @ problem.whole @ rows.T + penalty)
     if pivot.freedom <= 0 or values[0] <= values[-1] * SINGULAR:
-        return problem.law.spread(problem.whole), 0.0
+        return problem.noise_model.spread(problem.whole), 0.0
     steady = debias_inverse(problem, problem.whole)
     values, vectors = np.linalg.eigh(rows @ steady @ rows.T + penalty)
     half = vectors / np.sqrt(values)
     middle = rows.T @ half @ half.T @ rows
-    noise = half.T @ rows @ problem.law.sandwich(middle, steady) @ rows.T @ half
+    noise = half.T @ rows @ problem.noise_model.sandwich(middle, steady) @ rows.T @ half
     shares, axes = np.linalg.eigh(noise)
     direction = rows.T @ half @ axes[:, -1]
     signal = 1 / float(direction @ direction)

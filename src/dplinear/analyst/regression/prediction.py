@@ -12,7 +12,6 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.frames import exportable, series_cells
-from dplinear.schema.terms import DerivedTerm
 
 WHERE = "predict"
 _KINDS = (
@@ -30,7 +29,8 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     structured = isinstance(data, np.ndarray) and data.dtype.names is not None
     if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and not structured):
         return _array(names, data)
-    needed = schema_part(schema, names)
+    # Clipping of whole rows would make a prediction depend on columns outside the model.
+    needed = schema.select(names, clip=False)
     columns, rows = _columns(needed, data)
     encoder = Encoder(needed)
     cells = encoder.finish(encoder.columns(columns, rows))
@@ -39,24 +39,6 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     centre = np.array([float(feature.centre) for feature in features])
     width = np.array([float(feature.half_width) for feature in features])
     return np.asarray(cells[chosen].T * width + centre)
-
-
-def schema_part(schema: Schema, names: Sequence[str]) -> Schema:
-    """Return the part of a schema that a few of its features are made from.
-
-    Promises: those features, with the same bounds and maps; no clipping of whole rows, which would
-    make a prediction depend on columns outside the model.
-    """
-    known = {feature.name: feature for feature in schema.features}
-    features = [known[name] for name in names]
-    columns = {factor.column for feature in features for factor in feature.factors}
-    terms = {feature.term for feature in features}
-    derived = {term.index for term in terms if isinstance(term, DerivedTerm)}
-    content = schema.to_dict()
-    content.pop("row_norm", None)
-    content["columns"] = {n: what for n, what in content["columns"].items() if n in columns}
-    content["derived"] = [t for index, t in enumerate(content["derived"]) if index in derived]
-    return Schema.from_release(content)
 
 
 def _array(names: Sequence[str], data: Any) -> Floats:

@@ -16,15 +16,15 @@ class Problem:
     """Least squares of the last working coordinate on the others.
 
     `whole`: the estimate of G, d x d, in cells, unbiased unless repaired (or a block of it that has
-    all the problem needs, and then `law` is that of the block); `transform`: k x d, with
+    all the problem needs, and then `noise_model` is that of the block); `transform`: k x d, with
     k = p + 1; `penalty`: the p numbers added to the diagonal of the features' moments (0 for the
     intercept); `readout` (m x p) and `offset` (m): reported coefficients = offset + readout @ b, in
     the order of `names` (the intercept first, if there is one). `count` is the number of rows,
-    estimated or public. `law` tells how `whole` spreads when it is not repaired.
+    estimated or public. `noise_model` tells how `whole` spreads when it is not repaired.
     """
 
     whole: Floats
-    law: NoiseModel
+    noise_model: NoiseModel
     transform: Floats
     penalty: Floats
     readout: Floats

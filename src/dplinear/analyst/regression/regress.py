@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 _INDEFINITE = -1e-12
 
 
+class RegressOptions(TypedDict, total=False):
+    """What a regression on any release takes by name: `MomentsRelease.regress` says what it is."""
+
+    ridge: float
+    l1: float
+    intercept: bool
+    repair: str
+
+
 def regress(
     moments: MomentsRelease,
     target: object,
@@ -57,8 +66,8 @@ def regress(
     """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
     choice(repair, "repair", WHERE, OPTIONS)
-    if moments.law.known:
-        model = without_empty(model, moments.unbiased_estimate, moments.law)
+    if moments.noise_model.known:
+        model = without_empty(model, moments.unbiased_estimate, moments.noise_model)
     else:
         repair = "released" if repair == "auto" else repair
     used = model.base + model.features + model.targets
@@ -80,7 +89,7 @@ def _choose_repair(moments: MomentsRelease, model: Model) -> str:
     Clear is where intervals can be put on the answer and additive noise is below half of the
     features' least moment; only they are divided by, so the target does not count.
     """
-    law = moments.law
+    law = moments.noise_model
     plain = problem_for(moments, model, model.targets[0], moments.unbiased_estimate)
     if why_no_intervals(plain) is not None:
         return fallback(law)
@@ -109,7 +118,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Float
     names = [model.schema.features[place].name for place in indices]
     return Problem(
         whole=whole[np.ix_(used, used)],
-        law=moments.law.part(len(whole), used),
+        noise_model=moments.noise_model.part(len(whole), used),
         transform=transform,
         penalty=penalty,
         readout=matrix,
@@ -124,8 +133,8 @@ def _solve_all(model: Model, problems: list[Problem], estimate: Repaired) -> lis
     """Solve for all targets: the features' moments are the same, so they are factorised once."""
     if model.l1:
         return [_sparse(model, problem) for problem in problems]
-    if estimate.method == "shrunk" and noise_scale(problems[0].law) and _isotropic(model):
-        return _solve_by_shrinkage(model, problems[0].law, estimate.unbiased_estimate)
+    if estimate.method == "shrunk" and noise_scale(problems[0].noise_model) and _isotropic(model):
+        return _solve_by_shrinkage(model, problems[0].noise_model, estimate.unbiased_estimate)
     right = np.stack([problem.gram[:-1, -1] for problem in problems], axis=1)
     found = solve(problems[0].gram[:-1, :-1] + np.diag(problems[0].penalty), right)
     return [Solution(column, found.positive_definite) for column in found.coefficients.T]

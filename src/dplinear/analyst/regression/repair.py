@@ -29,13 +29,13 @@ class Block:
 
     unbiased_estimate: Floats
     positive: Floats
-    law: NoiseModel
+    noise_model: NoiseModel
     delta: float = DELTA
 
     @property
     def spread(self) -> float:
         """The expected spectral norm of the noise."""
-        return self.law.spread(self.unbiased_estimate)
+        return self.noise_model.spread(self.unbiased_estimate)
 
 
 def is_positive_definite(matrix: Floats) -> bool:
@@ -59,10 +59,10 @@ def released_matrix(block: Block) -> Floats:
 
 def scale_matrix(block: Block) -> Floats:
     """Return the paper's scaled version, by the kind of noise (techniques 4 and 6)."""
-    if isinstance(block.law, SymmetricGaussian):
+    if isinstance(block.noise_model, SymmetricGaussian):
         return raise_diagonal(block.unbiased_estimate, block.spread)
-    if isinstance(block.law, WishartNoise):
-        return subtract_noise_mean(block.positive, block.law, block.delta)
+    if isinstance(block.noise_model, WishartNoise):
+        return subtract_noise_mean(block.positive, block.noise_model, block.delta)
     return block.positive
 
 
@@ -105,14 +105,14 @@ def floor_eigenvalues(matrix: Floats, floor: float) -> Floats:
 
 def shrink_eigenvalues(block: Block) -> Floats:
     """Return the matrix with its eigenvalues cleaned of noise, where the law allows that."""
-    sigma = noise_scale(block.law)
+    sigma = noise_scale(block.noise_model)
     return block.positive if sigma is None else cleaned_matrix(block.unbiased_estimate, sigma)[0]
 
 
 def choose_repair(block: Block) -> str:
     """Return the repair that "auto" stands for: none unless noise swamps some direction."""
     least = float(np.linalg.eigvalsh(block.unbiased_estimate)[0])
-    return "none" if least > 2 * block.spread else fallback(block.law)
+    return "none" if least > 2 * block.spread else fallback(block.noise_model)
 
 
 def fallback(law: NoiseModel) -> str:

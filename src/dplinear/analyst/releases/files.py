@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import NOISE_MODELS, NoiseModel
+from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.releases import container
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import Parts, ReleaseError, unsound
@@ -103,7 +103,7 @@ class MatrixKind:
 
     name: str
     release: type[Any]
-    laws: tuple[type[NoiseModel], ...] = tuple(NOISE_MODELS.values())
+    laws: tuple[type[NoiseModel], ...] = (NoiseModel,)
     symmetric: bool = False
 
     def to_parts(self, release: Any) -> Parts:
@@ -111,7 +111,7 @@ class MatrixKind:
         facts = {
             "certificate": release.certificate.to_dict(),
             "schema": release.schema.to_dict(),
-            "law": release.law.to_dict(),
+            "law": release.noise_model.to_dict(),
             "rows": release.rows,
         }
         return Parts(self.name, facts, {"values": release.values})

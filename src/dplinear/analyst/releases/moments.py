@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.model import scales
 from dplinear.analyst.regression.pca import PrincipalComponents, principal_components
-from dplinear.analyst.regression.regress import regress
+from dplinear.analyst.regression.regress import RegressOptions, regress
 from dplinear.analyst.regression.repair import DELTA, Repaired, floor_eigenvalues, repair_matrix
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
@@ -35,8 +35,8 @@ class MomentsRelease:
     """Second moments of a table's encoded rows, released once.
 
     `values` is the matrix as the mechanism released it, in the cells' units (features mapped to
-    [−1, 1], in the schema's order); `law` says how it spreads around the true one. `rows` is the
-    number of rows where that is public (replace and element neighbours), otherwise None.
+    [−1, 1], in the schema's order); `noise_model` says how it spreads around the true one. `rows`
+    is the number of rows where that is public (replace and element neighbours), otherwise None.
 
     Everything computed here is free: it looks at the release alone. Results are in the columns' own
     units, but for `values`, `unbiased_estimate` and `gram`. Where rows were clipped to a norm, all
@@ -45,7 +45,7 @@ class MomentsRelease:
 
     schema: Schema
     values: Floats = field(repr=False)
-    law: NoiseModel
+    noise_model: NoiseModel
     certificate: Certificate
     rows: int | None = None
     kind: ClassVar[str] = "moments"
@@ -66,7 +66,7 @@ class MomentsRelease:
     @cached_property
     def unbiased_estimate(self) -> Floats:
         """The estimate of the second moments whose mean is right; not always positive definite."""
-        return self.law.unbiased_estimate(self.values)
+        return self.noise_model.unbiased_estimate(self.values)
 
     @property
     def count(self) -> float | None:
@@ -96,7 +96,7 @@ class MomentsRelease:
         delta = asked.delta if isinstance(asked, ApproxDP) else DELTA
         return repair_matrix(
             self.values,
-            self.law,
+            self.noise_model,
             repair,
             used=used,
             delta=delta,
@@ -171,11 +171,7 @@ class MomentsRelease:
         self,
         target: str,
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> Fit: ...
 
     @overload
@@ -183,11 +179,7 @@ class MomentsRelease:
         self,
         target: list[str] | tuple[str, ...],
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> Fits: ...
 
     def regress(
@@ -217,9 +209,9 @@ class MomentsRelease:
 
     def describe(self) -> str:
         """Return in a few lines what was released, of how many rows, and under which guarantee."""
-        return "\n".join([*self._told(), str(self.certificate)])
+        return "\n".join([*self._facts(), str(self.certificate)])
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         if self.rows is not None:
             rows = f"{self.rows:,} rows"
         elif self.count is None:
@@ -230,7 +222,7 @@ class MomentsRelease:
         return [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
 
     def _repr_html_(self) -> str:
-        title, features = self._told()
+        title, features = self._facts()
         return notebook.card(title, notebook.lines([features]), self.certificate._repr_html_())
 
     def __repr__(self) -> str:

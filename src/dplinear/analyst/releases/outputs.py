@@ -52,7 +52,7 @@ class Output:
             os.fsync(self.file.fileno())
             self.file.close()
         except OSError as error:
-            raise self._unplaced(error) from None
+            raise self._unplaced_error(error) from None
 
     def place(self) -> None:
         """Give the file its name; or raise `UnplacedError`, which says where it stays."""
@@ -67,9 +67,9 @@ class Output:
             else:
                 claim(self.path, self.target)
         except OSError as error:
-            raise self._unplaced(error) from None
+            raise self._unplaced_error(error) from None
 
-    def _unplaced(self, error: OSError) -> UnplacedError:
+    def _unplaced_error(self, error: OSError) -> UnplacedError:
         taken = isinstance(error, FileExistsError)
         reason = "another file has it by now" if taken else error.strerror or type(error).__name__
         return UnplacedError(self.target, self.path, reason)

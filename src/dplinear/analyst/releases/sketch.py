@@ -4,11 +4,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar, Unpack, overload
 
 from dplinear.analyst import notebook
 from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
-from dplinear.analyst.regression.regress import regress
+from dplinear.analyst.regression.regress import RegressOptions, regress
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
@@ -31,7 +31,7 @@ class SketchRelease:
 
     schema: Schema
     values: Floats = field(repr=False)
-    law: SketchNoise | ProjectionNoise
+    noise_model: SketchNoise | ProjectionNoise
     certificate: Certificate
     rows: int | None = None
     kind: ClassVar[str] = "sketch"
@@ -43,18 +43,14 @@ class SketchRelease:
     def moments(self) -> MomentsRelease:
         """The sketch's second moments, for everything that moments allow."""
         matrix = self.values.T @ self.values / len(self.values)
-        return MomentsRelease(self.schema, matrix, self.law, self.certificate, self.rows)
+        return MomentsRelease(self.schema, matrix, self.noise_model, self.certificate, self.rows)
 
     @overload
     def regress(
         self,
         target: str,
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> "Fit": ...
 
     @overload
@@ -62,11 +58,7 @@ class SketchRelease:
         self,
         target: list[str] | tuple[str, ...],
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> "Fits": ...
 
     def regress(

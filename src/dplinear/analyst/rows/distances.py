@@ -52,14 +52,14 @@ class Distances:
     that scale says a little of P: unbiased over all, `squared` is not so given the scale.
     """
 
-    law: DistanceErrorModel
+    error_model: DistanceErrorModel
     noisy: Floats = field()
     same: NDArray[np.bool_] = field()
 
     @property
     def squared(self) -> Floats:
         """The estimates D."""
-        return np.where(self.same, 0.0, self.noisy - self.law.offset)
+        return np.where(self.same, 0.0, self.noisy - self.error_model.offset)
 
     @property
     def lengths(self) -> Floats:
@@ -69,7 +69,7 @@ class Distances:
     @property
     def standard_error(self) -> Floats:
         """The standard deviation of `squared`, at max(D, 0) in place of the true distance."""
-        variance = self.law.variances.at(np.maximum(self.squared, 0))
+        variance = self.error_model.variances.at(np.maximum(self.squared, 0))
         return np.where(self.same, 0.0, np.sqrt(variance))
 
     def interval(self, confidence: float = 0.95, method: str = "simulated") -> Interval:
@@ -87,13 +87,13 @@ class Distances:
             confidence, "confidence", where, low=0, high=1, open_low=True, open_high=True
         )
         if choice(method, "method", where, METHODS) == "chebyshev":
-            low, high = chebyshev(self.squared, self.law.variances, miss)
+            low, high = chebyshev(self.squared, self.error_model.variances, miss)
         else:
-            low, high = simulated_interval(self.noisy, self.law, miss)
+            low, high = simulated_interval(self.noisy, self.error_model, miss)
         return Interval(np.where(self.same, 0.0, low), np.where(self.same, 0.0, high))
 
     def __repr__(self) -> str:
-        return f"{self.noisy.size} estimated squared distance(s), k = {self.law.k}"
+        return f"{self.noisy.size} estimated squared distance(s), k = {self.error_model.k}"
 
 
 def distances(rows: Floats, law: DistanceErrorModel, i: Any, j: Any) -> Distances:

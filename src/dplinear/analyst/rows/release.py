@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from dplinear.analyst.noise_models.rows import (
     RowNoiseModel,
     column_names,
 )
-from dplinear.analyst.regression.regress import regress
+from dplinear.analyst.regression.regress import RegressOptions, regress
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.rows import distances, kernels, row_files
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class RowsRelease:
     """Rows of a table, released once: in memory, or in a file that is read when it is needed.
 
-    `law` says how they spread around the true ones; released columns are in their own units. The
-    number of rows is public, and so is their order. Everything computed here is free.
+    `noise_model` says how they spread around the true ones; released columns are in their own
+    units. The number of rows is public, and so is their order. Everything computed here is free.
     """
 
     kind: ClassVar[str] = "rows"
@@ -61,9 +61,9 @@ class RowsRelease:
         return self._head.certificate
 
     @property
-    def law(self) -> RowNoiseModel:
+    def noise_model(self) -> RowNoiseModel:
         """The law of the noise."""
-        return self._head.law
+        return self._head.noise_model
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,10 +120,10 @@ class RowsRelease:
 
         What they are off by is the noise's own second moments, which are known and taken out.
         """
-        if not isinstance(self.law, AdditiveRows):
+        if not isinstance(self.noise_model, AdditiveRows):
             rule = "released with additive noise, for their second moments to be known"
             hint = "projected rows are for distances, nearest rows, kernels and clusters."
-            raise rejection("rows", "RowsRelease", rule, self.law.kind, hint)
+            raise rejection("rows", "RowsRelease", rule, self.noise_model.kind, hint)
         schema = self.schema
         total = np.zeros((schema.dimension, schema.dimension))
         for batch in self.batches():
@@ -135,7 +135,7 @@ class RowsRelease:
                 cells[index] = values / float(feature.half_width)
             total += cells @ cells.T
         matrix = (total + total.T) / 2
-        law = self.law.moments(self.rows)
+        law = self.noise_model.moments(self.rows)
         return MomentsRelease(schema, matrix, law, self.certificate, self.rows)
 
     @overload
@@ -143,11 +143,7 @@ class RowsRelease:
         self,
         target: str,
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> "Fit": ...
 
     @overload
@@ -155,11 +151,7 @@ class RowsRelease:
         self,
         target: list[str] | tuple[str, ...],
         features: Sequence[str] | str | None = ...,
-        *,
-        ridge: float = ...,
-        l1: float = ...,
-        intercept: bool = ...,
-        repair: str = ...,
+        **options: Unpack[RegressOptions],
     ) -> "Fits": ...
 
     def regress(
@@ -192,7 +184,7 @@ class RowsRelease:
     @cached_property
     def _points(self) -> tuple[Floats, DistanceErrorModel]:
         """The released numbers of rows that went through a projection, and how they spread."""
-        law = self.law
+        law = self.noise_model
         if not isinstance(law, ProjectedRows):
             rule = "released through a projection, for their distances to be known"
             raise rejection("rows", "RowsRelease", rule, law.kind)

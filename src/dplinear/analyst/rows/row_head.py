@@ -34,7 +34,7 @@ class Head:
 
     schema: Schema
     certificate: Certificate
-    law: RowNoiseModel
+    noise_model: RowNoiseModel
     options: Mapping[str, Any]
     columns: pa.Schema
 
@@ -50,7 +50,7 @@ class Head:
             "version": VERSION,
             "certificate": self.certificate.to_dict(),
             "schema": self.schema.to_dict(),
-            "law": self.law.to_dict(),
+            "law": self.noise_model.to_dict(),
             "options": dict(self.options),
             "columns": columns,
         }
@@ -86,7 +86,7 @@ def read_beside(content: bytes, name: str) -> tuple[Head, int | None, bool]:
             dict(facts["options"]),
             _columns(facts["columns"]),
         )
-        head.law.check(head.schema, tuple(head.columns.names))
+        head.noise_model.check(head.schema, tuple(head.columns.names))
         rows = facts.get("rows")
         if rows is not None:
             rows = integer(rows, "rows", "load", low=0, high=2**62)

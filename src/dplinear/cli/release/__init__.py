@@ -33,7 +33,7 @@ def command(
     The function that is decorated has its name, its help and its flags, and nothing to do.
     """
 
-    def made(own: Callable[..., None]) -> Callable[..., int]:
+    def decorate(own: Callable[..., None]) -> Callable[..., int]:
         shared = signature(_every).parameters.values()
         both = [*signature(own).parameters.values()]
         both += [each for each in shared if each.name not in without]
@@ -46,7 +46,7 @@ def command(
         run.__annotations__ = {each.name: each.annotation for each in both}
         return run
 
-    return made
+    return decorate
 
 
 def release(name: str, given: Mapping[str, Any]) -> int:

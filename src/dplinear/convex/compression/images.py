@@ -120,7 +120,7 @@ class Image:
             return Nearest(source, source, 0.0)
         base = self.base
         if isinstance(base, Moved):
-            return self._moved(base, point, tolerance, near, cap)
+            return self._nearest_in_moved(base, point, tolerance, near, cap)
         if isinstance(base, L2Ball):
             values, vectors = self.spectrum
             dual = in_ellipsoid(values, vectors, base.radius, point)
@@ -149,7 +149,7 @@ class Image:
         object.__setattr__(image, "matrix", self.matrix)
         return image
 
-    def _moved(
+    def _nearest_in_moved(
         self, base: Moved, point: Floats, tolerance: float, near: Floats | None, cap: int
     ) -> Nearest:
         """Return the nearest point of the image before the set was moved, moved."""

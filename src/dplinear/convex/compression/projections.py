@@ -31,7 +31,6 @@ from dplinear.exact.integers import shorten
 from dplinear.noise.entropy import SeededEntropy, Words, words
 
 KINDS = ("gaussian", "rademacher", "sparse", "very_sparse")
-NORM = 1 << 20  # of the rows of integers that a projection multiplies, at most
 
 _MOST_TARGET = 1 << 20
 _MOST_SOURCE = (1 << 31) - 1  # of 32-bit indices; products are exact up to 2^56 (see `products`)
@@ -110,15 +109,6 @@ class Projection:
     def adjoint(self, vector: Floats) -> Floats:
         """Return Φᵀg for a vector, or for each column of a matrix."""
         return np.asarray(self._columns @ vector) * self.unit
-
-    def column_norms(self) -> Floats:
-        """Return the norm of each column of Φ; rounding moves it by less than 1e-15 of itself."""
-        # The squares are integers below 2^53: of at most 2^20 entries of at most 32.
-        if self._thin:
-            squares = np.diff(self._columns.indptr).astype(np.float64)
-        else:
-            squares = np.einsum("ij,ij->i", self._columns, self._columns)
-        return np.asarray(np.sqrt(squares) * self.unit)
 
     def columns(self, places: npt.ArrayLike) -> Floats:
         """Return chosen columns of Φ, of shape (target, chosen)."""

@@ -6,7 +6,7 @@ with noise in the objective or after it. `exponential`: one draw. `common.py` an
 have what some of them share.
 """
 
-from dplinear.convex.learners.contract import Learner
+from dplinear.convex.learners.contract import ConstrainedMechanism
 from dplinear.convex.learners.exponential import Exponential
 from dplinear.convex.learners.frank_wolfe import FrankWolfe
 from dplinear.convex.learners.mirror_descent import MirrorDescent
@@ -15,24 +15,10 @@ from dplinear.convex.learners.objective_perturbation import ObjectivePerturbatio
 from dplinear.convex.learners.output_perturbation import OutputPerturbation
 from dplinear.convex.learners.whitened import Whitened
 
-LEARNERS: dict[str, type[Learner]] = {
-    kind.name: kind
-    for kind in (
-        NoisyGradient,
-        Whitened,
-        FrankWolfe,
-        MirrorDescent,
-        ObjectivePerturbation,
-        OutputPerturbation,
-        Exponential,
-    )
-}
-
 __all__ = [
-    "LEARNERS",
+    "ConstrainedMechanism",
     "Exponential",
     "FrankWolfe",
-    "Learner",
     "MirrorDescent",
     "NoisyGradient",
     "ObjectivePerturbation",

@@ -3,7 +3,7 @@
 from dplinear import arguments
 from dplinear.convex.learners.contract import Task
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Method
+from dplinear.mechanisms.contract import Mechanism
 from dplinear.privacy.guarantees import ZCDP
 
 MOST_STEPS = 10_000
@@ -12,19 +12,19 @@ USUAL_ROWS = 10_000.0  # expected where a task does not say how many
 USUAL_SLOPE = 2.0
 
 
-def check_method(method: Method) -> None:
+def check_method(method: Mechanism) -> None:
     """Raise unless neighbours are such as learners know; read them."""
     where = type(method).__name__
     object.__setattr__(method, "neighbours", checks.relation(method.neighbours, where))
 
 
-def check_chained(method: Method, hint: str = "") -> None:
+def check_chained(method: Mechanism) -> None:
     """Raise unless a chain of noisy sums can keep the guarantee."""
     where, guarantee = type(method).__name__, method.guarantee
     rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
     if type(guarantee) in checks.GRID_HINTS:
         known = checks.GRID_HINTS[type(guarantee)]
-        raise arguments.wrong_type("guarantee", where, rule, guarantee, hint or known)
+        raise arguments.wrong_type("guarantee", where, rule, guarantee, known)
     if not isinstance(guarantee, ZCDP):
         checks.approximate(guarantee, where, "normal noise", rule)
 

@@ -1,4 +1,4 @@
-"""The contract of a learner: loss + set + examples and a guarantee in, a point of the set out.
+"""The contract of models in a set: loss + set + examples and a guarantee in, a point of it out.
 
 As with mechanisms, `prepare` sees public facts only; what it returns sees the examples, in `run`.
 """
@@ -14,7 +14,7 @@ from dplinear.convex.example_blocks import Block
 from dplinear.convex.examples import Frame
 from dplinear.convex.losses import Loss
 from dplinear.exact.row_sums import RowSum
-from dplinear.mechanisms.contract import Account, Method, Prepared
+from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 
 
 class Passes(Protocol):
@@ -50,14 +50,14 @@ class Learned:
     parameters: Mapping[str, Any]
 
 
-class PreparedLearner(Prepared[Passes, Learned]):
+class PreparedConstrained(Prepared[Passes, Learned]):
     """A learner calibrated for a task: it runs on examples, and returns a point of the set."""
 
     task: Task
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner(Method):
+class ConstrainedMechanism(Mechanism):
     """A way of releasing a point of a set that makes a loss small.
 
     `dense`: whether examples must not be sparse.
@@ -66,5 +66,5 @@ class Learner(Method):
     dense: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, task: Task) -> PreparedLearner:
+    def prepare(self, task: Task) -> PreparedConstrained:
         """Calibrate for public facts; raise if the guarantee cannot be kept."""

@@ -15,7 +15,13 @@ from dplinear import arguments
 from dplinear.arrays import Floats
 from dplinear.convex.compression.images import Image
 from dplinear.convex.example_blocks import CELLS
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.convex.loss_sums import LossSum, extremes
 from dplinear.convex.losses import SquaredLoss
 from dplinear.convex.sets.contract import Atoms
@@ -37,7 +43,7 @@ _FLAT = 1e-12  # of the largest eigenvalue of ΦΦᵀ: below it Φ has no such d
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exponential(Learner):
+class Exponential(ConstrainedMechanism):
     """A model drawn by its loss: one of finitely many extreme points, or any point of a ball.
 
     Requires: a PureDP guarantee. Either a set whose extreme points can be listed, with any loss:
@@ -87,7 +93,7 @@ class Exponential(Learner):
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedSelection(PreparedLearner):
+class PreparedSelection(PreparedConstrained):
     """A draw among extreme points: `rate` is what a row's whole spread of losses may weigh."""
 
     task: Task
@@ -113,7 +119,7 @@ class PreparedSelection(PreparedLearner):
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedBall(PreparedLearner):
+class PreparedBall(PreparedConstrained):
     """A draw from a normal law cut off at the image of a ball: `unit` multiplies the loss."""
 
     task: Task

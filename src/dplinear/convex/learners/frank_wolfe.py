@@ -25,7 +25,13 @@ from dplinear.convex.learners.common import (
     check_task,
     read_slope,
 )
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.convex.sets.contract import Atoms
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -42,7 +48,7 @@ _WHERE = "FrankWolfe"
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared(PreparedLearner):
+class _Prepared(PreparedConstrained):
     """Steps with a budget, ready to be taken once."""
 
     task: Task
@@ -59,12 +65,12 @@ class _Prepared(PreparedLearner):
             return SlopeSum(frame, loss, theta, self.slope)
         return CellSlopeSum(frame, loss, theta, self.slope, cell)
 
-    def moved(self, source: Floats, goal: Floats, step: int) -> Floats:
+    def take_step(self, source: Floats, goal: Floats, step: int) -> Floats:
         """Return θ after a step, counted from 0, towards a point of C."""
         part = 2 / (step + 2) if self.method.stride is None else self.method.stride
         return np.asarray((1 - part) * source + part * goal)
 
-    def learned(self, source: Floats) -> Learned:
+    def learned_point(self, source: Floats) -> Learned:
         """Return the point that the steps ended at."""
         own = {"stride": self.method.stride, "cell": self.method.cell}
         facts = {"steps": self.steps, "slope": self.slope, **own, **self.facts}
@@ -98,8 +104,8 @@ class PreparedSelections(_Prepared):
             found = scores.of(total)
             qualities = np.concatenate((-found, found)) if corners.signed else -found
             chosen = selection.draw(qualities, self.epsilon / moved, entropy=entropy)
-            source = self.moved(source, corners.columns([chosen])[:, 0], step)
-        return self.learned(source)
+            source = self.take_step(source, corners.columns([chosen])[:, 0], step)
+        return self.learned_point(source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,12 +122,12 @@ class PreparedDirections(_Prepared):
         for step in range(self.steps):
             gradient = self.gradient(image.forward(source))
             (answer,) = chain.ask([Query(gradient, Fraction(1, self.steps))])
-            source = self.moved(source, image.minimiser(answer.values), step)
-        return self.learned(source)
+            source = self.take_step(source, image.minimiser(answer.values), step)
+        return self.learned_point(source)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrankWolfe(Learner):
+class FrankWolfe(ConstrainedMechanism):
     """A point of ΦC that is a mixture of few extreme points.
 
     Requires: bounded examples; `steps`, their number; `slope`, at which the loss's slopes are
@@ -156,7 +162,7 @@ class FrankWolfe(Learner):
         if self.cell is not None:
             arguments.positive(self.cell, "cell", _WHERE)
 
-    def prepare(self, task: Task) -> PreparedLearner:
+    def prepare(self, task: Task) -> PreparedConstrained:
         """Divide the guarantee among the steps."""
         check_task(task, _WHERE)
         steps = self.steps or self._usual(task)

@@ -24,7 +24,13 @@ from dplinear.convex.learners.common import (
     check_task,
     read_slope,
 )
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.convex.sets.contract import Atoms
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -36,7 +42,7 @@ _WHERE = "MirrorDescent"
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedMirror(PreparedLearner):
+class PreparedMirror(PreparedConstrained):
     """Steps with a budget, ready to be taken once."""
 
     task: Task
@@ -72,13 +78,13 @@ class PreparedMirror(PreparedLearner):
             "rate": self.method.rate,
             "average": self.method.average,
             "mu": self.budget.mu,
-            "spent": float(1 - chain.left),
+            "spent": float(1 - chain.remaining),
         }
         return Learned(image.forward(found), found, self.account, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MirrorDescent(Learner):
+class MirrorDescent(ConstrainedMechanism):
     """A point of ΦC, C the hull of a list of points, by multiplicative weights.
 
     Requires: bounded examples; a set whose extreme points can be listed; `steps`, their number;

@@ -27,7 +27,13 @@ from dplinear.convex.learners.common import (
     check_task,
     read_slope,
 )
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.exact.row_sums import Count
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -47,7 +53,7 @@ _INSIDE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedGradient(PreparedLearner):
+class PreparedGradient(PreparedConstrained):
     """Steps with a budget, ready to be taken once."""
 
     task: Task
@@ -78,14 +84,14 @@ class PreparedGradient(PreparedLearner):
             "constrained": walk.constrained,
             "mu": self.budget.mu,
             "rows": rows,
-            "spent": float(1 - chain.left),
+            "spent": float(1 - chain.remaining),
         }
         theta, source = walk.end()
         return Learned(theta, source, self.account, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyGradient(Learner):
+class NoisyGradient(ConstrainedMechanism):
     """A point of ΦC by noisy gradients of all examples.
 
     Requires: bounded examples; `steps`, their number; `rate`, the length of a step, in units of

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dplinear import arguments
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.convex.learners.perturbation import FIRM, Sum, read_weight, smooth
 from dplinear.convex.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
@@ -25,7 +31,7 @@ _OUTPUT = 1 / 16  # μ of the output's noise, as a part of that of the slope
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectivePerturbation(Learner):
+class ObjectivePerturbation(ConstrainedMechanism):
     """The minimum over R^m of Σ ℓ + Λ‖ϑ‖²/2 + ⟨b, ϑ⟩, plus a little noise, then projected.
 
     Requires: an ApproxDP `guarantee` with δ above 0. `regularisation` Λ, above βc²/(e^ε − 1), by
@@ -83,7 +89,7 @@ class ObjectivePerturbation(Learner):
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedObjective(PreparedLearner):
+class PreparedObjective(PreparedConstrained):
     """A slope of standard deviation `sigma` and output noise of `output`, ready to learn once."""
 
     task: Task
@@ -99,7 +105,7 @@ class PreparedObjective(PreparedLearner):
         minimum = self.sum.minimum(examples, linear)
         noise = self.output * standard_normal(features, entropy=entropy)
         facts = {"sigma": self.sigma, "output_sigma": self.output}
-        return self.sum.learned(minimum.plus(noise), self.account, facts)
+        return self.sum.learned_point(minimum.plus(noise), self.account, facts)
 
 
 def _growth(epsilon: float) -> float:

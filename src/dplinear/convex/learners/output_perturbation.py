@@ -12,7 +12,13 @@ import numpy as np
 from dplinear import arguments
 from dplinear.arrays import Floats
 from dplinear.convex.learners.common import USUAL_ROWS
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.convex.learners.perturbation import FIRM, Sum, read_weight, smooth
 from dplinear.convex.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
@@ -33,7 +39,7 @@ _LEAST = 1e-290  # below it floats lose digits, and no rounding up can be relied
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputPerturbation(Learner):
+class OutputPerturbation(ConstrainedMechanism):
     """The minimum over R^m of Σ ℓ + Λ‖ϑ‖²/2, plus noise, then the nearest point of the image.
 
     Requires: `guarantee`, PureDP for noise of density ∝ exp(−ε‖b‖/Δ), or ApproxDP, ZCDP or GDP for
@@ -95,7 +101,7 @@ class OutputPerturbation(Learner):
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedOutput(PreparedLearner):
+class PreparedOutput(PreparedConstrained):
     """Noise of a known `scale`, ready to be added once: a standard deviation, or that of norms."""
 
     task: Task
@@ -108,7 +114,7 @@ class PreparedOutput(PreparedLearner):
         """Minimise, add noise, and project."""
         minimum = self.sum.minimum(examples, np.zeros(self.task.frame.features))
         facts = {"sensitivity": self.sensitivity, "scale": self.scale}
-        return self.sum.learned(minimum.plus(self._noise(entropy)), self.account, facts)
+        return self.sum.learned_point(minimum.plus(self._noise(entropy)), self.account, facts)
 
     def _noise(self, entropy: Entropy) -> Floats:
         features = self.task.frame.features

@@ -64,7 +64,7 @@ class Sum:
         problem = Regularised(self.loss, self.weight, linear, self.norm)
         return minimise(problem, examples.blocks(), self.tolerance)
 
-    def learned(self, place: Floats, account: Account, facts: Mapping[str, Any]) -> Learned:
+    def learned_point(self, place: Floats, account: Account, facts: Mapping[str, Any]) -> Learned:
         """Return the nearest point of the image: of a released place, so it is free."""
         nearest = self.task.image.project(place)
         known = {

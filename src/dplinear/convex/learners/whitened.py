@@ -13,7 +13,13 @@ from dplinear.adaptive.noisy_sums import NoisySums
 from dplinear.convex.example_blocks import CELLS
 from dplinear.convex.examples import Frame
 from dplinear.convex.learners.common import check_chained, check_method, check_task
-from dplinear.convex.learners.contract import Learned, Learner, Passes, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    Passes,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.huber import HuberDescent
 from dplinear.descent.logistic import LogisticDescent
@@ -32,7 +38,7 @@ _MOST_FEATURES = 2000  # a Gram matrix of so many is the most that is inverted i
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedWhitened(PreparedLearner):
+class PreparedWhitened(PreparedConstrained):
     """A descent with a budget, ready to run once."""
 
     task: Task
@@ -48,7 +54,7 @@ class PreparedWhitened(PreparedLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whitened(Learner):
+class Whitened(ConstrainedMechanism):
     """A point of ΦC next to where a whitened descent without constraint ends.
 
     Requires: dense bounded examples; the squared loss, Huber's or the logistic one.

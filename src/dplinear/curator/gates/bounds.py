@@ -16,11 +16,11 @@ from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.windows import Windowed, check_plain
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import RELATIONS, read_guarantee, within_reach
-from dplinear.privacy.guarantees import ZCDP, Guarantee
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-from dplinear.schema.columns import write_number
+from dplinear.schema.columns import write_column
 
 _WHERE = "suggest_bounds"
 _PLACES = 2  # digits of a width that bounds are rounded to, outwards
@@ -63,7 +63,7 @@ def suggest_bounds(
     """
     with Passage(_WHERE, locals()) as passage:
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-        asked = _guarantee(epsilon, delta, guarantee, rho)
+        asked = read_guarantee(_WHERE, epsilon, delta, guarantee, rho=rho)
         own_options(Bounds, options, _WHERE)
         schema = _declare_schema(columns, within)
         wide = _around_zero(schema)
@@ -71,10 +71,10 @@ def suggest_bounds(
         prepared = method.prepare(len(schema.columns))
         reading: dict[str, Any] = reading_options(options)
 
-        def opened(part: Schema) -> Reader:
+        def open_part(part: Schema) -> Reader:
             return open_reader(data, part, again=True, **reading)
 
-        opened(wide)
+        open_part(wide)
 
         def release(found: CoinPressOutcome[Ranges], certificate: Certificate) -> SuggestedBounds:
             ranges = found.estimate
@@ -82,17 +82,7 @@ def suggest_bounds(
             return SuggestedBounds(_schema(schema, ranges), seen, certificate)
 
         public = {"columns": list(schema.columns)}
-        return passage.cross(method, prepared, lambda: Windowed(opened, wide), release, public)
-
-
-def _guarantee(
-    epsilon: float | None, delta: float | None, guarantee: Guarantee | None, rho: float | None
-) -> Guarantee:
-    if rho is None:
-        return read_guarantee(_WHERE, epsilon, delta, guarantee)
-    if epsilon is not None or delta is not None or guarantee is not None:
-        raise rejection("rho", _WHERE, "left out where another guarantee is given", rho)
-    return within_reach(ZCDP(rho), _WHERE)
+        return passage.cross(method, prepared, lambda: Windowed(open_part, wide), release, public)
 
 
 def _declare_schema(columns: Any, within: Any) -> Schema:
@@ -131,20 +121,21 @@ def _around_zero(given: Schema) -> Schema:
 
     Octaves are counted from the middle, and what is not known to be elsewhere may be near 0.
     """
-    content = given.to_dict()
+    wide: dict[str, Any] = {}
     for name, column in check_plain(given, _WHERE).items():
         ends = sorted((abs(column.low), abs(column.high)))
         if column.low <= 0 <= column.high or _FAR * ends[0] < ends[1]:
-            pair = {"low": write_number(-ends[1]), "high": write_number(ends[1])}
-            content["columns"][name] = {"type": column.type} | pair
-    return Schema.from_dict(content)
+            wide[name] = {"type": column.type, "low": -ends[1], "high": ends[1]}
+        else:
+            wide[name] = write_column(column)
+    return Schema(wide)
 
 
 def _schema(given: Schema, found: Ranges) -> Schema:
     """Return the schema of the suggested bounds, rounded outwards but never beyond those given."""
     declared = check_plain(given, _WHERE)
     ends = zip(found.low.tolist(), found.high.tolist(), found.found.tolist(), strict=True)
-    content = given.to_dict()
+    suggested: dict[str, Any] = {}
     for (name, column), (low, high, seen) in zip(declared.items(), ends, strict=True):
         step = Fraction(10) ** (math.floor(math.log10(high - low)) - _PLACES + 1)
         step = max(step, Fraction(1)) if column.type == "integer" else step
@@ -153,6 +144,5 @@ def _schema(given: Schema, found: Ranges) -> Schema:
         narrow = max(abs(least), abs(most)) * _NARROW  # no schema has such bounds
         if most - least <= narrow or not seen:  # all of it is beyond what was given, or nowhere
             least, most = column.low, column.high
-        pair = {"low": write_number(least), "high": write_number(most)}
-        content["columns"][name] = {"type": column.type} | pair
-    return Schema.from_dict(content)
+        suggested[name] = {"type": column.type, "low": least, "high": most}
+    return Schema(suggested)

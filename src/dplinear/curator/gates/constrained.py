@@ -18,8 +18,12 @@ from dplinear.convex.compression.images import Image, Map
 from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.matrix_map import MatrixMap
 from dplinear.convex.compression.projections import Projection
-from dplinear.convex.learners import LEARNERS
-from dplinear.convex.learners.contract import Learned, Learner, PreparedLearner, Task
+from dplinear.convex.learners.contract import (
+    ConstrainedMechanism,
+    Learned,
+    PreparedConstrained,
+    Task,
+)
 from dplinear.curator.examples import Rules, check_table, read_examples
 from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.options import own_options
@@ -30,6 +34,7 @@ from dplinear.planner.compression import Choice, Situation, choose, theory, usua
 from dplinear.planner.simulated_dimension import simulated_dimension
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import CONSTRAINED
 
 _WHERE = "release_model"
 _AS_GIVEN = ("projection", "dimension", "seed", "clip", "row_norm", "options")
@@ -169,8 +174,8 @@ class Ready:
 
     terms: Terms
     task: Task
-    learner: Learner
-    prepared: PreparedLearner
+    learner: ConstrainedMechanism
+    prepared: PreparedConstrained
     public: Mapping[str, Any] = field(default_factory=dict)
     foreseen: Mapping[str, Any] = field(default_factory=dict)
 
@@ -186,7 +191,7 @@ class Ready:
         situation: Situation,
     ) -> "Ready":
         """Calibrate the learner."""
-        kind = LEARNERS[plan.learner]
+        kind = CONSTRAINED[plan.learner]
         own = dict(plan.options) | own_options(kind, options, terms.where, ())
         learner = kind(guarantee=asked, neighbours=relation, **own)
         prepared = learner.prepare(task)
@@ -217,7 +222,7 @@ class Ready:
         read = partial(read_examples, table, labels, rules, progress=progress, where=where)
 
         def release(learned: Learned, certificate: Certificate) -> ConstrainedRelease:
-            source, how = self.lifted(learned)
+            source, how = self.lift(learned)
             image, relation = self.task.image, self.learner.neighbours
             parameters = {**self.public, **learned.parameters}
             return ConstrainedRelease(
@@ -235,7 +240,7 @@ class Ready:
 
         return passage.cross(self.learner, self.prepared, read, release, self.public)
 
-    def lifted(self, learned: Learned) -> tuple[Any, dict[str, Any]]:
+    def lift(self, learned: Learned) -> tuple[Any, dict[str, Any]]:
         """Return a θ of C for the released point, and how it was found."""
         image, how = self.task.image, self.terms.lift
         if image.map is None:
@@ -249,7 +254,7 @@ def _choose_learner(
 ) -> Choice:
     """Return what to do; "auto" never stands for a learner whose noise is floating point."""
     plan = choose(situation, learner=terms.learner, projection=projection, dimension=dimension)
-    if terms.learner == "auto" and LEARNERS[plan.learner].numerics != "exact":
+    if terms.learner == "auto" and CONSTRAINED[plan.learner].numerics != "exact":
         rule = "named where no exact learner keeps pure ε in the set"
         hint = (
             "give a delta, or a set whose extreme points can be listed (an L1 ball, a simplex); "

@@ -6,7 +6,6 @@ from typing import Any
 from dplinear.analyst.releases.units import read_bounds
 from dplinear.arguments import choice, integer, positive, rejection
 from dplinear.convex.compression.projections import KINDS
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.losses import LOSSES, Loss
 from dplinear.convex.sets import ConvexSet
 from dplinear.convex.sets.given import Constraint, check_constraint, set_of
@@ -15,6 +14,7 @@ from dplinear.planner.compression import Situation
 from dplinear.planner.simulated_dimension import SIMULATE
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import CONSTRAINED
 
 LIFTS = ("auto", "carried", "gauge")
 
@@ -60,7 +60,7 @@ class Terms:
             loss=loss,
             target_bounds=None if loss.classes else read_bounds(target_bounds, where),
             classes=read_labels(classes, where) if loss.classes else None,
-            learner=choice(mechanism, "mechanism", where, ("auto", *LEARNERS)),
+            learner=choice(mechanism, "mechanism", where, ("auto", *CONSTRAINED)),
             lift=choice(lift, "lift", where, LIFTS),
             rows=None if expected_rows is None else positive(expected_rows, "expected_rows", where),
             constraint=constraint,

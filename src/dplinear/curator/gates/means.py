@@ -144,13 +144,13 @@ def _cross(
     prepared = method.prepare(len(check_plain(schema, passage.where)))
     reading: dict[str, Any] = reading_options(options)
 
-    def opened(part: Schema) -> Reader:
+    def open_part(part: Schema) -> Reader:
         return open_reader(data, part, again=True, **reading)
 
-    opened(schema)
+    open_part(schema)
     own = own_options(type(method), options, passage.where)
     public = {name: getattr(method, name) for name in own}
-    return passage.cross(method, prepared, lambda: Windowed(opened, schema), release, public)
+    return passage.cross(method, prepared, lambda: Windowed(open_part, schema), release, public)
 
 
 def _rows(method: CoinPress[_Estimate], found: CoinPressOutcome[_Estimate]) -> int | None:

@@ -14,10 +14,11 @@ from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, rejection, wrong_type
 from dplinear.arrays import BigIntegers
-from dplinear.coinpress.regression import CoinPressRegression
+from dplinear.convex.learners.contract import ConstrainedMechanism
 from dplinear.convex.losses import Loss
 from dplinear.convex.sets.given import Constraint
 from dplinear.curator.gates.constrained import constrained_through
+from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.one_model import OneModel
 from dplinear.curator.gates.options import (
     LearnerOptions,
@@ -30,32 +31,19 @@ from dplinear.curator.passes import Table
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape, is_sparse
 from dplinear.curator.sources.source import Reader
-from dplinear.descent.huber import HuberDescent
-from dplinear.descent.logistic import LogisticDescent
-from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.gram import SecondMoments
 from dplinear.exact.row_sums import Count, RowSum
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.adassp import AdaSSP
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
-from dplinear.mechanisms.solver import Solution, Solver
+from dplinear.mechanisms.model import ModelMechanism, Solution
 from dplinear.planner.auto import AUTO, Asked, Choice, choose, read_expected
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MODELS
 from dplinear.schema import Schema, SchemaLike
 from dplinear.schema.sparse_rows import SparseRows
 
 _WHERE = "release_model"
-# The methods for each loss, the default first.
-LOSSES: dict[str, dict[str, type[Solver]]] = {
-    loss: {kind.name: kind for kind in kinds}
-    for loss, kinds in {
-        "squared": (WhitenedDescent, AdaSSP, CoinPressRegression),
-        "logistic": (LogisticDescent,),
-        "huber": (HuberDescent,),
-    }.items()
-}
-SOLVERS = LOSSES["squared"]
 # Arguments of models in a constraint set, and what they are where nobody gives them.
 _CONSTRAINED: dict[str, Any] = {
     "row_norm": None,
@@ -83,7 +71,7 @@ def release_model(
     guarantee: Guarantee | None = None,
     neighbours: str = ...,
     loss: str = ...,
-    mechanism: str | None = None,
+    mechanism: str | ModelMechanism | None = None,
     intercept: bool = True,
     expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
@@ -105,7 +93,7 @@ def release_model(
     guarantee: Guarantee | None = None,
     neighbours: str = ...,
     loss: str | Loss = ...,
-    mechanism: str | None = None,
+    mechanism: str | ConstrainedMechanism | None = None,
     target_bounds: tuple[float, float] | None = None,
     classes: tuple[Any, Any] | None = None,
     intercept: bool = False,
@@ -135,7 +123,7 @@ def release_model(
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
     loss: str | Loss = "squared",
-    mechanism: str | None = None,
+    mechanism: str | ModelMechanism | ConstrainedMechanism | None = None,
     intercept: bool | None = None,
     intercept_scaling: float | None = None,
     expected_rows: float | None = None,
@@ -167,7 +155,8 @@ def release_model(
     "adassp", which reads it once and so takes streams, or "coinpress", which passes over it as
     often and does not mind bounds that are far too wide; the other losses have one each, of passes
     too. "auto" is the one of the least error that the planner predicts for `expected_rows`, a
-    public guess, and without one the default. Further options go to the mechanism or to the reading
+    public guess, and without one the default. An object, such as `AdaSSP(guarantee=…)`, has its own
+    guarantee, neighbours and options. Further options go to the mechanism or to the reading
     (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
@@ -194,6 +183,10 @@ def release_model(
     columns and types are checked before anything is spent; nothing is read before it is spent.
     """
     with Passage(_WHERE, locals()) as passage:
+        rows = constraint is not None
+        mechanism, guarantee, neighbours, said = unfold(
+            passage, ConstrainedMechanism if rows else ModelMechanism, whole=rows
+        )
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
         asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
         if schema is None and constraint is None:
@@ -215,8 +208,8 @@ def release_model(
         model = OneModel.of(whole, target, features, intercept=constant, loss=str(loss))
         if automatic:
             found = _auto(model, asked, relation, expected)
-            chosen, passage.notes = LOSSES[model.loss][found.name], (found.note,)
-        own = own_options(chosen, options, _WHERE)
+            chosen, passage.notes = MODELS[model.loss][found.name], (found.note,)
+        own = own_options(chosen, said, _WHERE)
         solver = chosen(guarantee=asked, neighbours=relation, **own)
         return model_through(passage, solver, own, model, whole)
 
@@ -234,7 +227,7 @@ def _same(value: object, text: str) -> bool:
 
 def model_through(
     passage: Passage,
-    solver: Solver,
+    solver: ModelMechanism,
     own: Mapping[str, Any],
     model: OneModel,
     schema: Schema,
@@ -256,20 +249,20 @@ def model_through(
     return passage.cross(solver, prepared, read, release, model.public | dict(own))
 
 
-def _mechanism(loss: object, mechanism: object) -> type[Solver]:
+def _mechanism(loss: object, mechanism: object) -> type[ModelMechanism]:
     """Return the solver of a loss, by name or by default."""
-    known = LOSSES[choice(loss, "loss", _WHERE, LOSSES)]
+    known = MODELS[choice(loss, "loss", _WHERE, MODELS)]
     if mechanism is None:
         return next(iter(known.values()))
     named = mechanism if isinstance(mechanism, str) else None
-    others = [name for name, methods in LOSSES.items() if named in methods]
+    others = [name for name, methods in MODELS.items() if named in methods]
     hint = f'"{mechanism}" is a mechanism for loss="{others[0]}".' if others else ""
     return known[choice(mechanism, "mechanism", _WHERE, known, hint=hint)]
 
 
 def _auto(model: "OneModel", asked: Guarantee, relation: Neighbours, rows: int | None) -> Choice:
     """Return the planner's choice of a method for the model's loss."""
-    names, own = tuple(LOSSES[model.loss]), model.schema
+    names, own = tuple(MODELS[model.loss].own), model.schema
     if len(names) == 1:
         return Choice(names[0], f"'auto' is {names[0]} here, the one method for this loss.")
     size = (len(model.features), own.dimension, own.bound**2)

@@ -8,7 +8,6 @@ import numpy as np
 
 from dplinear.analyst.regression.model import read_model, readout
 from dplinear.analyst.regression.names import TARGET
-from dplinear.analyst.regression.prediction import schema_part
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.results import NamedVector
@@ -16,7 +15,7 @@ from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.exact.design import Design
 from dplinear.exact.grid import shape_of
-from dplinear.mechanisms.solver import Solution
+from dplinear.mechanisms.model import Solution
 from dplinear.schema import INTERCEPT, Schema
 from dplinear.schema.features import Feature, Power
 
@@ -42,20 +41,21 @@ class OneModel:
         *,
         intercept: bool,
         loss: str = "squared",
+        where: str = _WHERE,
     ) -> "OneModel":
-        """Read the arguments; raise where they name no model."""
+        """Read the arguments of `where`; raise where they name no model."""
         if not isinstance(target, str):
             hint = "labels go without a schema, beside row_norm=... and constraint=..."
-            raise wrong_type("target", _WHERE, TARGET.partition(",")[0], type(target), hint)
-        model = read_model(schema, target, features, intercept=intercept, where=_WHERE)
+            raise wrong_type("target", where, TARGET.partition(",")[0], type(target), hint)
+        model = read_model(schema, target, features, intercept=intercept, where=where)
         goal = schema.names[model.targets[0]]
         chosen = tuple(schema.names[place] for place in model.named)
-        own = part_of(schema, (*chosen, goal), intercept=intercept)
+        own = schema.select((*chosen, goal), intercept=intercept)
         ones = (INTERCEPT,) if intercept else ()
         places = tuple(own.names.index(name) for name in (*ones, *chosen))
         place = own.names.index(goal)
         if loss == "logistic":
-            _check_label(own.features[place], intercept=intercept)
+            _check_label(own.features[place], where, intercept=intercept)
         return cls(own, goal, chosen, design_of(own, places, place), loss)
 
     @property
@@ -94,7 +94,7 @@ class OneModel:
         )
 
 
-def _check_label(feature: Feature, *, intercept: bool) -> None:
+def _check_label(feature: Feature, where: str, *, intercept: bool) -> None:
     """Raise for targets whose cells' signs are not a label: above 0 means yes."""
     powers = [factor for factor in feature.factors if isinstance(factor, Power)]
     if not powers:
@@ -102,24 +102,12 @@ def _check_label(feature: Feature, *, intercept: bool) -> None:
     if len(feature.factors) > 1 or powers[0].exponent != 1:
         rule = "an indicator or a numeric column for a logistic loss"
         hint = 'an indicator is a level such as "smoker=yes", or a derived term such as "age>65".'
-        raise rejection("target", _WHERE, rule, feature.name, hint)
+        raise rejection("target", where, rule, feature.name, hint)
     ends = [float(feature.low), float(feature.high)]
     if not intercept and ends != [0, 1] and sum(ends) != 0:
         rule = "an indicator, or a column with bounds (0, 1), for log-odds without an intercept"
         hint = "without an intercept cells are not shifted, so that no middle of bounds is seen."
-        raise rejection("target", _WHERE, rule, feature.name, hint)
-
-
-def part_of(schema: Schema, names: Sequence[str], *, intercept: bool) -> Schema:
-    """Return the part of a schema that some of its features are made from, for reading rows.
-
-    Without an intercept nothing can undo a shift, so cells are then scaled but not centred.
-    """
-    content = schema_part(schema, names).to_dict() | {"intercept": intercept}
-    whole = schema.to_dict()
-    if "row_norm" in whole:
-        content["row_norm"] = whole["row_norm"]
-    return Schema.from_dict(content)
+        raise rejection("target", where, rule, feature.name, hint)
 
 
 def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:

@@ -7,12 +7,11 @@ or to nobody, and then it is refused.
 
 import numbers
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, TypedDict
 
 from dplinear.arguments import rejection
 from dplinear.descent.settings import Settings
-from dplinear.mechanisms.contract import Method
+from dplinear.mechanisms.contract import Mechanism, option_names
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
 from dplinear.mechanisms.rows.row_maps import RowMap
 
@@ -110,23 +109,16 @@ class CovarianceOptions(MeanOptions, total=False):
 
 
 READING = frozenset(ReadingOptions.__annotations__)
-# The gate's own to set.
-_SET = frozenset({"guarantee", "neighbours", "release"})
-
-
-def names_of(method: type[Method]) -> set[str]:
-    """Return the names of a mechanism's own options."""
-    return {field.name for field in fields(method) if field.init} - _SET
 
 
 def own_options(
-    method: type[Method],
+    method: type[Mechanism],
     options: Mapping[str, Any],
     where: str,
     others: Collection[str] = READING,
 ) -> dict[str, Any]:
     """Return the options that belong to the method; refuse those that belong to nobody."""
-    names = names_of(method)
+    names = set(option_names(method))
     unknown = sorted(set(options) - names - set(others))
     if unknown:
         rule = "one of " + ", ".join(sorted(names.union(others)))

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from dplinear.analyst.noise_models.rows import RowNoiseModel
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import ReleaseError
 from dplinear.analyst.releases.outputs import Output
@@ -18,17 +17,19 @@ from dplinear.analyst.rows.row_files import RowsFile
 from dplinear.analyst.rows.row_head import Head
 from dplinear.analyst.rows.row_reading import HeldRows
 from dplinear.arguments import choice, rejection, wrong_type
+from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.options import RowsOptions, own_options, reading_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger, NotKeptWarning
 from dplinear.ledger.fingerprint import plain
-from dplinear.mechanisms import ROW_MECHANISMS, EncryptedFile, PreparedRows
-from dplinear.mechanisms.checks import read_guarantee, within_reach
-from dplinear.mechanisms.rows.contract import ReleasedRows, RowMechanism
-from dplinear.privacy.guarantees import MIDP, Guarantee
+from dplinear.mechanisms import EncryptedFile, PreparedRows
+from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.rows.contract import ReleasedRows, RowsMechanism
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import ROWS
 from dplinear.schema import Schema, SchemaLike
 
 RELATIONS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
@@ -39,7 +40,7 @@ def release_rows(
     data: Any,
     schema: SchemaLike,
     *,
-    mechanism: str = "auto",
+    mechanism: str | RowsMechanism = "auto",
     bits: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -56,9 +57,10 @@ def release_rows(
     Requires: a table and its public schema; `bits`, or `epsilon` and `delta`, or a `guarantee` that
     the mechanism supports; which tables are `neighbours`: their rows are as many, and in the same
     order. `mechanism` is "additive_noise", or "projection" to `k` numbers (with "auto", if there is
-    a `k`). `output`, a .parquet, .arrow or .csv file that is not there yet, gets rows as they go
-    by, so that a table of any size needs little memory; without it they are held in memory. Further
-    options go to the mechanism (`target`, `y_public`, …) or to the reading (`threads`, `progress`).
+    a `k`), or an object with its own guarantee, neighbours and options. `output`, a .parquet,
+    .arrow or .csv file that is not there yet, gets rows as they go by, so that a table of any size
+    needs little memory; without it they are held in memory. Further options go to the mechanism
+    (`target`, `y_public`, …) or to the reading (`threads`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
     Promises: what the certificate says, whatever the rows hold. Arguments, columns, types and the
@@ -73,15 +75,16 @@ def release_rows(
     and never publishes a second draw of their noise.
     """
     with Passage(_WHERE, locals()) as passage:
-        names = ("auto", *ROW_MECHANISMS)
-        if choice(mechanism, "mechanism", _WHERE, names) == "auto":
-            mechanism = "projection" if "k" in options else "additive_noise"
-        chosen = ROW_MECHANISMS[mechanism]
+        given, guarantee, neighbours, said = unfold(passage, RowsMechanism)
+        name = choice(given, "mechanism", _WHERE, ("auto", *ROWS))
+        if name == "auto":
+            name = "projection" if "k" in said else "additive_noise"
+        chosen = ROWS[name]
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-        asked = _read_guarantee(bits, epsilon, delta, guarantee)
+        asked = read_guarantee(_WHERE, epsilon, delta, guarantee, bits=bits)
         schema = passage.schema(schema)
-        own = own_options(chosen, options, _WHERE)
-        if mechanism == "projection" and "k" not in own:
+        own = own_options(chosen, said, _WHERE)
+        if name == "projection" and "k" not in own:
             rule = "given for a projection: how many numbers a row gets"
             raise rejection("k", _WHERE, rule, None)
         built = chosen(guarantee=asked, neighbours=relation, **own)
@@ -90,27 +93,26 @@ def release_rows(
 
 def rows_through(
     passage: Passage,
-    built: RowMechanism,
+    built: RowsMechanism,
     own: Mapping[str, Any],
     schema: Schema,
 ) -> RowsRelease:
     """Calibrate, check the table, open all files, and go through the passage."""
     prepared = built.prepare(schema, shape_of(schema), passage.entropy)
     certificate = passage.certificate(built, prepared.account, prepared.parameters)
-    law = RowNoiseModel.from_dict(prepared.law)
-    head = Head(schema, certificate, law, _plain(own), prepared.output)
+    head = Head(schema, certificate, prepared.noise_model, _plain(own), prepared.output)
     output = passage.given["output"]
-    target = None if output is None else _target(output)
+    target = None if output is None else _target(output, passage.where)
     if target is not None and os.path.lexists(target):
         return _already(target, head, passage)
     reading = reading_options(passage.given["options"])
     if passage.entropy.simulated:
         reading["threads"] = 1  # so that equal seeds give equal rows
-    table = open_rows(passage.given["data"], schema, _WHERE, **reading)
+    table = open_rows(passage.given["data"], schema, passage.where, **reading)
     with ExitStack() as stack:
         # All files are opened before the spend, so that what stands in their way loses nothing.
         kept = _open_all(prepared, stack)
-        writing = None if target is None else _open_file(target, head, stack)
+        writing = None if target is None else _open_file(target, head, stack, passage.where)
 
         def release(found: ReleasedRows, _: Certificate) -> RowsRelease:
             with found.batches as batches:
@@ -128,40 +130,29 @@ def rows_through(
         return passage.cross(built, prepared, lambda: table, release, _ledger_facts(own, schema))
 
 
-def _read_guarantee(
-    bits: float | None, epsilon: float | None, delta: float | None, guarantee: Guarantee | None
-) -> Guarantee:
-    if bits is None:
-        return read_guarantee(_WHERE, epsilon, delta, guarantee)
-    if epsilon is not None or delta is not None or guarantee is not None:
-        rule = "left out where epsilon, delta or a guarantee is given"
-        raise rejection("bits", _WHERE, rule, bits)
-    return within_reach(MIDP(bits), _WHERE)
-
-
 # The output
 
 
-def _target(output: Any) -> Path:
+def _target(output: Any, where: str) -> Path:
     """Return where rows are to go, once it is sure that they can."""
     if not isinstance(output, str | os.PathLike) or isinstance(os.fspath(output), bytes):
-        raise wrong_type("output", _WHERE, "the path of a file to write, or None", output)
+        raise wrong_type("output", where, "the path of a file to write, or None", output)
     if "\0" in os.fspath(output):
         name = os.path.basename(output)  # noqa: PTH119 - of a path that may be none
-        raise rejection("output", _WHERE, "the path of a file to write", repr(name))
+        raise rejection("output", where, "the path of a file to write", repr(name))
     target = Path(output)
-    row_files.suffix_of(target, _WHERE)
+    row_files.suffix_of(target, where)
     if not target.parent.is_dir():
-        raise rejection("output", _WHERE, "in a folder that is there", target.name)
+        raise rejection("output", where, "in a folder that is there", target.name)
     return target
 
 
-def _open_file(target: Path, head: Head, stack: ExitStack) -> RowsFile:
+def _open_file(target: Path, head: Head, stack: ExitStack, where: str) -> RowsFile:
     try:
         writing = RowsFile(target, head)
     except OSError as error:
         rule = f"the path of a file that can be written ({error.strerror})"
-        raise rejection("output", _WHERE, rule, target.name) from None
+        raise rejection("output", where, rule, target.name) from None
     stack.callback(writing.abandon)
     return writing
 
@@ -185,22 +176,22 @@ def _place(kept: Sequence[Output], release: RowsRelease, passage: Passage) -> No
             passage.warn(NotKeptWarning(told, release))
 
 
-def _refusal(target: Path) -> ValueError:
+def _refusal(target: Path, where: str) -> ValueError:
     rule = "the path of a file that is not there yet"
     hint = "with the `request` and the arguments that made the file, it is loaded instead."
-    return rejection("output", _WHERE, rule, target.name, hint)
+    return rejection("output", where, rule, target.name, hint)
 
 
 def _already(target: Path, head: Head, passage: Passage) -> RowsRelease:
     """Return the release in a file, if it is the one that is asked for now; otherwise refuse."""
     if not passage.named:
-        raise _refusal(target)
+        raise _refusal(target, passage.where)
     try:
         found, rows = row_reading.open_rows_file(target)
     except ReleaseError:
-        raise _refusal(target) from None
+        raise _refusal(target, passage.where) from None
     if _identity(found) != _identity(head):
-        raise _refusal(target)
+        raise _refusal(target, passage.where)
     passage.check_file(target)
     return RowsRelease(found, rows)
 
@@ -211,7 +202,7 @@ def _identity(head: Head) -> tuple[Any, ...]:
     return (
         _decision(given),
         head.schema,
-        head.law.kind,
+        head.noise_model.kind,
         dict(head.options),
         head.columns.names,
     )

@@ -3,35 +3,31 @@
 from functools import partial
 from typing import Any, Unpack
 
-from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
-from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.arguments import choice, rejection
-from dplinear.curator.gates.moments import Counted
-from dplinear.curator.gates.options import SketchOptions, own_options, reading_options
+from dplinear.curator.gates.measured import measured_through, read_moments
+from dplinear.curator.gates.objects import unfold
+from dplinear.curator.gates.options import SketchOptions, own_options
 from dplinear.curator.passage import Passage
-from dplinear.curator.sources import open_reader
-from dplinear.exact.gram import Moments
 from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import GaussianSketch, MIProjection
 from dplinear.mechanisms.cells.held_cells import HeldCells
-from dplinear.mechanisms.checks import RELATIONS, read_guarantee, within_reach
-from dplinear.mechanisms.contract import Measurement, PreparedMoments
+from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.planner.auto import AUTO
 from dplinear.privacy.guarantees import MIDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import SchemaLike
+from dplinear.registry import SKETCHES
+from dplinear.schema import Schema, SchemaLike
 
 _WHERE = "release_sketch"
-_MECHANISMS = (GaussianSketch.name, MIProjection.name)
 
 
 def release_sketch(
     data: Any,
     schema: SchemaLike,
     *,
-    mechanism: str = "sketch",
+    mechanism: str | GaussianSketch | MIProjection = "sketch",
     rows: int | str | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -47,7 +43,7 @@ def release_sketch(
 
     Requires and promises what `release_moments` does. `mechanism="sketch"` hides whole rows:
     `epsilon` and `delta`, with the options of the mechanism "sketch". "auto" is the one of the two
-    that counts as the guarantee does.
+    that counts as the guarantee does; an object has its own guarantee, neighbours and options.
     `mechanism="mi_projection"` hides single cells (`neighbours="element"`; the number of rows is
     public): at most `bits` are learnt of any one. Then `rows` may be one of the paper's rules,
     "logarithmic", "linear" or "full" (option `base`, 1000), and the options are
@@ -59,61 +55,44 @@ def release_sketch(
     `least_eigenvalue_bits`: so many of the bits find such a number in the table.
     """
     with Passage(_WHERE, locals()) as passage:
-        chosen = choice(mechanism, "mechanism", _WHERE, (*_MECHANISMS, AUTO))
+        given, guarantee, neighbours, said = unfold(passage, (GaussianSketch, MIProjection))
+        chosen = choice(given, "mechanism", _WHERE, (*SKETCHES, AUTO))
         if chosen == AUTO:
             counted = bits is not None or isinstance(guarantee, MIDP)
             chosen = MIProjection.name if counted else GaussianSketch.name
         schema = passage.schema(schema)
-        own: dict[str, Any] = {"rows": rows}
-        built: MIProjection | GaussianSketch
-        prepared: PreparedMoments
         if chosen == MIProjection.name:
-            relation = Neighbours.parse(
-                "element" if neighbours is None else neighbours, _WHERE, (Neighbours.ELEMENT,)
-            )
-            asked = _promise(epsilon, delta, bits, guarantee)
-            own |= own_options(MIProjection, options, _WHERE)
-            built = MIProjection(guarantee=asked, neighbours=relation, **own)
-            prepared = built.prepare(schema, shape_of(schema))
-            reader = open_reader(data, schema, **reading_options(options))
-            # Noise that hides a cell is made for cells within their sets.
-            held = HeldCells.of(schema, shape_of(schema), _WHERE)
-            read = partial(reader.run, Moments(schema, held))
-        else:
-            if bits is not None:
-                hint = 'bits are counted for single cells: mechanism="mi_projection".'
-                raise rejection("bits", _WHERE, "left out for this mechanism", bits, hint)
-            relation = Neighbours.parse(
-                "add_remove" if neighbours is None else neighbours, _WHERE, RELATIONS
-            )
-            asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
-            own |= own_options(GaussianSketch, options, _WHERE) | {"release": "sketch"}
-            built = GaussianSketch(guarantee=asked, neighbours=relation, **own)
-            prepared = built.prepare(shape_of(schema))
-            reader = open_reader(data, schema, **reading_options(options))
-            read = partial(reader.run, Moments(schema))
-        table = Counted(read, prepared.shape, relation)
-
-        def release(found: Measurement, certificate: Certificate) -> SketchRelease:
-            law = found.law
-            assert isinstance(law, SketchNoise | ProjectionNoise)  # noqa: S101 - of sketches alone
-            return SketchRelease(schema, found.values, law, certificate, table.rows)
-
-        return passage.cross(built, prepared, table, release, own)
+            return _hide_cells(passage, schema)
+        if bits is not None:
+            hint = 'bits are counted for single cells: mechanism="mi_projection".'
+            raise rejection("bits", _WHERE, "left out for this mechanism", bits, hint)
+        relation = Neighbours.parse(
+            "add_remove" if neighbours is None else neighbours, _WHERE, RELATIONS
+        )
+        asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
+        rows = passage.given["rows"]
+        own = {"rows": rows, **own_options(GaussianSketch, said, _WHERE), "release": "sketch"}
+        built = GaussianSketch(guarantee=asked, neighbours=relation, **own)
+        prepared = built.prepare(shape_of(schema))
+        return measured_through(passage, built, prepared, own, schema, kind=SketchRelease)
 
 
-def _promise(
-    epsilon: float | None, delta: float | None, bits: float | None, guarantee: Guarantee | None
-) -> Guarantee:
-    if epsilon is not None or delta is not None:
-        hint = "this mechanism counts bits: write bits=0.5."
-        name, value = ("delta", delta) if epsilon is None else ("epsilon", epsilon)
-        raise rejection(name, _WHERE, "left out for this mechanism", value, hint)
-    if guarantee is None:
-        if bits is None:
-            hint = "write bits=0.5."
-            raise rejection("bits", _WHERE, "given: there is no default privacy", bits, hint)
-        return within_reach(MIDP(bits), _WHERE)
-    if bits is not None:
-        raise rejection("guarantee", _WHERE, "left out where bits are given", guarantee)
-    return read_guarantee(_WHERE, None, None, guarantee)
+def _hide_cells(passage: Passage, schema: Schema) -> SketchRelease:
+    """Release a sketch for single cells, whose noise is made for cells within their sets."""
+    given = passage.given
+    relation = Neighbours.parse(
+        "element" if given["neighbours"] is None else given["neighbours"],
+        _WHERE,
+        (Neighbours.ELEMENT,),
+    )
+    for name in ("epsilon", "delta"):
+        if given[name] is not None:
+            hint = "this mechanism counts bits: write bits=0.5."
+            raise rejection(name, _WHERE, "left out for this mechanism", given[name], hint)
+    asked = read_guarantee(_WHERE, guarantee=given["guarantee"], bits=given["bits"], usual="bits")
+    own = {"rows": given["rows"], **own_options(MIProjection, given["options"], _WHERE)}
+    built = MIProjection(guarantee=asked, neighbours=relation, **own)
+    shape = shape_of(schema)
+    prepared = built.prepare(schema, shape)
+    read = partial(read_moments, held=HeldCells.of(schema, shape, _WHERE))
+    return measured_through(passage, built, prepared, own, schema, kind=SketchRelease, read=read)

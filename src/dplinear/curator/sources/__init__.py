@@ -48,20 +48,8 @@ def second_moments(
     columns and types before any row is read; a source that breaks off raises `SourceError`, and
     there is no partial result. The result is private: only a mechanism may release anything of it.
     """
-    return exact_pass(data, schema, threads=threads, engine=engine, progress=progress)()
-
-
-def exact_pass(
-    data: Any,
-    schema: Schema,
-    *,
-    threads: int | None = None,
-    engine: str | None = None,
-    progress: bool | None = None,
-) -> Callable[[], SecondMoments]:
-    """Check all that can be checked before a row is read, and return the pass, to be run once."""
     reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
-    return partial(reader.run, Moments(schema))
+    return reader.run(Moments(schema))
 
 
 def open_reader(
@@ -160,4 +148,4 @@ def local_source(data: Any, schema: Schema) -> Source:
     raise wrong_type("data", WHERE, _KINDS, type(data))
 
 
-__all__ = ["SourceError", "exact_pass", "open_reader", "second_moments"]
+__all__ = ["SourceError", "open_reader", "second_moments"]

@@ -101,14 +101,14 @@ class _Cells:
         plain = is_plain(
             piece
         )  # Arrow prints broken rows that are no text, and takes \r for an end
-        found, broken = self._parsed(piece if plain else widen(piece))
+        found, broken = self._parse(piece if plain else widen(piece))
         columns = [column.combine_chunks() for column in found.columns]
         if not plain:
             columns = [pa.array(map(narrow, c.to_pylist()), pa.binary()) for c in columns]
         batch = pa.RecordBatch.from_arrays(columns, names=list(self._columns))
         return _with_missing_rows(batch, broken)
 
-    def _parsed(self, piece: bytes) -> tuple[pa.Table, list[int]]:
+    def _parse(self, piece: bytes) -> tuple[pa.Table, list[int]]:
         """Return the rows that have all cells, and the indices of the others among all rows."""
         broken: list[int] = []
 

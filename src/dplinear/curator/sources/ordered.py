@@ -89,10 +89,10 @@ class OrderedRows:
         Promises: every row once, or `SourceError` and none of the source's own words; no thread
         outlives the context, however it ends.
         """
-        with closing(self._made(work)) as made:
+        with closing(self._make(work)) as made:
             yield made
 
-    def _made(self, work: Callable[[Floats], _Made]) -> Generator[_Made, None, None]:
+    def _make(self, work: Callable[[Floats], _Made]) -> Generator[_Made, None, None]:
         shown = sys.stderr.isatty() if self._progress is None else self._progress
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())

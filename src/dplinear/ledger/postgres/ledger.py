@@ -19,13 +19,19 @@ import psycopg
 from dplinear.arguments import positive
 from dplinear.ledger.address import Address
 from dplinear.ledger.budget import Units
-from dplinear.ledger.hash_chain import FORMAT, Entry, damaged, entry
+from dplinear.ledger.hash_chain import FORMAT, Entry, damage_error, entry
 from dplinear.ledger.ledger import BudgetLedger, Lines
 from dplinear.ledger.postgres.session import Session, session
-from dplinear.ledger.postgres.tables import qualified, statements
+from dplinear.ledger.postgres.tables import qualified_name, statements
 from dplinear.ledger.postgres.trigger import COLUMNS
 from dplinear.ledger.postgres.upgrade import FormerTablesError, upgrade
-from dplinear.ledger.postgres.words import NAME_ONE, not_remembered, told, undone, unsure
+from dplinear.ledger.postgres.words import (
+    NAME_ONE,
+    explain_errors,
+    explain_unremembered,
+    undone_error,
+    unsure,
+)
 from dplinear.ledger.request import LedgerError, refusal
 from dplinear.ledger.sqlite import anchor
 from dplinear.ledger.sqlite.anchor import Mark, check_age, mark_of
@@ -71,7 +77,7 @@ class PostgresLedger(BudgetLedger):
             hint = "a side file is never written over; choose another path."
             raise refusal(f"There is a file {address.anchor.name!r} already.", hint)
         first = entry(None, "ledger", {"format": FORMAT, "id": uuid.uuid4().hex})
-        with told(address):
+        with explain_errors(address):
             with session(address, timeout) as line:
                 line.begin()
                 line.check_server()
@@ -86,14 +92,14 @@ class PostgresLedger(BudgetLedger):
             mark = mark_of(first, first)
             if not sure:
                 _look_up(address, timeout, mark)
-            _begun(_side(address, first), mark)
+            _begin_side_file(_side(address, first), mark)
         return cls(url, timeout=timeout)
 
     @staticmethod
     def exists(url: str, *, timeout: float = _TIMEOUT) -> bool:
         """Return whether there is a ledger of this name in the database."""
         address = Address.parse(url)
-        with told(address), session(address, timeout) as line:
+        with explain_errors(address), session(address, timeout) as line:
             line.begin()
             return line.table(address.ledger) is not None
 
@@ -101,13 +107,13 @@ class PostgresLedger(BudgetLedger):
     def writing(self) -> Iterator[Lines]:
         """Return the lines, to be written to by nobody else until the block ends."""
         address = self._address
-        with told(address):
+        with explain_errors(address):
             with session(address, self.timeout) as line:
                 table, first = self._begin(line)
                 side = _side(address, first)
                 line.lock(table)  # last, as all others wait for it
                 lines = PostgresLines(line, address.ledger)
-                check_age(lines, self._known(side, lines))
+                check_age(lines, self._known_mark(side, lines))
                 yield lines
                 mark = mark_of(first, lines.newest())
                 sure = line.commit()
@@ -115,17 +121,17 @@ class PostgresLedger(BudgetLedger):
             if not sure:
                 _look_up(address, self.timeout, mark)
         # Only what the side file knows of has happened: nothing is released before.
-        with not_remembered(address), anchor.locked(side, self.timeout) as known:
+        with explain_unremembered(address), anchor.hold_lock(side, self.timeout) as known:
             known.move(mark)
 
     @contextmanager
     def reading(self) -> Iterator[Lines]:
         """Return the lines as they are now, to be read; nobody who writes waits for it."""
         address = self._address
-        with told(address), session(address, self.timeout) as line:
+        with explain_errors(address), session(address, self.timeout) as line:
             _, first = self._begin(line)
             # What the side file knows of was there before the lines are looked at as a whole.
-            known = self._known(_side(address, first), PostgresLines(line, address.ledger))
+            known = self._known_mark(_side(address, first), PostgresLines(line, address.ledger))
             line.ask("ROLLBACK")
             line.begin("REPEATABLE READ, READ ONLY")
             lines = PostgresLines(line, address.ledger)
@@ -144,7 +150,7 @@ class PostgresLedger(BudgetLedger):
         line.check_tables(address.ledger, table)
         return table, PostgresLines(line, address.ledger).first()
 
-    def _known(self, side: Path, lines: "PostgresLines") -> Mark | None:
+    def _known_mark(self, side: Path, lines: "PostgresLines") -> Mark | None:
         """Return what the side file knows of; begin it where it has nothing to remember yet."""
         if not side.exists():
             newest = lines.newest()
@@ -152,13 +158,13 @@ class PostgresLedger(BudgetLedger):
             if self._address.anchor is not None and newest.sequence > 1:
                 hint = "bring back what is missing, or copy it from where the ledger was made."
                 raise refusal(f"There is no side file {side.name!r} of the ledger.", hint)
-            _begun(side, mark_of(lines.first(), newest))
-        return anchor.seen(side)
+            _begin_side_file(side, mark_of(lines.first(), newest))
+        return anchor.read_mark(side)
 
     def _upgrade(self) -> None:
         """Bring tables of an earlier version up to date, if that is the owner's wish and right."""
         address = self._address
-        with told(address), session(address, self.timeout) as line:
+        with explain_errors(address), session(address, self.timeout) as line:
             line.begin()
             table = line.table(address.ledger)
             if table is None:
@@ -190,7 +196,7 @@ def _look_up(address: Address, timeout: float, mark: Mark) -> None:
         if stands:
             return
         if stands is not None:
-            raise undone(address)
+            raise undone_error(address)
         if time.monotonic() + pause > until:
             break
         time.sleep(pause)
@@ -217,7 +223,7 @@ class PostgresLines(Lines):
     """The lines of a ledger, seen through a connection in a transaction."""
 
     def __init__(self, line: Session, name: str) -> None:
-        self._session, self._lines = line, qualified(name)
+        self._session, self._lines = line, qualified_name(name)
         self._first: Entry | None = None
         self._newest: Entry | None = None  # which nobody else can change before the block ends
 
@@ -275,7 +281,7 @@ class PostgresLines(Lines):
     def budgets(self) -> list[Entry]:
         """Return the lines that give a dataset its budget, in order, checked."""
         text = f"SELECT {_NAMES} FROM {self._lines} WHERE kind = 'budget' ORDER BY sequence"  # noqa: S608
-        return [_entry(row).checked() for row in self._session.ask(text)]
+        return [_entry(row).check() for row in self._session.ask(text)]
 
     def spends(self, dataset: str) -> int:
         """Return how many spends a dataset has."""
@@ -314,12 +320,12 @@ class PostgresLines(Lines):
             found.append(self._session.ask(text))
         self._session.ask("SET LOCAL enable_seqscan = on")
         if found[0] != found[1]:
-            raise damaged("an index does not find the lines that are there")
+            raise damage_error("an index does not find the lines that are there")
 
     def _one(self, where: str, *values: object) -> Entry | None:
         text = f"SELECT {_NAMES} FROM {self._lines} WHERE {where}"  # noqa: S608 - constants
         found = self._session.ask(text, *values)
-        return _entry(found[0]).checked() if found else None
+        return _entry(found[0]).check() if found else None
 
 
 def _entry(row: Any) -> Entry:
@@ -350,7 +356,7 @@ def _state() -> Path:
         raise refusal("This user has no folder for a side file.", NAME_ONE) from None
 
 
-def _begun(side: Path, mark: Mark) -> None:
+def _begin_side_file(side: Path, mark: Mark) -> None:
     side.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):  # another process was faster, and its mark holds
         anchor.begin(side, mark)

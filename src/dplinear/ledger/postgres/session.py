@@ -11,10 +11,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dplinear.arguments import rejection
 from dplinear.ledger.address import Address
-from dplinear.ledger.hash_chain import damaged
-from dplinear.ledger.postgres.tables import DESCRIBE, expected, qualified
+from dplinear.ledger.hash_chain import damage_error
+from dplinear.ledger.postgres.tables import DESCRIBE, expected_tables, qualified_name
 from dplinear.ledger.postgres.upgrade import FormerTablesError, is_former
-from dplinear.ledger.postgres.words import lost
+from dplinear.ledger.postgres.words import unreachable_error
 from dplinear.ledger.request import refusal
 
 _GRACE = 30.0  # seconds for whatever else a slow machine has to do
@@ -39,7 +39,7 @@ class Session:
     def __init__(self, connection: "psycopg.Connection[Any]", timeout: float) -> None:
         self._connection, self._timeout = connection, timeout
         self._warned: list[str] = []
-        connection.add_notice_handler(self._noticed)
+        connection.add_notice_handler(self._note_warning)
         self._line = socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
         self._limit = self._timer()
 
@@ -65,7 +65,7 @@ class Session:
         self._line.close()
         self._connection.close()
 
-    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
+    def _note_warning(self, notice: psycopg.errors.Diagnostic) -> None:
         if notice.severity_nonlocalized == "WARNING":
             self._warned.append(str(notice.message_primary))
 
@@ -87,7 +87,7 @@ class Session:
 
     def table(self, name: str) -> int | None:
         """Return the number of the table of lines, or None where there is none."""
-        ((number,),) = self.ask("SELECT to_regclass(%s)::oid::bigint", qualified(name))
+        ((number,),) = self.ask("SELECT to_regclass(%s)::oid::bigint", qualified_name(name))
         return None if number is None else int(number)
 
     def check_server(self) -> None:
@@ -115,8 +115,10 @@ class Session:
             hint = "its owner has to open it once with this version: dplinear ledger verify URL"
             fact = f"The tables of the ledger {name!r} were made by an earlier version."
             raise refusal(fact, hint, FormerTablesError)
-        if found != expected(name):
-            raise damaged("its tables, or the triggers that guard them, are not as they were made")
+        if found != expected_tables(name):
+            raise damage_error(
+                "its tables, or the triggers that guard them, are not as they were made"
+            )
 
     def owns(self, table: int) -> bool:
         """Return whether this role may change the table."""
@@ -156,10 +158,10 @@ class Session:
 
 def session(address: Address, timeout: float) -> "closing[Session]":
     """Return a connection that is closed when its block ends."""
-    return closing(Session(_connected(address, timeout), timeout))
+    return closing(Session(_connect(address, timeout), timeout))
 
 
-def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
+def _connect(address: Address, timeout: float) -> "psycopg.Connection[Any]":
     options: dict[str, Any] = {
         "connect_timeout": max(2, round(timeout)),
         "keepalives_idle": 10,
@@ -175,7 +177,7 @@ def _connected(address: Address, timeout: float) -> "psycopg.Connection[Any]":
             prepare_threshold=None,
         )
     except (psycopg.Error, OSError, UnicodeError) as error:
-        told = lost(address, error)
+        told = unreachable_error(address, error)
     raise told  # outside, so that it does not bring along what the driver said
 
 

@@ -14,7 +14,7 @@ ROLE = 'role text COLLATE "C" NOT NULL'
 _SAFELY = "search_path=pg_catalog, pg_temp"  # so that nobody's functions stand in for the server's
 
 
-def qualified(name: str) -> str:
+def qualified_name(name: str) -> str:
     """Return what the table of a ledger's lines is called."""
     return f'"{name}".{TABLE}'
 
@@ -24,7 +24,7 @@ def statements(name: str) -> list[str]:
     # Bytes are compared as bytes ("C"): a new sorting order of the system breaks no index.
     collated = {"text": 'text COLLATE "C"'}
     columns = ", ".join(f"{one} {collated.get(kind, kind)} NOT NULL" for one, kind in COLUMNS)
-    lines = qualified(name)
+    lines = qualified_name(name)
     made = [
         f'CREATE SCHEMA "{name}"',
         f"CREATE TABLE {lines} ({columns}, output bytea, {ROLE}, PRIMARY KEY (sequence))",
@@ -54,7 +54,7 @@ def _function(name: str, function: str, body: str) -> str:
 
 def follows(name: str) -> str:
     """Return what makes the trigger's function, or replaces an earlier one."""
-    return _function(name, "follows", body_of_follows(qualified(name)))
+    return _function(name, "follows", body_of_follows(qualified_name(name)))
 
 
 DESCRIBE = (
@@ -76,13 +76,13 @@ DESCRIBE = (
 _NAMED = "(request <> ''::text)"
 
 
-def expected(name: str) -> list[list[tuple[Any, ...]]]:
+def expected_tables(name: str) -> list[list[tuple[Any, ...]]]:
     """Return what the queries above find where nobody has touched the tables."""
     columns = [(one, kind, True, "C" if kind == "text" else "") for one, kind in COLUMNS]
     triggers = [
         # Before, for each statement: update, delete, truncate; before, for each row: insert.
         ("never_changed", 2 + 8 + 16 + 32, "refused", _REFUSED),
-        ("only_added", 1 + 2 + 4, "follows", body_of_follows(qualified(name))),
+        ("only_added", 1 + 2 + 4, "follows", body_of_follows(qualified_name(name))),
     ]
     return [
         [("r", "p", False, False, False)],

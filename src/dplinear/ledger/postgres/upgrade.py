@@ -7,7 +7,7 @@ changes: a column says from now on which role wrote a line, and the trigger's fu
 import hashlib
 from typing import Any
 
-from dplinear.ledger.postgres.tables import ROLE, expected, follows, qualified
+from dplinear.ledger.postgres.tables import ROLE, expected_tables, follows, qualified_name
 from dplinear.ledger.request import LedgerError
 
 # Of the function `follows` as it was, with {} for the name of the ledger.
@@ -21,7 +21,7 @@ class FormerTablesError(LedgerError):
 
 def is_former(name: str, found: list[list[tuple[Any, ...]]]) -> bool:
     """Return whether tables are, to the letter, as an earlier version made them."""
-    settings, columns, indexes, triggers = expected(name)
+    settings, columns, indexes, triggers = expected_tables(name)
     changed, adding = triggers
     if found[:3] != [settings, columns[:-1], indexes] or len(found[3]) != len(triggers):
         return False
@@ -33,7 +33,7 @@ def is_former(name: str, found: list[list[tuple[Any, ...]]]) -> bool:
 
 def upgrade(name: str) -> list[str]:
     """Return what brings tables up to date; lines of before were written by nobody knows whom."""
-    lines = qualified(name)
+    lines = qualified_name(name)
     return [
         f"ALTER TABLE {lines} ADD COLUMN {ROLE} DEFAULT ''",
         f"ALTER TABLE {lines} ALTER COLUMN role DROP DEFAULT",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 
 from dplinear.ledger.address import Address
-from dplinear.ledger.hash_chain import damaged
+from dplinear.ledger.hash_chain import damage_error
 from dplinear.ledger.postgres.trigger import REFUSED
 from dplinear.ledger.request import LedgerError, refusal
 
@@ -47,7 +47,7 @@ _REFUSED = (
 
 
 @contextmanager
-def told(address: Address) -> Iterator[None]:
+def explain_errors(address: Address) -> Iterator[None]:
     """Say in a sentence what keeps a ledger from being used."""
     try:
         yield
@@ -62,7 +62,7 @@ def _refusal(address: Address, error: psycopg.Error) -> Exception:
     state = error.sqlstate or "08"
     said = error.diag.message_primary or type(error).__name__
     if state.startswith(_DAMAGE):
-        return damaged(f"PostgreSQL says {said!r}")
+        return damage_error(f"PostgreSQL says {said!r}")
     if state == REFUSED:
         return refusal(f"The ledger {address} takes no such line: {said}.", "nothing is released.")
     for code, fact, hint in _FACTS:
@@ -83,14 +83,14 @@ def unsure() -> LedgerError:
     return refusal("The server did not say whether the line was written.", hint)
 
 
-def undone(address: Address) -> LedgerError:
+def undone_error(address: Address) -> LedgerError:
     """Return the error for a commit that, as the server was asked again, did not happen."""
     hint = "nothing is released, and nothing was written. Try again."
     return refusal(f"The connection to the ledger {address} was lost at the last moment.", hint)
 
 
 @contextmanager
-def not_remembered(address: Address) -> Iterator[None]:
+def explain_unremembered(address: Address) -> Iterator[None]:
     """Say in a sentence that a line is written which the side file could not be told of."""
     try:
         yield
@@ -100,7 +100,7 @@ def not_remembered(address: Address) -> Iterator[None]:
         raise refusal(fact, f"{_WRITTEN}. {NAME_ONE[0].upper()}{NAME_ONE[1:]}") from None
 
 
-def lost(address: Address, error: Exception) -> LedgerError:
+def unreachable_error(address: Address, error: Exception) -> LedgerError:
     """Return the error for a server that cannot be reached."""
     said = str(error)
     fact = next((fact for word, fact in _REFUSED if word in said), "it cannot be reached")

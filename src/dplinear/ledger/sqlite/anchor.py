@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dplinear.analyst.releases.files import claim, sync_folder
-from dplinear.ledger.hash_chain import Entry, damaged, sha256
+from dplinear.ledger.hash_chain import Entry, damage_error, sha256
 from dplinear.ledger.ledger import Lines
 from dplinear.ledger.request import DamagedLedgerError, refusal
 from dplinear.ledger.sqlite import forks
@@ -65,7 +65,7 @@ class Anchor:
         """Return both records."""
         return [Mark.read(os.pread(self._handle, _SIZE, _SIZE * place)) for place in (0, 1)]
 
-    def unmade(self) -> bool:
+    def is_unused(self) -> bool:
         """Return whether its ledger was never written to beyond its own line, if it was made.
 
         Not so for what is no side file: every record is blank, or begins as ours do.
@@ -78,7 +78,7 @@ class Anchor:
         return len(content) <= 2 * _SIZE and ours and young
 
     def restart(self, mark: Mark) -> None:
-        """Begin with the mark of a new ledger, where `unmade`; a crash leaves it so."""
+        """Begin with the mark of a new ledger, where `is_unused`; a crash leaves it so."""
         first, _ = self.marks()
         place = 1 if first is not None else 0
         self._write(mark.record(), place)
@@ -128,7 +128,7 @@ def begin(path: Path, mark: Mark) -> None:
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         create(beside)
-        with locked(beside, 1.0) as side:
+        with hold_lock(beside, 1.0) as side:
             side.move(mark)
         claim(beside, path)
     finally:
@@ -136,7 +136,7 @@ def begin(path: Path, mark: Mark) -> None:
     sync_folder(path.parent)
 
 
-def seen(path: Path) -> Mark | None:
+def read_mark(path: Path) -> Mark | None:
     """Return how far a ledger had come at the least, without waiting for those who write to it.
 
     A record that is being written is not whole; unless the file is damaged, one of them soon is.
@@ -162,10 +162,10 @@ def mark_of(first: Entry, line: Entry) -> Mark:
 def check_age(lines: Lines, known: Mark | None) -> None:
     """Raise for a ledger that is older than what its side file knows of."""
     if known is None:
-        raise damaged("its side file holds no whole record")
+        raise damage_error("its side file holds no whole record")
     first, newest = lines.first(), lines.newest()
     if known.ledger != first.content()["id"]:
-        raise damaged("its side file belongs to another ledger")
+        raise damage_error("its side file belongs to another ledger")
     at = lines.at(known.sequence)
     if newest.sequence < known.sequence or at is None or at.hash != known.hash:
         hint = "spends would be forgotten. Bring back the newest copy."
@@ -175,23 +175,23 @@ def check_age(lines: Lines, known: Mark | None) -> None:
 
 
 @contextmanager
-def locked(path: Path, timeout: float, *, make: bool = False) -> Iterator[Anchor]:
+def hold_lock(path: Path, timeout: float, *, make: bool = False) -> Iterator[Anchor]:
     """Open the side file and hold its lock; with `make`, make an empty one where there is none.
 
     The lock is let go by its own call, and not only by closing the file: a child that was forked
     meanwhile holds a copy of it.
     """
-    handle = _opened(path, timeout, os.O_RDWR | (_MAKE if make else 0))
+    handle = _open_locked(path, timeout, os.O_RDWR | (_MAKE if make else 0))
     try:
         yield Anchor(handle)
     finally:
-        if forks.owned(handle):
+        if forks.is_own(handle):
             locks = _locks()
             locks.flock(handle, locks.LOCK_UN)
         forks.close_file(handle)
 
 
-def _opened(path: Path, timeout: float, flags: int) -> int:
+def _open_locked(path: Path, timeout: float, flags: int) -> int:
     """Return the side file, locked: the one that has the name now, and not had it before a wait."""
     while True:
         handle = forks.open_file(path, flags)

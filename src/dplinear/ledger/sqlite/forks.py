@@ -33,7 +33,7 @@ _USES = _Uses()
 
 
 @contextmanager
-def undivided() -> Iterator[None]:
+def no_forks() -> Iterator[None]:
     """Let no other thread fork until the block ends."""
     uses, thread = _USES, threading.get_ident()
     with uses.changed:
@@ -57,7 +57,7 @@ def open_file(path: str | os.PathLike[str], flags: int, mode: int = 0o600) -> in
     return handle
 
 
-def owned(handle: int) -> bool:
+def is_own(handle: int) -> bool:
     """Return whether this process has opened the file, rather than inherited it."""
     return handle in _USES.handles
 

@@ -24,8 +24,8 @@ from dplinear.ledger.sqlite.anchor import Anchor, Mark, check_age, mark_of
 from dplinear.ledger.sqlite.lines import SqliteLines
 from dplinear.ledger.sqlite.mounts import check_disk
 from dplinear.ledger.sqlite.tables import SCHEMA, is_former, renew
-from dplinear.ledger.sqlite.words import told
-from dplinear.ledger.verification import check_state, verified
+from dplinear.ledger.sqlite.words import explain_errors
+from dplinear.ledger.verification import check_state, verify_lines
 
 _READING = {"cell_size_check": "ON", "trusted_schema": "OFF"}
 # A rollback journal with its folder synced: a commit that returned survives a loss of power.
@@ -49,7 +49,7 @@ class SqliteLedger(BudgetLedger):
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = _TIMEOUT) -> None:
         self.path = _file(path)
         self.timeout = positive(timeout, "timeout", "SqliteLedger")
-        with told(self.path.name):
+        with explain_errors(self.path.name):
             real, side = self._files()
             missing = [file.name for file in (real, side) if not file.is_file()]
         if missing:
@@ -70,7 +70,7 @@ class SqliteLedger(BudgetLedger):
     def exists(path: str | os.PathLike[str]) -> bool:
         """Return whether there is a file, unless its making was cut short."""
         file = _file(path)
-        with told(file.name):
+        with explain_errors(file.name):
             side = _side(file.resolve())
             return file.exists() and not (side.is_file() and not side.read_bytes().strip())
 
@@ -81,24 +81,24 @@ class SqliteLedger(BudgetLedger):
         Whole or not at all: one whose making was cut short at any moment is made anew.
         """
         file = _file(path)
-        with told(file.name):
+        with explain_errors(file.name):
             _check_free(file)
             check_disk(file)
-            with anchor.locked(_side(file), timeout, make=True) as side, forks.undivided():
+            with anchor.hold_lock(_side(file), timeout, make=True) as side, forks.no_forks():
                 _make(file, side, timeout)
         return cls(file, timeout=timeout)
 
     @contextmanager
     def writing(self) -> Iterator[Lines]:
         """Return the lines, to be written to by nobody else until the block ends."""
-        with told(self.path.name):
+        with explain_errors(self.path.name):
             real, beside = self._files()
             with (
-                anchor.locked(beside, self.timeout) as side,
-                forks.undivided(),
-                _connected(real, self.timeout, _WRITING) as connection,
+                anchor.hold_lock(beside, self.timeout) as side,
+                forks.no_forks(),
+                _connect(real, self.timeout, _WRITING) as connection,
             ):
-                lines = _begun(connection, side.latest())
+                lines = _begin(connection, side.latest())
                 yield lines
                 mark = mark_of(lines.first(), lines.newest())
                 connection.execute("COMMIT")
@@ -108,35 +108,35 @@ class SqliteLedger(BudgetLedger):
     @contextmanager
     def reading(self) -> Iterator[Lines]:
         """Return the lines as they are now, to be read; others may add to them meanwhile."""
-        with told(self.path.name):
+        with explain_errors(self.path.name):
             real, side = self._files()
-            known = anchor.seen(side)  # first: the lines are at least as new
-            with _connected(real, self.timeout, _READING) as connection:
-                with forks.undivided():
+            known = anchor.read_mark(side)  # first: the lines are at least as new
+            with _connect(real, self.timeout, _READING) as connection:
+                with forks.no_forks():
                     connection.execute("BEGIN")
                     is_former(connection)
                     newest = SqliteLines(connection).newest().sequence
-                    lines = _checked(SqliteLines(connection, newest), known)
+                    lines = _check_lines(SqliteLines(connection, newest), known)
                     connection.execute("COMMIT")
                 yield lines
 
 
-def _begun(connection: sqlite3.Connection, known: Mark | None) -> SqliteLines:
+def _begin(connection: sqlite3.Connection, known: Mark | None) -> SqliteLines:
     """Return the lines, to be added to until a commit; those of a former version, renewed."""
     connection.execute("BEGIN IMMEDIATE")
     former = is_former(connection)
-    lines = _checked(SqliteLines(connection), known)
+    lines = _check_lines(SqliteLines(connection), known)
     if former:
-        verified(lines)  # once, as from now on each line vouches for those before it
+        verify_lines(lines)  # once, as from now on each line vouches for those before it
         renew(connection)
     return lines
 
 
-def _checked(lines: SqliteLines, known: Mark | None) -> SqliteLines:
+def _check_lines(lines: SqliteLines, known: Mark | None) -> SqliteLines:
     """Return the lines, if they are those that the side file knows of, or later ones."""
     check_age(lines, known)
     assert known is not None  # noqa: S101 - or it had raised
-    return lines.vouched() if check_state(lines, known.sequence) else lines
+    return lines.mark_checked() if check_state(lines, known.sequence) else lines
 
 
 # Making one
@@ -146,12 +146,12 @@ def _check_free(file: Path) -> None:
     """Raise where something else stands in the way of a new ledger."""
     side = _side(file)
     if file.is_symlink() or side.is_symlink() or (os.path.lexists(file) and not side.exists()):
-        raise _taken(file)
+        raise _taken_error(file)
     if not file.parent.is_dir():
         raise refusal(f"There is no folder for the ledger {file.name!r}.")
 
 
-def _taken(file: Path) -> Exception:
+def _taken_error(file: Path) -> Exception:
     hint = "a ledger is never written over; choose another path."
     return refusal(f"There is a file {file.name!r} or {_side(file).name!r} already.", hint)
 
@@ -162,15 +162,15 @@ def _make(file: Path, side: Anchor, timeout: float) -> None:
     Under another name, until it is whole: where the file is there, all of it is. The side file
     knows of it before; alone, it says that nothing was ever declared, and stands in nobody's way.
     """
-    if not side.unmade() or (os.path.lexists(file) and not _is_unfinished(file, side, timeout)):
-        raise _taken(file)
+    if not side.is_unused() or (os.path.lexists(file) and not _is_unfinished(file, side, timeout)):
+        raise _taken_error(file)
     beside = file.with_name(f".{sha256(os.fsencode(file.name))[:16]}.tmp")
     for leftover in (file, beside):  # of somebody who was cut short; a journal would be played back
         _remove(leftover)
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         first = entry(None, "ledger", {"format": FORMAT, "id": uuid.uuid4().hex})
-        with _connected(beside, timeout, _WRITING) as connection:
+        with _connect(beside, timeout, _WRITING) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in SCHEMA:
                 connection.execute(statement)
@@ -191,7 +191,7 @@ def _is_unfinished(file: Path, side: Anchor, timeout: float) -> bool:
     """
     if side.latest() is not None:
         return False
-    with _connected(file, timeout, _READING) as connection:
+    with _connect(file, timeout, _READING) as connection:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
             is_former(connection)
             if SqliteLines(connection).newest().sequence > 1:
@@ -212,27 +212,25 @@ def _side(path: Path) -> Path:
 
 
 @contextmanager
-def _connected(
-    path: Path, timeout: float, settings: dict[str, str]
-) -> Iterator[sqlite3.Connection]:
+def _connect(path: Path, timeout: float, settings: dict[str, str]) -> Iterator[sqlite3.Connection]:
     """Return a connection that is as safe as SQLite's can be, or raise.
 
     A child that has inherited it leaves it alone: it is its parent's to end.
     """
     owner = os.getpid()
-    with forks.undivided():
+    with forks.no_forks():
         _check_names(path)
         uri = f"file:{quote(str(path.resolve()))}?mode={_MODE}"
         connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, uri=True)
     try:
-        with forks.undivided():
+        with forks.no_forks():
             for name, value in settings.items():
                 connection.execute(f"PRAGMA {name} = {value}")
             _check_settings(connection, settings)
         yield connection
     finally:
         if os.getpid() == owner:
-            with forks.undivided():
+            with forks.no_forks():
                 connection.close()
 
 

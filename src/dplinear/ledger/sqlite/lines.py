@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dplinear.ledger.budget import Units
-from dplinear.ledger.hash_chain import Entry, damaged
+from dplinear.ledger.hash_chain import Entry, damage_error
 from dplinear.ledger.ledger import DatedLines
 from dplinear.ledger.sqlite import forks
 from dplinear.ledger.sqlite.tables import COLUMNS, NAMED, STEP, check_indexes
@@ -32,7 +32,7 @@ class SqliteLines(DatedLines):
         """Return the lines up to one of them."""
         return SqliteLines(self._connection, sequence, known=self._known)
 
-    def vouched(self) -> "SqliteLines":
+    def mark_checked(self) -> "SqliteLines":
         """Return the same lines, whose budgets and sums were checked against the side file."""
         return SqliteLines(self._connection, self._newest, known=True)
 
@@ -57,7 +57,7 @@ class SqliteLines(DatedLines):
         )
         main, delta, *least = self._ask(text, dataset, self._newest)[0]
         if min(least) < 0:
-            raise damaged(f"a spend of {dataset!r} has a negative cost")
+            raise damage_error(f"a spend of {dataset!r} has a negative cost")
         return Units(main, delta)
 
     def output(self, request: str) -> bytes | None:
@@ -99,9 +99,9 @@ class SqliteLines(DatedLines):
             "WHERE kind = 'budget' AND sequence <= ? ORDER BY dataset"
         )
         rows = self._ask(text, self._newest)
-        found = sorted((_entry(row).checked() for row in rows), key=lambda line: line.sequence)
+        found = sorted((_entry(row).check() for row in rows), key=lambda line: line.sequence)
         if len({line.dataset for line in found}) < len(found):
-            raise damaged("a dataset has two budgets")
+            raise damage_error("a dataset has two budgets")
         return found
 
     def spends(self, dataset: str) -> int:
@@ -143,11 +143,11 @@ class SqliteLines(DatedLines):
             f"WHERE {where} AND sequence <= ? ORDER BY sequence DESC LIMIT 1"
         )
         rows = self._ask(text, *values, self._newest)
-        return _entry(rows[0]).checked() if rows else None
+        return _entry(rows[0]).check() if rows else None
 
     def _ask(self, text: str, *values: object) -> list[Any]:
         """Run a statement to its end, so that its lock is let go, and no thread forks meanwhile."""
-        with forks.undivided():
+        with forks.no_forks():
             return self._connection.execute(text, values).fetchall()
 
 

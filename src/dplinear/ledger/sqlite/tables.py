@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dplinear.ledger.hash_chain import BEGINNING, damaged
+from dplinear.ledger.hash_chain import BEGINNING, damage_error
 
 COLUMNS = (
     "sequence, time, kind, dataset, request, digest, cost, cost_delta, spent, spent_delta, "
@@ -75,7 +75,7 @@ def is_former(connection: sqlite3.Connection) -> bool:
     """Return whether the tables are those of a former version; raise if they are nobody's."""
     found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
     if found not in ({*SCHEMA}, FORMER):
-        raise damaged("its tables, or the triggers that guard them, are not as they were made")
+        raise damage_error("its tables, or the triggers that guard them, are not as they were made")
     return found == FORMER
 
 
@@ -123,4 +123,4 @@ def check_indexes(ask: Callable[..., Sequence[Any]], newest: int) -> None:
         )
         ((held,),) = ask(whole, newest)
         if not lines == found == held:
-            raise damaged(f"its index {name} does not find the lines that are there")
+            raise damage_error(f"its index {name} does not find the lines that are there")

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dplinear.ledger.hash_chain import damaged
+from dplinear.ledger.hash_chain import damage_error
 from dplinear.ledger.request import refusal
 
 _FACTS = (
@@ -29,14 +29,14 @@ _HINTS = {
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
+def explain_errors(name: str) -> Iterator[None]:
     """Say in a sentence what keeps a ledger from being used."""
     try:
         yield
     except sqlite3.Error as error:
         said = str(error)
         if any(word in said for word in _DAMAGE):
-            raise damaged(f"SQLite says {said!r}") from None
+            raise damage_error(f"SQLite says {said!r}") from None
         for word, fact, hint in _FACTS:
             if word in said:
                 raise refusal(
@@ -44,7 +44,7 @@ def told(name: str) -> Iterator[None]:
                 ) from None
         raise refusal(f"The ledger {name!r} cannot be used: SQLite says {said!r}.") from None
     except UnicodeDecodeError:  # SQLite's own words, quoting what is damaged
-        raise damaged("it holds what is no text") from None
+        raise damage_error("it holds what is no text") from None
     except OSError as error:
         fact = f"The ledger {name!r} cannot be used: {error.strerror or error}."
         raise refusal(fact, _HINTS.get(error.errno or 0, "")) from None

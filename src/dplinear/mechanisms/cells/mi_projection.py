@@ -19,7 +19,7 @@ from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells.bounded_query import BoundedQuery
 from dplinear.mechanisms.cells.table_cells import Cell, cells_of
-from dplinear.mechanisms.contract import Account, Measurement, Method, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.bits import variance_for
@@ -53,7 +53,7 @@ def projected_rows(rule: str, count: int, base: int = 1000) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MIProjection(Method):
+class MIProjection(Mechanism):
     """A sketch in which no single cell of the table shows by more than so many bits.
 
     Requires: `MIDP` and element neighbours; a schema without derived features or a row norm.
@@ -162,7 +162,7 @@ class PreparedProjection(PreparedMoments):
         gram = statistic.matrix()
         rows = self._rows(statistic.rows)
         parameters: dict[str, Any] = {"rows": rows}
-        ridges = self._ridges(rows, self._known(gram, statistic.rows, entropy, parameters))
+        ridges = self._ridges(rows, self._known_bound(gram, statistic.rows, entropy, parameters))
         parameters["largest_ridge"] = float(ridges.max())
         law = ProjectionNoise(rows, tuple(ridges.tolist()))
         return Measurement(draw(gram, ridges, rows, entropy), law, self.account, parameters)
@@ -173,7 +173,7 @@ class PreparedProjection(PreparedMoments):
             return max(2 * self.shape.dimension, 2)
         return projected_rows(rows, count, self.method.base) if isinstance(rows, str) else rows
 
-    def _known(
+    def _known_bound(
         self, gram: Floats, count: int, entropy: Entropy, parameters: dict[str, Any]
     ) -> float:
         """Return a lower bound on what the other columns and rows leave of each."""

@@ -16,7 +16,7 @@ from dplinear import arguments
 from dplinear.analyst.noise_models.matrices import WishartNoise
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, MomentsMechanism, PreparedMoments
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate, profiles
@@ -26,7 +26,7 @@ _WHERE = "AdditiveWishart"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdditiveWishart(Mechanism):
+class AdditiveWishart(MomentsMechanism):
     """Positive-definite noise for a second-moment matrix.
 
     Requires: rows of norm at most B. `scale` is τ, by default the one with the least noise among
@@ -96,15 +96,19 @@ class PreparedWishart(PreparedMoments):
     scale: float
     account: Account
 
+    @property
+    def noise_model(self) -> WishartNoise:
+        """The noise model of what will be released."""
+        return WishartNoise(self.degrees, self.scale**2)
+
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise."""
         checks.same_shape(statistic, self.shape, _WHERE)
         factor = self.scale * np.eye(self.shape.dimension)
         noise = wishart.wishart_from_factor(factor, self.degrees, entropy=entropy)
-        law = WishartNoise(self.degrees, self.scale**2)
         parameters = {
             "degrees": self.degrees,
             "scale": self.scale,
             "bound": float(self.shape.bound),
         }
-        return Measurement(statistic.matrix() + noise, law, self.account, parameters)
+        return Measurement(statistic.matrix() + noise, self.noise_model, self.account, parameters)

@@ -17,7 +17,7 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, MomentsMechanism, PreparedMoments
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -32,7 +32,7 @@ _LARGEST_VARIANCE = 2.0**96
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalyzeGauss(Mechanism):
+class AnalyzeGauss(MomentsMechanism):
     """Normal noise on every entry: the least noise of all, but not always positive definite.
 
     Requires: an integer matrix, the sum of outer products of rows of norm at most 2^exponent.
@@ -156,19 +156,21 @@ class PreparedGauss(PreparedMoments):
         noise = discrete.gaussian(variance / self.weight, len(upper[0]), entropy=entropy)
         values[upper] = self._cells(rounded[upper] + noise.astype(object))
         values.T[upper] = values[upper]
-        return Measurement(values, self._law(), self.account, self._parameters())
+        return Measurement(values, self.noise_model, self.account, self._parameters())
 
     def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:
         # Python divides integers of any length with one rounding.
         return np.array([(int(entry) << self.step) / self.shape.unit for entry in integers], float)
 
-    def _law(self) -> SymmetricGaussian:
+    @property
+    def noise_model(self) -> SymmetricGaussian:
+        """The noise model of what will be released."""
         unit = Fraction(self.shape.unit, 1 << self.step)
         diagonal = Fraction(self.variance) / unit**2
         return SymmetricGaussian(float(diagonal), float(diagonal / self.weight))
 
     def _parameters(self) -> dict[str, float]:
-        law = self._law()
+        law = self.noise_model
         return {
             "sigma": math.sqrt(law.diagonal),
             "off_diagonal_sigma": math.sqrt(law.off_diagonal),

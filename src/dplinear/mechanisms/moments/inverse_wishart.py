@@ -13,9 +13,9 @@ from dplinear.analyst.noise_models.matrices import InverseWishartNoise
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, MomentsMechanism, PreparedMoments
 from dplinear.mechanisms.moments.least_eigenvalue import Variant, ready
-from dplinear.mechanisms.moments.ridged import Ready, Ridged, Spectrum
+from dplinear.mechanisms.moments.ridged import Fixed, Ready, Ridged, Setting, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -24,7 +24,7 @@ _WHERE = "InverseWishart"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InverseWishart(Mechanism):
+class InverseWishart(MomentsMechanism):
     """One positive-definite draw around the second moments.
 
     Requires: rows of norm at most B; `degrees` (ν) is public, by default the larger of 2d and d + 4
@@ -60,7 +60,7 @@ class InverseWishart(Mechanism):
     def _variant(self) -> Variant | None:
         limit = calibrate.MOST_DEGREES
         most = arguments.integer(self.most_degrees, "most_degrees", _WHERE, low=1, high=limit)
-        return Variant.checked(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
+        return Variant.read(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
 
     def _degrees(self, shape: Shape) -> int:
         d, most = shape.dimension, calibrate.MOST_DEGREES
@@ -78,13 +78,18 @@ class PreparedInverse(PreparedMoments):
     account: Account
     ready: Ready
 
+    @property
+    def noise_model(self) -> InverseWishartNoise | None:
+        """The noise model of what will be released; None where the table settles the ridge."""
+        return _noise_model(self.ready.setting) if isinstance(self.ready, Fixed) else None
+
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
         gram = statistic.matrix()
         spectrum = Spectrum.of(gram)
         setting = self.ready.settle(gram, entropy)
-        law = InverseWishartNoise(setting.degrees, setting.ridge)
+        law = _noise_model(setting)
         parameters = {
             "degrees": setting.degrees,
             "ridge": setting.ridge,
@@ -100,3 +105,7 @@ def _draw(factor: Floats, degrees: int, entropy: Entropy) -> Floats:
     inner = wishart.inverse_wishart(np.eye(len(factor)), degrees, entropy=entropy)
     drawn = factor @ inner @ factor.T
     return np.asarray(np.tril(drawn) + np.tril(drawn, -1).T)
+
+
+def _noise_model(setting: Setting) -> InverseWishartNoise:
+    return InverseWishartNoise(setting.degrees, setting.ridge)

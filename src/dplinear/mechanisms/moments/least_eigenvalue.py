@@ -41,7 +41,7 @@ class Variant:
     most: int
 
     @classmethod
-    def checked(
+    def read(
         cls, where: str, share: float | None, adjust: str, ridge: float, most: int
     ) -> "Variant | None":
         """Return the variant, or None if no share is given."""

@@ -13,9 +13,9 @@ from dplinear.analyst.noise_models.matrices import SketchNoise
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, MomentsMechanism, PreparedMoments
 from dplinear.mechanisms.moments.least_eigenvalue import Variant, ready
-from dplinear.mechanisms.moments.ridged import Ready, Ridged, Spectrum
+from dplinear.mechanisms.moments.ridged import Fixed, Ready, Ridged, Setting, Spectrum
 from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -27,7 +27,7 @@ _MOST_ROWS = {"matrix": calibrate.MOST_DEGREES, "sketch": 100_000}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianSketch(Mechanism):
+class GaussianSketch(MomentsMechanism):
     """A sketch S of `rows` rows, or its matrix SᵀS/rows.
 
     Requires: rows of norm at most B; `rows` is public, by default twice the dimension.
@@ -70,7 +70,7 @@ class GaussianSketch(Mechanism):
         if self.most_rows is not None:
             limit = calibrate.MOST_DEGREES
             most = arguments.integer(self.most_rows, "most_rows", _WHERE, low=1, high=limit)
-        return Variant.checked(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
+        return Variant.read(_WHERE, self.least_eigenvalue_share, self.adjust, self.ridge, most)
 
     def _rows(self, shape: Shape) -> int:
         if self.rows is None:
@@ -87,6 +87,11 @@ class PreparedSketch(PreparedMoments):
     release: str
     ready: Ready
 
+    @property
+    def noise_model(self) -> SketchNoise | None:
+        """The noise model of what will be released; None where the table settles the ridge."""
+        return _noise_model(self.ready.setting) if isinstance(self.ready, Fixed) else None
+
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Draw the sketch, or its matrix."""
         checks.same_shape(statistic, self.shape, _WHERE)
@@ -94,7 +99,7 @@ class PreparedSketch(PreparedMoments):
         spectrum = Spectrum.of(gram)
         setting = self.ready.settle(gram, entropy)
         values = self._draw(spectrum.root(setting.ridge), setting.degrees, entropy)
-        law = SketchNoise(setting.degrees, setting.ridge)
+        law = _noise_model(setting)
         parameters = {
             "rows": setting.degrees,
             "ridge": setting.ridge,
@@ -109,3 +114,7 @@ class PreparedSketch(PreparedMoments):
             return wishart.wishart_from_factor(factor, rows, entropy=entropy) / rows
         drawn = wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
         return drawn if self.release == "sketch" else drawn.T @ drawn / rows
+
+
+def _noise_model(setting: Setting) -> SketchNoise:
+    return SketchNoise(setting.degrees, setting.ridge)

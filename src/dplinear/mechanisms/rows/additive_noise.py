@@ -21,7 +21,7 @@ from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells.held_cells import HeldCells
 from dplinear.mechanisms.cells.table_cells import Cell, cells_of
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
+from dplinear.mechanisms.rows.contract import PreparedRows, RowsMechanism
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import bits, calibrate
@@ -37,7 +37,7 @@ _LARGEST_VARIANCE = 2.0**80  # a million times a column's range
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdditiveNoise(RowMechanism):
+class AdditiveNoise(RowsMechanism):
     """Independent noise on every cell, so that any algorithm can run on the rows.
 
     Requires: a schema without derived features and without `row_norm`; `element` neighbours. With
@@ -188,6 +188,8 @@ def _parameters(
 class PreparedNoise(PreparedRows):
     """Noise of a variance for each group of features; the others are published as they are."""
 
+    noise_model: AdditiveRows
+
     def __init__(
         self,
         schema: Schema,
@@ -211,7 +213,7 @@ class PreparedNoise(PreparedRows):
         spread = np.zeros(len(features))
         for exact, own in self._noise:
             spread[own] = float(exact / shape.unit)
-        self.law = AdditiveRows(tuple(spread.tolist())).to_dict()
+        self.noise_model = AdditiveRows(tuple(spread.tolist()))
 
     def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:
         """Add the noise on integers, then map each sum to the column's own units.

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from dplinear.analyst.noise_models.rows import RowNoiseModel
 from dplinear.analyst.releases.outputs import Output
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.contract import Account, Method, Prepared
+from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 from dplinear.noise.entropy import Entropy
 from dplinear.schema import Schema
 
@@ -44,13 +45,12 @@ class PreparedRows(Prepared[RowStream, ReleasedRows]):
 
     `account` is what the whole release guarantees; `output` names and types the released columns,
     which are float64, int64, boolean or text; `parameters` are its public numbers, for the
-    certificate; `law` is what the analyst needs to know of the noise, as plain JSON with a `kind`
-    that `analyst/noise_models/rows.py` knows.
+    certificate; `noise_model` is what the analyst needs to know of the noise.
     """
 
     output: pa.Schema
     parameters: Mapping[str, Any]
-    law: Mapping[str, Any]
+    noise_model: RowNoiseModel
 
     def run(self, table: RowStream, entropy: Entropy) -> ReleasedRows:
         """Return the released rows, which are made as they are asked for."""
@@ -74,7 +74,7 @@ class PreparedRows(Prepared[RowStream, ReleasedRows]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowMechanism(Method):
+class RowsMechanism(Mechanism):
     """A way of releasing rows."""
 
     @abstractmethod

@@ -22,7 +22,7 @@ from dplinear.mechanisms.cells.cell_moves import Bounded, relation_notes
 from dplinear.mechanisms.cells.held_cells import Held, cell_sets
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.rows import row_maps
-from dplinear.mechanisms.rows.contract import PreparedRows, RowMechanism
+from dplinear.mechanisms.rows.contract import PreparedRows, RowsMechanism
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
 from dplinear.mechanisms.rows.reconstruction import attack
 from dplinear.mechanisms.rows.row_changes import RELATIONS, Changes, changes_of
@@ -48,7 +48,7 @@ _KNOWN = "Holds for the projection that was drawn, whoever knows it."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectedRows(RowMechanism):
+class ProjectedRows(RowsMechanism):
     """Z = XP + noise, for P drawn without a look at X: distances are kept on average.
 
     Requires: `k`, the numbers released for each row; `element` neighbours, where one source cell
@@ -136,9 +136,9 @@ class ProjectedRows(RowMechanism):
         if not indices:
             rule = "one with a column besides the label"
             raise arguments.rejection("schema", _WHERE, rule, ", ".join(schema.columns))
-        changes = changes_of(schema, shape, self.neighbours, self._bounded, indices, _WHERE)
+        changes = changes_of(schema, shape, self.neighbours, self._change_bound, indices, _WHERE)
         rows, trial = self._maps(len(indices), entropy)
-        noise, account = self._noised(schema, changes, rows, trial)
+        noise, account = self._choose_noise(schema, changes, rows, trial)
         label = self._label(schema, shape, self._shares().label)
         known = rows if self.public_projection else trial
         if known is None:
@@ -147,7 +147,7 @@ class ProjectedRows(RowMechanism):
         return PreparedProjection(self, shape, indices, rows, noise, label, account, known, held)
 
     @property
-    def _bounded(self) -> Bounded:
+    def _change_bound(self) -> Bounded:
         return Bounded.read(self.change, self.missing_public, _WHERE)
 
     def _maps(self, features: int, entropy: Entropy) -> tuple[RowMap, RowMap | None]:
@@ -192,9 +192,9 @@ class ProjectedRows(RowMechanism):
     def _label(self, schema: Schema, shape: Shape, epsilon: float) -> RowLabel | None:
         if self.label is None:
             return None
-        return label_of(schema, shape, self.label, self._bounded, epsilon, _WHERE)
+        return label_of(schema, shape, self.label, self._change_bound, epsilon, _WHERE)
 
-    def _noised(
+    def _choose_noise(
         self, schema: Schema, changes: Changes, rows: RowMap, trial: RowMap | None
     ) -> tuple[RowNoise, Account]:
         """Return the noise that the matrix needs, and what it promises."""
@@ -210,7 +210,7 @@ class ProjectedRows(RowMechanism):
             else:
                 profile = BesidePure(profile, share.label)
         notes: tuple[str, ...] = (_FIXED if noise.kind == "quantile" else _KNOWN,)
-        notes += relation_notes(schema, self.neighbours, self._bounded)
+        notes += relation_notes(schema, self.neighbours, self._change_bound)
         return checks.exact_account(self.guarantee, profile, notes)
 
 
@@ -222,6 +222,8 @@ class _Shares:
 
 class PreparedProjection(PreparedRows):
     """A matrix and the noise that it needs; `projection` is secret unless it was made public."""
+
+    noise_model: ProjectedLaw
 
     def __init__(  # noqa: PLR0917 - made here alone, by `prepare`
         self,
@@ -252,7 +254,7 @@ class PreparedProjection(PreparedRows):
         self.output = pa.schema(fields)
         spread = 1.0 / shape.steps_per_unit if noise.before else self._unit
         variance = noise.total / rows.k * (rows.unit / shape.steps_per_unit) ** 2
-        self.law = ProjectedLaw(
+        self.noise_model = ProjectedLaw(
             noise="laplace" if noise.kind == "quantile" else noise.kind,
             k=rows.k,
             dimension=rows.dimension,
@@ -262,10 +264,10 @@ class PreparedProjection(PreparedRows):
             public=asked.public_projection,
             matrix=rows.facts() if asked.public_projection else None,
             label=None if label is None else label.facts(),
-        ).to_dict()
-        self.parameters = self._shown(asked, shape, variance, known)
+        )
+        self.parameters = self._public_numbers(asked, shape, variance, known)
 
-    def _shown(
+    def _public_numbers(
         self, asked: ProjectedRows, shape: Shape, variance: float, known: RowMap
     ) -> dict[str, Any]:
         """Return public numbers. Errors of attacks are those under a matrix that is `known`.
@@ -280,7 +282,7 @@ class PreparedProjection(PreparedRows):
             "k": rows.k,
             "projection": rows.kind,
             "noise": noise.kind,
-            "scale": self.law["scale"],
+            "scale": self.noise_model.scale,
             "noise_variance": variance,
             "change": asked.change,
             "missing_public": asked.missing_public,
@@ -289,8 +291,10 @@ class PreparedProjection(PreparedRows):
             "attack_error_best_linear": guessed.best_linear,
             "attack_error_guessing": guessed.guessing,
         }
-        if self.law["label"] is not None:
-            shown |= {f"label_{name}": self.law["label"][name] for name in ("column", "epsilon")}
+        if self.noise_model.label is not None:
+            shown |= {
+                f"label_{name}": self.noise_model.label[name] for name in ("column", "epsilon")
+            }
         return shown
 
     def release(self, rows: NDArray[np.float64], entropy: Entropy) -> pa.RecordBatch:

@@ -88,7 +88,7 @@ class Setting:
             "laplace": self._laplace,
             "quantile": self._quantile,
             "gaussian": self._gaussian,
-            "perturbed": self._perturbed,
+            "perturbed": self._perturbation,
             "perturbed gaussian": self._perturbed_gaussian,
         }
         return made[kind]()
@@ -107,10 +107,10 @@ class Setting:
             kinds = ("laplace", "perturbed", "gaussian", "perturbed gaussian")
             quantile = None if trial is None else self.noise("quantile")
             if trial is not None and quantile is not None:
-                others = replace(self, rows=trial).found(kinds)
+                others = replace(self, rows=trial).candidates(kinds)
                 if quantile.total < min(map(_total, others), default=math.inf):
                     return quantile
-        found = self.found(kinds)
+        found = self.candidates(kinds)
         if not found:
             hint = {
                 "quantile": "it needs an ApproxDP guarantee and a Gaussian projection.",
@@ -121,7 +121,7 @@ class Setting:
             raise arguments.rejection("guarantee", _WHERE, rule, self.guarantee, hint)
         return min(found, key=_total)
 
-    def found(self, kinds: Sequence[str]) -> list[RowNoise]:
+    def candidates(self, kinds: Sequence[str]) -> list[RowNoise]:
         """Return the noises of these kinds that the guarantee has."""
         return [noise for noise in map(self.noise, kinds) if noise is not None]
 
@@ -134,9 +134,9 @@ class Setting:
     def _laplace(self) -> RowNoise | None:
         if self._epsilon is None:
             return None
-        return self.scaled(self.changes.image_l1(self.rows.integers), self._epsilon)
+        return self.laplace_noise(self.changes.image_l1(self.rows.integers), self._epsilon)
 
-    def scaled(self, distance: float, epsilon: float) -> RowNoise | None:
+    def laplace_noise(self, distance: float, epsilon: float) -> RowNoise | None:
         """Return Laplace noise that is ε-DP for images at most `distance` apart in L1."""
         for step in range(0, _COARSEST, 4):
             # Rounding to a coarser grid moves each of k differences by less than a step.
@@ -158,7 +158,7 @@ class Setting:
         # A rounded entry is half a step from a normal one: ‖vA‖₁ ≤ 2^digits·‖v‖·Σ|g| + k‖v‖₁/2.
         normal = half_normal_quantile(self.rows.k, failure) * 2.0**self.rows.digits
         distance = up(self.changes.l2 * normal + self.rows.k * self.changes.l1 / 2, 8)
-        noise = self.scaled(distance, self._epsilon)
+        noise = self.laplace_noise(distance, self._epsilon)
         if noise is None:
             return None
         profile = WithFailure(noise.profile, self.guarantee.delta)
@@ -176,7 +176,7 @@ class Setting:
                 return RowNoise("gaussian", scale, step, k * scale**2 * 4.0**step, profile)
         return None
 
-    def _perturbed(self) -> RowNoise | None:
+    def _perturbation(self) -> RowNoise | None:
         if self._epsilon is None:
             return None
         scale = calibrate.laplace(PureDP(self._epsilon), self.changes.l1)

@@ -107,14 +107,14 @@ def by_the_law(found: Recovery) -> float:
 
     Given its scale, each release has a law of its own: theirs are averaged.
     """
-    varied = found.law.variances.square * (found.squared**2).mean()
-    varied += (14 * found.law.k * found.variance**2).mean()
+    varied = found.error_model.variances.square * (found.squared**2).mean()
+    varied += (14 * found.error_model.k * found.variance**2).mean()
     return float(varied + 8 * (found.variance * found.scattered).mean())
 
 
 def by_claim_7(found: Recovery) -> float:
     """Return the variance of recovered distances as Claim 7 prints it."""
-    claimed = recovery.paper_variances(found.law.k, found.law.variance)
+    claimed = recovery.paper_variances(found.error_model.k, found.error_model.variance)
     return float(claimed.at(found.squared).mean())
 
 

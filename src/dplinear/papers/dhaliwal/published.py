@@ -54,7 +54,7 @@ class PublishedProjectedRows(ProjectedRows):
         made.parameters = {**made.parameters, "published_delta": failure}
         return made
 
-    def _noised(
+    def _choose_noise(
         self,
         schema: Schema,
         changes: Changes,
@@ -76,7 +76,7 @@ class PublishedProjectedRows(ProjectedRows):
         reach = changes.l1 if by_cell else changes.l2
         steps = constant.value * math.sqrt(self.k) * 2.0**rows.digits + self.k / 2
         setting = Setting(guarantee, self.neighbours, changes, rows)
-        noise = setting.scaled(up(reach * steps, 8), guarantee.epsilon)
+        noise = setting.laplace_noise(up(reach * steps, 8), guarantee.epsilon)
         if noise is None:
             raise arguments.rejection("guarantee", _WHERE, "within reach", guarantee)
         cost = grid_cost(rows.dimension, self.k)

@@ -23,7 +23,7 @@ class Recovery:
     |aP|², what the projection alone makes of s.
     """
 
-    law: DistanceErrorModel
+    error_model: DistanceErrorModel
     squared: Floats
     errors: Floats
     variance: Floats

@@ -10,7 +10,6 @@ from dplinear.noise import simulation
 from dplinear.planner.simulated import SimulatedRows, plain_design
 
 BOUND = 256.0  # of every column: public, and far wider than any of them
-COVARIANCES = ("identity", "block", "multiple")
 
 
 @dataclass(frozen=True)

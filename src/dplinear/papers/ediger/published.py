@@ -24,7 +24,7 @@ from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.exact.row_sums import Count
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.solver import PreparedSolver, Solution
+from dplinear.mechanisms.model import PreparedModel, Solution
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import ZCDP
 from dplinear.privacy.neighbours import Neighbours
@@ -91,7 +91,7 @@ class PublishedCoinPress(CoinPressRegression):
 
 
 @dataclass(frozen=True)
-class PreparedPublished(PreparedSolver):
+class PreparedPublished(PreparedModel):
     """One of the paper's algorithms, ready to run once."""
 
     design: Design
@@ -114,8 +114,8 @@ class PreparedPublished(PreparedSolver):
             root = run.whitening(_OWN[self.structure] / whole)
             coefficients = root @ run.line(root @ run.features, rest)
         else:
-            coefficients = run.centred(_OWN[self.structure] / whole, rest)
-        facts = {"mu": self.budget.mu, "spent": float(1 - chain.left), "unit": self.unit}
+            coefficients = run.centred_line(_OWN[self.structure] / whole, rest)
+        facts = {"mu": self.budget.mu, "spent": float(1 - chain.remaining), "unit": self.unit}
         return Solution(coefficients, self.account, facts, unknown=_UNKNOWN)
 
 
@@ -195,7 +195,7 @@ class _Run:
         values, vectors = np.linalg.eigh(covariance)
         return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
-    def centred(self, own: Fraction, rest: Fraction) -> Floats:
+    def centred_line(self, own: Fraction, rest: Fraction) -> Floats:
         """Algorithm 6: centre by a private mean, add a column of ones, and run Algorithm 3.
 
         Its own line keeps the slopes only; the intercept follows from what it throws away.

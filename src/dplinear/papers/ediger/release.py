@@ -4,18 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dplinear.analyst.releases.model import ModelRelease
-from dplinear.curator.gates.model import model_through
-from dplinear.curator.gates.one_model import OneModel
-from dplinear.curator.gates.options import own_options
 from dplinear.curator.passage import Passage
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.papers.ediger.published import PublishedCoinPress
+from dplinear.papers.one_model import published_model
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-
-_WHERE = "papers.ediger.release_model"
 
 
 def release_model(
@@ -41,11 +36,5 @@ def release_model(
     what 1 in the paper is in cells.
     Promises: the certificate says what the algorithm spends of ρ.
     """
-    with Passage(_WHERE, locals()) as passage:
-        relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-        asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
-        schema = passage.schema(schema)
-        model = OneModel.of(schema, target, features, intercept=intercept)
-        own = own_options(PublishedCoinPress, options, _WHERE)
-        solver = PublishedCoinPress(guarantee=asked, neighbours=relation, **own)
-        return model_through(passage, solver, own, model, schema)
+    with Passage("papers.ediger.release_model", locals()) as passage:
+        return published_model(passage, PublishedCoinPress)

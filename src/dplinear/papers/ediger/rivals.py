@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from dplinear.coinpress.regression import CoinPressRegression
-from dplinear.mechanisms.solver import PreparedSolver
+from dplinear.mechanisms.model import PreparedModel
 from dplinear.noise import simulation
 from dplinear.papers.ediger.populations import BOUND, Population, Table, design
 from dplinear.papers.ediger.published import SPENT, PublishedCoinPress
@@ -40,7 +40,7 @@ def structure_of(population: Population) -> str:
 
 
 @lru_cache(maxsize=256)
-def prepare_rival(rival: Rival, population: Population, rho: float) -> PreparedSolver:
+def prepare_rival(rival: Rival, population: Population, rho: float) -> PreparedModel:
     """Calibrate a rival."""
     if not rival.published:
         solver = CoinPressRegression(guarantee=ZCDP(rho), neighbours=Neighbours.REPLACE)

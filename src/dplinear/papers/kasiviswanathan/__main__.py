@@ -63,7 +63,7 @@ def winners(found: Study, *, pure: bool) -> Table:
             continue
         shown = [
             f"{who.title} {ratio(found.relative(cell, who))}"
-            for who in (found.winner(cell), found.compressed(cell), found.automatic(cell))
+            for who in (found.winner(cell), found.best_compressed(cell), found.automatic(cell))
         ]
         sizes = (cell.loss, f"{cell.rows}", f"{cell.features}", f"{cell.epsilon:g}")
         table.add_row(*sizes, *shown, f"{found.behind(cell):.2f}")
@@ -79,7 +79,7 @@ def verdict(found: Study) -> Iterator[str]:
         yield f"{kind}: a model learnt from rows as they are wins in {plain} of {len(own)} cells."
     for loss in found.plan.losses:
         cell = picture.middle(found, loss, pure=False)
-        best = found.compressed(cell)
+        best = found.best_compressed(cell)
         left = found.relative(cell, best)
         yield (
             f"{loss}, n = {cell.rows:,}, d = {cell.features:,}, ε = {cell.epsilon:g}: the best "

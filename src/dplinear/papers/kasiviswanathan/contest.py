@@ -9,7 +9,6 @@ from dplinear.arrays import Floats
 from dplinear.convex.compression.images import Image
 from dplinear.convex.compression.lift import lift
 from dplinear.convex.compression.projections import Projection
-from dplinear.convex.learners import LEARNERS
 from dplinear.convex.learners.contract import Task
 from dplinear.convex.learners.whitened import DESCENTS
 from dplinear.curator.examples import Rules, read_examples
@@ -18,6 +17,7 @@ from dplinear.papers.kasiviswanathan.tables import Text
 from dplinear.planner.compression import Situation, choose, usual_clip
 from dplinear.privacy.guarantees import ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import CONSTRAINED
 
 DELTA = 1e-6
 TRIVIAL = "trivial"
@@ -106,7 +106,7 @@ class Ground:
             projection="gaussian" if self.dimension else None,
             dimension=self.dimension or None,
         )
-        learner = LEARNERS[plan.learner](
+        learner = CONSTRAINED[plan.learner](
             guarantee=asked, neighbours=Neighbours.ADD_REMOVE, **plan.options
         )
         learned = learner.prepare(self.task).run(self.examples, simulation.entropy(seed))

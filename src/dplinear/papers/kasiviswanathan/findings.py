@@ -73,7 +73,7 @@ def _contest(run: Run, *, pure: bool) -> Outcome:
 
 
 def _learns(found: Study, cells: list[Cell]) -> Finding:
-    left = [found.relative(cell, found.compressed(cell)) for cell in cells]
+    left = [found.relative(cell, found.best_compressed(cell)) for cell in cells]
     better = sum(each < 1 for each in left)
     return Finding(
         "Non-trivial private learning is possible from compressed rows alone.",
@@ -114,7 +114,7 @@ def _table1(run: Run) -> Outcome:
     for cell in found.plan.cells():
         asked = guarantee(cell.epsilon, pure=cell.pure)
         rate = theorems.compressed_rate(_setting(cell), asked)
-        best = found.mean(cell, found.compressed(cell))
+        best = found.mean(cell, found.best_compressed(cell))
         trivial = found.mean(cell, Contestant(TRIVIAL))
         below += best <= rate
         silent += rate >= trivial

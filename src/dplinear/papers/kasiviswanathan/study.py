@@ -136,7 +136,7 @@ class Study:
         chosen = [who for who in self.field(cell) if among(who)]
         return min(chosen, key=lambda who: self.mean(cell, who))
 
-    def compressed(self, cell: Cell) -> Contestant:
+    def best_compressed(self, cell: Cell) -> Contestant:
         """Return the best that sees projected rows only."""
         return self.winner(cell, lambda who: who.dimension > 0)
 
@@ -166,7 +166,7 @@ class Study:
         rows, features = self.plan.base
         epsilon = self.plan.usual
         cells = [Cell(loss, rows, each, epsilon, pure) for each in (features, 2 * features)]
-        pair = [(cell, self.compressed(cell)) for cell in cells]
+        pair = [(cell, self.best_compressed(cell)) for cell in cells]
         risks = [self.risk(*each) for each in pair]
         excesses = [self.relative(*each) for each in pair]
         return risks[1] / risks[0] - 1, excesses[1] / excesses[0] - 1

@@ -17,7 +17,7 @@ from dplinear.mechanisms import (
     InverseWishart,
     checks,
 )
-from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Account, Measurement, MomentsMechanism, PreparedMoments
 from dplinear.mechanisms.moments.additive_wishart import PreparedWishart
 from dplinear.mechanisms.moments.analyze_gauss import Difference, Noise
 from dplinear.mechanisms.moments.inverse_wishart import PreparedInverse
@@ -56,7 +56,7 @@ class PublishedAnalyzeGauss(AnalyzeGauss):
 
     def _noise(self, difference: Difference) -> Noise:
         guarantee = checks.approximate(self.guarantee, _GAUSS, "normal noise")
-        asked = accounts.published(guarantee, _GAUSS)
+        asked = accounts.check_delta(guarantee, _GAUSS)
         bound = ceiling(difference.shape.bound)
         sigma = constants.analyze_gauss(asked, bound, self.neighbours).value
         units = Fraction(sigma) * difference.shape.unit / (1 << difference.step)
@@ -83,7 +83,7 @@ class PublishedAdditiveWishart(AdditiveWishart):
     def prepare(self, shape: Shape) -> PreparedWishart:
         """Take the degrees of freedom as printed."""
         guarantee = checks.approximate(self.guarantee, _WISHART, "Wishart noise")
-        asked = accounts.published(guarantee, _WISHART)
+        asked = accounts.check_delta(guarantee, _WISHART)
         try:
             constant = constants.additive_wishart(asked, shape.dimension, self.neighbours)
         except ValueError:
@@ -175,7 +175,7 @@ class PreparedPosterior(PreparedMoments):
         return measured if self.account.holds else replace(measured, account=self.account)
 
 
-MECHANISMS: dict[str, type[Mechanism]] = {
+MECHANISMS: dict[str, type[MomentsMechanism]] = {
     kind.name: kind
     for kind in (
         PublishedAnalyzeGauss,

@@ -1,23 +1,19 @@
 """The paper's mechanisms with its constants, as releases."""
 
-from functools import partial
 from typing import Any
 
-from dplinear.analyst.noise_models.matrices import SketchNoise
-from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.arguments import choice
-from dplinear.curator.gates.moments import Counted
-from dplinear.curator.gates.options import own_options, reading_options
+from dplinear.curator.gates.measured import measured_through
+from dplinear.curator.gates.options import own_options
 from dplinear.curator.passage import Passage
-from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.source import Reader
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import shape_of
-from dplinear.exact.shape import Statistic
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
-from dplinear.mechanisms.contract import Measurement
 from dplinear.papers.sheffet.published import MECHANISMS, PublishedSketch
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
@@ -26,15 +22,10 @@ from dplinear.schema import Schema
 _MOMENTS, _SKETCH = "papers.sheffet.release_moments", "papers.sheffet.release_sketch"
 
 
-class _Counting(Counted):
-    """Second moments with the number of rows, private or not, as the paper has them."""
-
-    def __call__(self) -> Statistic:
-        """Read the table, once."""
-        moments = self._read()
-        if self._neighbours.rows_are_public:
-            self.rows = moments.count
-        return Statistic(self._shape, moments.integers, rows=moments.count)
+def _read_counted(reader: Reader, schema: Schema, shape: Shape, _: Neighbours) -> Statistic:
+    """Return second moments with the number of rows, private or not, as the paper has them."""
+    moments = reader.run(Moments(schema))
+    return Statistic(shape, moments.integers, rows=moments.count)
 
 
 def release_moments(
@@ -66,13 +57,9 @@ def release_moments(
         own = own_options(kind, options, _MOMENTS)
         built = kind(guarantee=asked, neighbours=relation, **own)
         prepared = built.prepare(shape_of(schema))
-        reader = open_reader(data, schema, **reading_options(options))
-        table = _Counting(partial(reader.run, Moments(schema)), prepared.shape, relation)
-
-        def release(found: Measurement, certificate: Certificate) -> MomentsRelease:
-            return MomentsRelease(schema, found.values, found.law, certificate, table.rows)
-
-        return passage.cross(built, prepared, table, release, own)
+        return measured_through(
+            passage, built, prepared, own, schema, kind=MomentsRelease, read=_read_counted
+        )
 
 
 def release_sketch(
@@ -101,12 +88,4 @@ def release_sketch(
         own = own_options(PublishedSketch, options, _SKETCH) | {"rows": rows, "release": "sketch"}
         built = PublishedSketch(guarantee=asked, neighbours=relation, **own)
         prepared = built.prepare(shape_of(schema))
-        reader = open_reader(data, schema, **reading_options(options))
-        table = Counted(partial(reader.run, Moments(schema)), prepared.shape, relation)
-
-        def release(found: Measurement, certificate: Certificate) -> SketchRelease:
-            law = found.law
-            assert isinstance(law, SketchNoise)  # noqa: S101 - the sketch's own law
-            return SketchRelease(schema, found.values, law, certificate, table.rows)
-
-        return passage.cross(built, prepared, table, release, own)
+        return measured_through(passage, built, prepared, own, schema, kind=SketchRelease)

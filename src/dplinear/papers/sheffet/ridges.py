@@ -29,7 +29,7 @@ class PublishedRidged(Ridged):
 
     def floor(self, guarantee: ApproxDP, degrees: int) -> float:
         """Return w² of Theorem 3.1, or ψ of Theorem 5.1."""
-        asked = accounts.published(guarantee, self.where)
+        asked = accounts.check_delta(guarantee, self.where)
         constant = constants.inverse_wishart if self.inverse else constants.sketch
         return constant(asked, degrees, ceiling(self.shape.bound), self.neighbours).value
 

@@ -11,15 +11,16 @@ from dplinear.analyst.regression.least_squares import solve
 from dplinear.analyst.regression.repair import repair_matrix
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Statistic
-from dplinear.mechanisms import MECHANISMS, PreparedMoments
+from dplinear.mechanisms.contract import PreparedMoments
 from dplinear.noise import simulation
 from dplinear.papers.sheffet import published
 from dplinear.papers.sheffet.design import REDUNDANT, Design
 from dplinear.privacy.guarantees import ApproxDP
+from dplinear.registry import MOMENTS
 
 EPSILON = 0.1
 DELTA = 1e-6
-KINDS = {"exact": MECHANISMS, "paper": published.MECHANISMS}
+KINDS = {"exact": MOMENTS.own, "paper": published.MECHANISMS}
 CALIBRATIONS = tuple(KINDS)
 
 
@@ -67,7 +68,13 @@ class Bench:
                 if technique.mechanism == mechanism:
                     found[calibration, technique] = np.array(
                         [
-                            error(self.design, measured.values, measured.law, technique, redundant)
+                            error(
+                                self.design,
+                                measured.values,
+                                measured.noise_model,
+                                technique,
+                                redundant,
+                            )
                             for redundant in REDUNDANT
                         ]
                     )

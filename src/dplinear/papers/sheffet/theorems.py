@@ -19,7 +19,7 @@ def sketch_ridge(guarantee: ApproxDP, rows: int, bound: float, dimension: int) -
     Requires: δ < 1/e; more rows than the `dimension`; data rows of norm at most `bound`.
     """
     where = "theorems.sketch_ridge"
-    asked = accounts.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
+    asked = accounts.check_delta(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
     dimension = arguments.integer(dimension, "dimension", where, low=1)
     hint = "the theorem needs more rows than columns."
     rows = arguments.integer(rows, "rows", where, low=dimension + 1, hint=hint)
@@ -36,7 +36,7 @@ def sketch_rows(
     Promises: None where the theorem allows no more rows than the `dimension`.
     """
     where = "theorems.sketch_rows"
-    asked = accounts.published(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
+    asked = accounts.check_delta(checks.approximate(guarantee, where, "a Gaussian sketch"), where)
     floor = arguments.real(least_eigenvalue, "least_eigenvalue", where, low=0)
     square = arguments.positive(bound, "bound", where) ** 2
     dimension = arguments.integer(dimension, "dimension", where, low=1)

@@ -104,10 +104,10 @@ class PreparedPublished(PreparedProjection):
         assert isinstance(statistic, PeakStatistic)  # noqa: S101 - as `release_sketch` reads it
         assert statistic.rows is not None  # noqa: S101 - public under element
         rows = self._rows(statistic.rows)
-        drawn = draw(statistic.matrix(), self._printed(statistic, rows), rows, entropy)
+        drawn = draw(statistic.matrix(), self._printed_variances(statistic, rows), rows, entropy)
         return Measurement(drawn, ProjectionNoise(rows, None), self.account, {"rows": rows})
 
-    def _printed(self, statistic: PeakStatistic, rows: int) -> Floats:
+    def _printed_variances(self, statistic: PeakStatistic, rows: int) -> Floats:
         """Return (n'/(2^{2ε} − 1) − f²)₊ on the columns other than the target, equation (13).
 
         f² is the least sum of squares of a column without its largest. Private.

@@ -3,22 +3,20 @@
 import os
 from typing import Any
 
-from dplinear.analyst.noise_models.matrices import ProjectionNoise
-from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import rejection
-from dplinear.curator.gates.options import own_options, reading_options
+from dplinear.curator.gates.measured import measured_through
+from dplinear.curator.gates.options import own_options
 from dplinear.curator.gates.rows import rows_through
 from dplinear.curator.passage import Passage
-from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.source import Reader
 from dplinear.exact.grid import shape_of
+from dplinear.exact.shape import Shape
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import read_guarantee, within_reach
-from dplinear.mechanisms.contract import Measurement
-from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks, Peaks, PeakStatistic
+from dplinear.mechanisms.checks import read_guarantee
+from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks, PeakStatistic
 from dplinear.papers.showkatbakhsh.published import PublishedAdditiveNoise, PublishedProjection
-from dplinear.privacy.guarantees import MIDP, Guarantee
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 
@@ -47,7 +45,7 @@ def release_rows(
     """
     with Passage(_ROWS, locals()) as passage:
         relation = Neighbours.parse(neighbours, _ROWS, _RELATIONS)
-        asked = _bits(_ROWS, bits, guarantee)
+        asked = read_guarantee(_ROWS, guarantee=guarantee, bits=bits, usual="bits")
         schema = passage.schema(schema)
         own = own_options(PublishedAdditiveNoise, options, _ROWS)
         built = PublishedAdditiveNoise(guarantee=asked, neighbours=relation, **own)
@@ -76,32 +74,18 @@ def release_sketch(
     """
     with Passage(_SKETCH, locals()) as passage:
         relation = Neighbours.parse(neighbours, _SKETCH, _RELATIONS)
-        asked = _bits(_SKETCH, bits, guarantee)
+        asked = read_guarantee(_SKETCH, guarantee=guarantee, bits=bits, usual="bits")
         schema = passage.schema(schema)
         own = own_options(PublishedProjection, options, _SKETCH) | {"rows": rows}
         built = PublishedProjection(guarantee=asked, neighbours=relation, **own)
-        shape = shape_of(schema)
-        prepared = built.prepare(schema, shape)
-        reader = open_reader(data, schema, **reading_options(options))
-        read: list[Peaks] = []
-
-        def table() -> PeakStatistic:
-            read.append(reader.run(MomentsAndPeaks(schema)))
-            moments, squares = read[0].moments, read[0].squares
-            return PeakStatistic(shape, moments.integers, moments.count, peaks=squares)
-
-        def release(found: Measurement, certificate: Certificate) -> SketchRelease:
-            law, count = found.law, read[0].moments.count
-            assert isinstance(law, ProjectionNoise)  # noqa: S101 - the projection's own law
-            return SketchRelease(schema, found.values, law, certificate, count)
-
-        return passage.cross(built, prepared, table, release, own)
+        prepared = built.prepare(schema, shape_of(schema))
+        return measured_through(
+            passage, built, prepared, own, schema, kind=SketchRelease, read=_read_peaks
+        )
 
 
-def _bits(where: str, bits: float | None, guarantee: Guarantee | None) -> Guarantee:
-    """Return the guarantee that was asked for, in bits or as such."""
-    if bits is None:
-        return read_guarantee(where, None, None, guarantee)
-    if guarantee is not None:
-        raise rejection("guarantee", where, "left out where bits are given", guarantee)
-    return within_reach(MIDP(bits), where)
+def _read_peaks(reader: Reader, schema: Schema, shape: Shape, _: Neighbours) -> PeakStatistic:
+    """Return second moments and the largest square of each column; their rows are public."""
+    read = reader.run(MomentsAndPeaks(schema))
+    moments = read.moments
+    return PeakStatistic(shape, moments.integers, moments.count, peaks=read.squares)

@@ -35,25 +35,25 @@ class PublishedAdaSSP(AdaSSP):
         if isinstance(self.guarantee, ZCDP):
             rule, hint = "an ApproxDP guarantee", "the published constants are for (ε, δ)."
             raise arguments.wrong_type("guarantee", _WHERE, rule, self.guarantee, hint)
-        accounts.published(self._asked, _WHERE)
+        accounts.check_delta(self._approximate_guarantee, _WHERE)
         if self.shares != SHARES:
             hint = "the paper splits ε in three."
             raise arguments.rejection("shares", _WHERE, "left out for the paper", self.shares, hint)
 
     @property
-    def _asked(self) -> ApproxDP:
+    def _approximate_guarantee(self) -> ApproxDP:
         return checks.approximate(self.guarantee, _WHERE, "normal noise")
 
-    def _halved(self, design: Design) -> int:
+    def _off_diagonal_divisor(self, design: Design) -> int:
         return 1
 
     def _variances(self, distance: Distance) -> Parts:
-        square = Fraction(constants.adassp(self._asked).value) ** 2
+        square = Fraction(constants.adassp(self._approximate_guarantee).value) ** 2
         least = Fraction(GRID_LEAST_VARIANCE)
         return Parts(*(max(Fraction(ceiling(square * part)), least) for part in distance.single))
 
-    def _prepared(self, distance: Distance, variances: Parts) -> "PreparedPublished":
-        account = accounts.what_holds(self._asked, distance.profile(variances))
+    def _make_prepared(self, distance: Distance, variances: Parts) -> "PreparedPublished":
+        account = accounts.what_holds(self._approximate_guarantee, distance.profile(variances))
         return PreparedPublished(distance.design, distance, variances, account)
 
 
@@ -61,7 +61,7 @@ class PublishedAdaSSP(AdaSSP):
 class PreparedPublished(PreparedAdaSSP):
     """The same noisy vector, and the paper's ridge."""
 
-    def _kept(self, gram: Floats) -> npt.NDArray[np.intp]:
+    def _kept_features(self, gram: Floats) -> npt.NDArray[np.intp]:
         return np.arange(len(gram))
 
     @property

@@ -4,18 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dplinear.analyst.releases.model import ModelRelease
-from dplinear.curator.gates.model import model_through
-from dplinear.curator.gates.one_model import OneModel
-from dplinear.curator.gates.options import own_options
 from dplinear.curator.passage import Passage
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.papers.one_model import published_model
 from dplinear.papers.wang.published import PublishedAdaSSP
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-
-_WHERE = "papers.wang.release_model"
 
 
 def release_model(
@@ -39,11 +34,5 @@ def release_model(
     Requires: what `dplinear.release_model` does for "adassp"; (ε, δ) with δ below 1/e.
     Promises: what the certificate says that holds, which may be less than was asked for.
     """
-    with Passage(_WHERE, locals()) as passage:
-        relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
-        asked = read_guarantee(_WHERE, epsilon, delta, guarantee)
-        schema = passage.schema(schema)
-        model = OneModel.of(schema, target, features, intercept=intercept)
-        own = own_options(PublishedAdaSSP, options, _WHERE)
-        solver = PublishedAdaSSP(guarantee=asked, neighbours=relation, **own)
-        return model_through(passage, solver, own, model, schema)
+    with Passage("papers.wang.release_model", locals()) as passage:
+        return published_model(passage, PublishedAdaSSP)

@@ -12,7 +12,7 @@ from dplinear.coinpress.covariance import CENTRING
 from dplinear.coinpress.locate import FIRST
 from dplinear.coinpress.mean import BETA
 from dplinear.coinpress.methods import COUNT, RADIUS, CoinPressCovariance, CoinPressMean, shares
-from dplinear.planner.errors.matrix_errors import LAWS, correlation_error, mean_error, why_refused
+from dplinear.planner.errors.matrix_errors import correlation_error, mean_error, why_refused
 from dplinear.planner.facts import Facts
 from dplinear.planner.questions import (
     Prediction,
@@ -23,6 +23,7 @@ from dplinear.planner.questions import (
     terms,
 )
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MOMENTS
 
 _LOOKS = 2  # at histograms, as a rule
 _FEW = 150.0  # rows·μ below which histograms may miss a column
@@ -61,6 +62,11 @@ class _Location(Question):
     gate: ClassVar[str]
     reader: ClassVar[str]
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """CoinPress, and every mechanism for second moments."""
+        return self.method.name, *MOMENTS
+
     def floor(self, facts: Facts) -> float:
         """Return the sampling error."""
         return 1 / math.sqrt(facts.rows)
@@ -96,7 +102,6 @@ class Mean(_Location):
     measure: ClassVar[str] = (
         "root mean square error of a mean, in standard deviations of its column, sampling included"
     )
-    ways: ClassVar[tuple[str, ...]] = (CoinPressMean.name, *LAWS)
     method: ClassVar[type[CoinPressMean] | type[CoinPressCovariance]] = CoinPressMean
     gate: ClassVar[str] = "release_mean"
     reader: ClassVar[str] = "mean"
@@ -113,7 +118,6 @@ class Covariance(_Location):
     measure: ClassVar[str] = (
         "root mean square error of a correlation of two uncorrelated columns, sampling included"
     )
-    ways: ClassVar[tuple[str, ...]] = (CoinPressCovariance.name, *LAWS)
     trivial: ClassVar[float | None] = 1.0
     method: ClassVar[type[CoinPressMean] | type[CoinPressCovariance]] = CoinPressCovariance
     gate: ClassVar[str] = "release_covariance"

@@ -160,9 +160,13 @@ class LogisticRegression(Question):
         "excess log-loss on new rows, as a share of the base rate's: "
         "0 has the true chances, 1 is the base rate"
     )
-    ways: ClassVar[tuple[str, ...]] = (LogisticDescent.name,)
     target: ClassVar[bool] = True
     trivial: ClassVar[float | None] = 1.0
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Those whose errors were simulated."""
+        return (LogisticDescent.name,)
 
     def floor(self, facts: Facts) -> float:
         """Return the error of the likeliest model."""

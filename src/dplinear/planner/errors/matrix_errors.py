@@ -1,33 +1,23 @@
 """How far released second moments are from the true ones, in closed form, for every mechanism.
 
-Each mechanism's law is built from its exact calibration, and its variance taken at the matrix that
-is expected: `rows` rows of uncorrelated columns, each with a standard deviation of 1/width of half
+Each mechanism calibrates itself, and the variance of its noise is taken at the matrix that is
+expected: `rows` rows of uncorrelated columns, each with a standard deviation of 1/width of half
 its range. What is counted is the error of a correlation.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import (
-    InverseWishartNoise,
-    NoiseModel,
-    SketchNoise,
-    SymmetricGaussian,
-    WishartNoise,
-)
-from dplinear.arguments import ArgumentError
+from dplinear.analyst.noise_models.matrices import NoiseModel
+from dplinear.arguments import ArgumentError, rejection
 from dplinear.arrays import Floats
-from dplinear.mechanisms import MECHANISMS
-from dplinear.mechanisms.moments.additive_wishart import AdditiveWishart
-from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
-from dplinear.mechanisms.moments.inverse_wishart import InverseWishart
-from dplinear.mechanisms.moments.sketch import GaussianSketch
-from dplinear.planner.facts import Facts
+from dplinear.exact.grid import plain_shape
+from dplinear.mechanisms.contract import MomentsMechanism
+from dplinear.planner.facts import WHERE, Facts
 from dplinear.planner.questions import (
     Prediction,
     Question,
@@ -36,9 +26,9 @@ from dplinear.planner.questions import (
     refusal_reason,
     terms,
 )
-from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.registry import MOMENTS
 
 
 @dataclass(frozen=True)
@@ -56,63 +46,23 @@ class Public:
         return cls(facts.guarantee, facts.neighbours, facts.dimension, facts.square)
 
 
-def symmetric_gaussian(public: Public) -> SymmetricGaussian:
-    """Return the law of Analyze Gauss: one row changes the matrix by `square`, or √2 times that."""
-    twice = public.neighbours is Neighbours.REPLACE and public.dimension > 1
-    sensitivity = public.square * math.sqrt(1 + twice)
-    variance = calibrate.gaussian(public.guarantee, sensitivity) ** 2
-    return SymmetricGaussian(variance, variance / (2 if public.dimension > 1 else 1))
-
-
 @lru_cache(maxsize=512)
-def wishart_noise(public: Public) -> WishartNoise:
-    """Return the law of additive Wishart noise, at the mechanism's own cap of degrees."""
-    mechanism = AdditiveWishart(guarantee=public.guarantee, neighbours=public.neighbours)
-    degrees, scale = calibrate.additive_wishart(
-        public.guarantee,
-        public.dimension,
-        math.sqrt(public.square),
-        public.neighbours,
-        most_degrees=mechanism.cap,
-    )
-    return WishartNoise(degrees, scale**2)
+def noise_of(kind: type[MomentsMechanism], public: Public) -> NoiseModel:
+    """Return the noise model of a mechanism with its default options, as it calibrates itself.
+
+    Raises: ArgumentError where the mechanism refuses, or cannot know its noise beforehand.
+    """
+    mechanism = kind(guarantee=public.guarantee, neighbours=public.neighbours)
+    model = mechanism.prepare(plain_shape(public.dimension, public.square)).noise_model
+    if model is None:
+        rule = "one whose noise is known before the table is read"
+        raise rejection("mechanism", WHERE, rule, kind.name)
+    return model
 
 
-@lru_cache(maxsize=512)
-def sketch(public: Public) -> SketchNoise:
-    """Return the law of a sketch of twice as many rows as there are features."""
-    rows = 2 * public.dimension
-    bound = math.sqrt(public.square)
-    return SketchNoise(rows, calibrate.sketch(public.guarantee, rows, bound, public.neighbours))
-
-
-@lru_cache(maxsize=512)
-def inverse_wishart(public: Public) -> InverseWishartNoise:
-    """Return the law of an inverse-Wishart draw of the default degrees."""
-    degrees = max(2 * public.dimension, public.dimension + 4)
-    bound = math.sqrt(public.square)
-    ridge = calibrate.inverse_wishart(public.guarantee, degrees, bound, public.neighbours)
-    return InverseWishartNoise(degrees, ridge)
-
-
-LAWS: dict[str, Callable[[Public], NoiseModel]] = {
-    AnalyzeGauss.name: symmetric_gaussian,
-    AdditiveWishart.name: wishart_noise,
-    GaussianSketch.name: sketch,
-    InverseWishart.name: inverse_wishart,
-}
-
-
-def noise_size(law: NoiseModel) -> float:
-    """Return one number that grows with a law's noise: a standard deviation, or a ridge."""
-    match law:
-        case SymmetricGaussian():
-            return math.sqrt(law.off_diagonal)
-        case WishartNoise():
-            return law.scale * math.sqrt(law.degrees)
-        case SketchNoise() | InverseWishartNoise():
-            return law.ridge
-    raise TypeError(type(law).__name__)
+def noise_size(model: NoiseModel) -> float:
+    """Return one number that grows with the noise: the deviation of an entry of an empty table."""
+    return math.sqrt(entry_variance(model, 2, np.zeros((2, 2)), 0, 1))
 
 
 def expected_block(facts: Facts) -> Floats:
@@ -121,7 +71,9 @@ def expected_block(facts: Facts) -> Floats:
     return np.diag([float(facts.rows), each, each])
 
 
-def entry_variance(law: NoiseModel, dimension: int, block: Floats, row: int, column: int) -> float:
+def entry_variance(
+    model: NoiseModel, dimension: int, block: Floats, row: int, column: int
+) -> float:
     """Return the variance of an entry of the unbiased matrix, in a block of `dimension` sides."""
     if dimension < len(block):
         block = block[:dimension, :dimension]
@@ -129,7 +81,7 @@ def entry_variance(law: NoiseModel, dimension: int, block: Floats, row: int, col
     direction = np.zeros(block.shape)
     direction[row, column] += 0.5
     direction[column, row] += 0.5
-    part = law.part(dimension, range(len(block)))
+    part = model.part(dimension, range(len(block)))
     return float(part.variance(direction, block))
 
 
@@ -140,8 +92,12 @@ class Moments(Question):
     measure: ClassVar[str] = (
         "root mean square error of a correlation of two uncorrelated columns, sampling included"
     )
-    ways: ClassVar[tuple[str, ...]] = tuple(LAWS)
     trivial: ClassVar[float | None] = 1.0
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Every mechanism for second moments."""
+        return tuple(MOMENTS)
 
     def floor(self, facts: Facts) -> float:
         """Return the sampling error."""
@@ -163,11 +119,11 @@ class Moments(Question):
 
 def why_refused(name: str, facts: Facts) -> Refusal | None:
     """Return why a mechanism cannot keep a guarantee, or cannot be calibrated for it."""
-    found = refusal_reason(MECHANISMS[name], facts)
+    found = refusal_reason(MOMENTS[name], facts)
     if found is not None:
         return found
     try:
-        LAWS[name](Public.of(facts))
+        noise_of(MOMENTS[name], Public.of(facts))
     except ArgumentError as error:
         return Refusal.of(error)
     return None
@@ -175,13 +131,13 @@ def why_refused(name: str, facts: Facts) -> Refusal | None:
 
 def correlation_error(name: str, facts: Facts) -> float:
     """Return the standard deviation of a released correlation of two uncorrelated columns."""
-    law = LAWS[name](Public.of(facts))
-    variance = entry_variance(law, facts.dimension, expected_block(facts), 1, 2)
+    model = noise_of(MOMENTS[name], Public.of(facts))
+    variance = entry_variance(model, facts.dimension, expected_block(facts), 1, 2)
     return math.sqrt(variance) * facts.width**2 / facts.rows
 
 
 def mean_error(name: str, facts: Facts) -> float:
     """Return the standard deviation of a released mean, in standard deviations of the column."""
-    law = LAWS[name](Public.of(facts))
-    variance = entry_variance(law, facts.dimension, expected_block(facts), 0, 1)
+    model = noise_of(MOMENTS[name], Public.of(facts))
+    variance = entry_variance(model, facts.dimension, expected_block(facts), 0, 1)
     return math.sqrt(variance) * facts.width / facts.rows

@@ -13,10 +13,11 @@ import numpy as np
 from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
-from dplinear.planner.errors.matrix_errors import LAWS, Public, why_refused
+from dplinear.planner.errors.matrix_errors import Public, noise_of, why_refused
 from dplinear.planner.facts import Facts
 from dplinear.planner.populations import seed_of
 from dplinear.planner.questions import Prediction, Question, Refusal, terms
+from dplinear.registry import MOMENTS
 
 DRAWS = 11
 MOST_COLUMNS = 128  # that are drawn; more are as many in proportion
@@ -31,8 +32,12 @@ class PrincipalComponents(Question):
     measure: ClassVar[str] = (
         "share of the variance along the best components that the released ones miss"
     )
-    ways: ClassVar[tuple[str, ...]] = tuple(LAWS)
     alike: ClassVar[float] = 1.3  # what a few draws can tell apart
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Every mechanism for second moments."""
+        return tuple(MOMENTS)
 
     def floor(self, facts: Facts) -> float:
         """Return what the components of a sample miss."""
@@ -42,7 +47,7 @@ class PrincipalComponents(Question):
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Draw released matrices, and look how much variance their components miss."""
-        law = LAWS[way](Public.of(facts))
+        law = noise_of(MOMENTS[way], Public.of(facts))
         found = self.floor(facts) + lost_variance(law, facts)
         low, middle, high = (float(end) for end in np.quantile(found, [0.05, 0.5, 0.95]))
         notes = []

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear.analyst.noise_models import rows as row_laws
-from dplinear.analyst.noise_models.rows import AdditiveRows, RowNoiseModel
+from dplinear.analyst.noise_models.rows import AdditiveRows
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.mechanisms import AdditiveNoise, ProjectedRows
 from dplinear.noise import simulation
@@ -42,13 +42,17 @@ class Distances(Question):
     measure: ClassVar[str] = (
         "standard error of the squared distance of two typical rows, as a share of it"
     )
-    ways: ClassVar[tuple[str, ...]] = (AdditiveNoise.name, ProjectedRows.name)
     relations: ClassVar[tuple[Neighbours, ...]] = (
         Neighbours.ELEMENT,
         Neighbours.ROW_L1,
         Neighbours.ROW_L2,
     )
     trivial: ClassVar[float | None] = 1.0
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Those whose errors were derived."""
+        return (AdditiveNoise.name, ProjectedRows.name)
 
     def floor(self, facts: Facts) -> float:
         """Return 0: without privacy, distances are what they are."""
@@ -88,9 +92,7 @@ def noise_variance(facts: Facts) -> Quadratic:
 def _additive(columns: int, guarantee: Guarantee) -> AdditiveRows:
     schema, shape = plain_schema(columns - 1), plain_design(max(columns - 1, 1)).shape
     built = AdditiveNoise(guarantee=guarantee)
-    found = RowNoiseModel.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
-    assert isinstance(found, AdditiveRows)  # noqa: S101 - the mechanism's own law
-    return found
+    return built.prepare(schema, shape, simulation.entropy(_SEED)).noise_model
 
 
 def _relative(variance: Quadratic, facts: Facts) -> float:
@@ -116,6 +118,4 @@ def _projection_noise(
 ) -> row_laws.ProjectedRows:
     schema, shape = plain_schema(columns - 1), plain_design(max(columns - 1, 1)).shape
     built = ProjectedRows(guarantee=guarantee, neighbours=neighbours, k=k)
-    found = RowNoiseModel.from_dict(built.prepare(schema, shape, simulation.entropy(_SEED)).law)
-    assert isinstance(found, row_laws.ProjectedRows)  # noqa: S101 - the mechanism's own law
-    return found
+    return built.prepare(schema, shape, simulation.entropy(_SEED)).noise_model

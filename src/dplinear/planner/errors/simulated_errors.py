@@ -150,13 +150,13 @@ class Results:
             apart = abs(COLUMNS.index(d) - place)
             if (tail, k) != (tails, condition) or n >= MANY_ROWS or apart > 1:
                 continue
-            for mu, added in zip(MUS, self.added(key, name), strict=True):
+            for mu, added in zip(MUS, self.added_error(key, name), strict=True):
                 if np.isfinite(added):
                     x = abscissa(name, Size(n, d, mu, d + 2))
                     points.append((x, float(added), _NEIGHBOUR if apart else 1.0))
         return [round(float(value), 3) for value in fit_curve(name, points, condition)]
 
-    def added(self, key: tuple[Any, ...], name: str) -> Floats:
+    def added_error(self, key: tuple[Any, ...], name: str) -> Floats:
         """Return the median of what privacy adds at each budget, NaN where it cannot be told.
 
         The ratio to the same table's error without noise is taken first: both share its sample.

@@ -1,7 +1,7 @@
 """The contract of a profile: the exact curve δ(ε) of a mechanism's worst pair of neighbours."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,19 +58,6 @@ class Profile(ABC):
         if self.delta(0.0) <= delta:
             return 0.0
         return smallest_private(self.delta, delta, 1.0)
-
-    def privacy_loss(self, interval: float | None = None) -> Any:
-        """Return a dp_accounting distribution of losses that dominates this profile.
-
-        Pessimistic, on a grid of `interval` (by default fine enough for this profile), one
-        distribution for each direction. Needs the extra `dplinear[accounting]`.
-        """
-        from dplinear.privacy import loss
-
-        if interval is None:
-            interval = loss.default_interval([self])
-        where = f"{type(self).__name__}.privacy_loss"
-        return loss.loss_distribution(self, arguments.positive(interval, "interval", where))
 
     def _pure_epsilon(self) -> float:
         where = f"{type(self).__name__}.epsilon"

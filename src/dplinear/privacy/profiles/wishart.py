@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import roots_legendre
 
 from dplinear import arguments
 from dplinear.arrays import Floats
@@ -22,7 +21,6 @@ from dplinear.privacy.hockey_stick import (
     exp_minus_linear,
     gamma_lower,
     gamma_upper,
-    log_gamma_scale,
     threshold,
 )
 from dplinear.privacy.neighbours import Neighbours
@@ -40,8 +38,7 @@ class AdditiveWishart(Profile):
     the one-dimensional pair has a log-concave density and larger rows dominate smaller ones.
     Promises: add_remove: the exact δ(ε) of the worst pair, for each direction. replace: the
     two-step bound over a table with the row removed, or with both rows present, whichever is
-    less. (Orthogonal rows of full norm are *not* the worst case, so their exact profile,
-    `orthogonal_delta`, is a diagnostic and never a promise.)
+    less. (Orthogonal rows of full norm are *not* the worst case.)
     """
 
     degrees: int
@@ -76,12 +73,11 @@ class AdditiveWishart(Profile):
                 [split_delta(s, float(e)) for s, e in zip(splits, epsilon, strict=True)]
             )
             return Directions(delta, delta)
-        removing, adding = _shifted(epsilon, shape, shift), _unshifted(epsilon, shape, shift)
+        removing, adding = (
+            _removing_step(epsilon, shape, shift),
+            _adding_step(epsilon, shape, shift),
+        )
         return Directions(_from_log(removing.log_delta), _from_log(adding.log_delta))
-
-    def orthogonal_delta(self, epsilon: float) -> float:
-        """Return δ(ε) for one row of norm B exchanged for an orthogonal one: a diagnostic."""
-        return _orthogonal(epsilon, self.degrees - self.dimension + 2, self.ratio)
 
 
 def _from_log(log_delta: Floats) -> Floats:
@@ -104,14 +100,14 @@ def _log_slope(integral: Integral) -> Floats:
 
 @lru_cache(maxsize=64)
 def _certain(shape: float, shift: float) -> float:
-    """Return ln P(z < shift): there the loss of `_unshifted` is infinite, so all of it counts."""
+    """Return ln P(z < shift): there the loss of `_adding_step` is infinite, so all of it counts."""
     edge = np.array([math.log(shift / shape)])
     at = Threshold(edge, np.abs(edge) + 1)
     mass = gamma_lower(shape, at, lambda y, _: np.full_like(y, np.inf))
     return float(mass.log_upper()[0])
 
 
-def _unshifted(epsilon: Floats, shape: float, shift: float) -> Step:
+def _adding_step(epsilon: Floats, shape: float, shift: float) -> Step:
     """Return ln δ from z to z + shift, z ~ Gamma(shape): row absent → present.
 
     The loss (shape−1)·ln(z/(z − shift)) − shift falls with z, and is infinite below `shift`. The
@@ -139,7 +135,7 @@ def _unshifted(epsilon: Floats, shape: float, shift: float) -> Step:
     return Step(log_delta, _log_slope(partial))
 
 
-def _shifted(epsilon: Floats, shape: float, shift: float) -> Step:
+def _removing_step(epsilon: Floats, shape: float, shift: float) -> Step:
     """Return ln δ from z + shift to z, z ~ Gamma(shape): row present → absent.
 
     The loss shift − (shape−1)·ln((z + shift)/z) rises with z towards `shift`. The threshold is
@@ -187,7 +183,7 @@ def _two_steps(fraction: float, epsilon: float, shape: float, shift: float) -> t
     t = np.array([fraction * min(epsilon, shift)])
     # Rounded down, so that the two steps together never lose more than ε.
     rest = np.maximum(np.nextafter(epsilon - t, -np.inf), 0.0)
-    add, remove = _unshifted(rest, shape, shift), _shifted(t, shape, shift)
+    add, remove = _adding_step(rest, shape, shift), _removing_step(t, shape, shift)
     log_delta = np.logaddexp(add.log_delta, remove.log_delta + (epsilon - t))
     falling = np.logaddexp(remove.log_slope, remove.log_delta) + (epsilon - t)
     # Where nothing is left to fall, the removal has more than it can use.
@@ -223,7 +219,7 @@ def best_split(epsilon: float, shape: float, shift: float, near: float | None = 
 def one_step_delta(epsilon: float, shape: float, shift: float) -> float:
     """Return δ(ε) for one row more or less, the larger of both directions, rounded up."""
     at = np.array([epsilon])
-    removing, adding = _shifted(at, shape, shift), _unshifted(at, shape, shift)
+    removing, adding = _removing_step(at, shape, shift), _adding_step(at, shape, shift)
     return float(_from_log(np.maximum(removing.log_delta, adding.log_delta))[0])
 
 
@@ -232,40 +228,3 @@ def split_delta(split: Split, epsilon: float) -> float:
     # Adding ε to a logarithm rounds it by up to half a unit in the last place of ε.
     slack = 4 * ULP * (epsilon + abs(split.log_delta))
     return float(_from_log(np.array([split.log_delta + slack]))[0])
-
-
-def _orthogonal(epsilon: float, degrees: int, ratio: float) -> float:
-    """Return δ for orthogonal rows u, v of norm B: only the 2x2 Schur complement C matters.
-
-    C/τ² ~ Wishart₂(I, degrees) = [[p, ·], [·, q + n²]] by Bartlett, det C = pq, and the loss is
-    −h·ln[(pq + b(n² + q − p − b))/(pq)], h = (degrees − 3)/2. It exceeds ε where
-    n² < (pq·e^{−ε/h} − pq)/b + p + b − q, so the inner integral over n is smooth; the outer two
-    are over the logarithms of the chi-square variables p and q.
-    """
-    h = (degrees - 3) / 2
-    nodes, weights = roots_legendre(48)
-    shape_p, shape_q = degrees / 2, (degrees - 1) / 2
-
-    def axis(shape: float) -> tuple[Floats, Floats]:
-        span = 9.5 / math.sqrt(shape)
-        xi = np.linspace(-span - 46 / shape / 2, span, 161)
-        density = np.exp(log_gamma_scale(shape) - shape * exp_minus_linear(xi))
-        return 2 * shape * np.exp(xi), density * (xi[1] - xi[0])
-
-    p, weight_p = axis(shape_p)
-    q, weight_q = axis(shape_q)
-    P, Q = p[:, None], q[None, :]
-    # The loss is infinite where C loses its positive definiteness: below `dead` in n².
-    shared = P - Q + ratio
-    limit = np.maximum(P * Q * math.expm1(-epsilon / h) / ratio + shared, 0.0)
-    dead = np.minimum(np.maximum(shared - P * Q / ratio, 0.0), limit)
-    inner = np.zeros_like(limit)
-    for low, high in ((np.zeros_like(dead), np.sqrt(dead)), (np.sqrt(dead), np.sqrt(limit))):
-        half, middle = (high - low) / 2, (high + low) / 2
-        for node, weight in zip(nodes, weights, strict=True):
-            n = middle + half * node
-            argument = 1 + ratio * (n * n - shared) / (P * Q)
-            gain = -np.expm1(h * np.log(np.maximum(argument, 0.0) + 1e-300) + epsilon)
-            density = np.exp(-0.5 * n * n) * (2 / math.sqrt(2 * math.pi))
-            inner += weight * half * density * np.clip(gain, 0.0, 1.0)
-    return float(weight_p @ inner @ weight_q)

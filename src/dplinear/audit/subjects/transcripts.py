@@ -14,12 +14,12 @@ import numpy as np
 from dplinear.adaptive.noisy_sums import Answer
 from dplinear.arrays import BigIntegers, Floats
 from dplinear.audit import densities
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.convex.example_blocks import Block
 from dplinear.exact.grid import shape_of
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.contract import Method
+from dplinear.mechanisms.contract import Mechanism
 from dplinear.noise.entropy import Entropy
 from dplinear.schema import Schema
 
@@ -168,7 +168,7 @@ class TranscriptSubject(Subject):
 
     def __init__(
         self,
-        method: Method,
+        method: Mechanism,
         run: Run,
         listening: Callable[[int], ListeningRows | OverheardWindow],
         *,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dplinear.arrays import Floats
-from dplinear.audit.subjects import Subject
-from dplinear.audit.transcripts import (
+from dplinear.audit.subjects.contract import Subject
+from dplinear.audit.subjects.transcripts import (
     Rows,
     TranscriptSubject,
     Window,
@@ -40,7 +40,7 @@ from dplinear.descent.logistic import LogisticDescent
 from dplinear.descent.whitened import WhitenedDescent
 from dplinear.exact.design import Design
 from dplinear.exact.grid import plain_shape
-from dplinear.mechanisms.solver import Solver
+from dplinear.mechanisms.model import ModelMechanism
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 
@@ -67,7 +67,7 @@ def design_of(features: int) -> Design:
     )
 
 
-def _solver_subject(solver: Solver, design: Design, one: Floats, other: Floats) -> Subject:
+def _solver_subject(solver: ModelMechanism, design: Design, one: Floats, other: Floats) -> Subject:
     """Return a solver on two tables of cells, a row in each line."""
     tables = [Rows(np.rint(table.T * design.shape.steps_per_unit)) for table in (one, other)]
     prepared = solver.prepare(design)

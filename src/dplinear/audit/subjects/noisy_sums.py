@@ -9,7 +9,7 @@ import numpy as np
 from dplinear.adaptive.noisy_sums import Budget, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.exact.mapped_sums import MappedSum
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape

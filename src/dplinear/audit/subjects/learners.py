@@ -4,11 +4,11 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.convex.compression.images import Image
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, Frame
-from dplinear.convex.learners.contract import Learner, Task
+from dplinear.convex.learners.contract import ConstrainedMechanism, Task
 from dplinear.convex.learners.output_perturbation import OutputPerturbation, PreparedOutput
 from dplinear.convex.losses import SquaredLoss
 from dplinear.convex.sets import L1Ball
@@ -44,7 +44,12 @@ class LearnerSubject(Subject):
     runs = 4_000
 
     def __init__(
-        self, learner: Learner, radius: float = 1.0, rows: int = 1, *, ends: bool = False
+        self,
+        learner: ConstrainedMechanism,
+        radius: float = 1.0,
+        rows: int = 1,
+        *,
+        ends: bool = False,
     ) -> None:
         self.name = learner.name
         self.guarantee, self.neighbours = learner.guarantee, learner.neighbours

@@ -1,4 +1,4 @@
-"""The contract of a solver: one linear model of bounded rows and a guarantee in, coefficients out.
+"""The contract of mechanisms for one model: bounded rows and a guarantee in, coefficients out.
 
 As with mechanisms, `prepare` sees public facts only; what it returns sees the rows, in `run`.
 """
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dplinear.arrays import Floats
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
-from dplinear.mechanisms.contract import Account, Method, Prepared
+from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +35,22 @@ class Solution:
     weight: float | None = None
 
 
-class PreparedSolver(Prepared[Rows, Solution]):
-    """A solver calibrated for a design: it runs on the rows, and returns their model."""
+class PreparedModel(Prepared[Rows, Solution]):
+    """A mechanism calibrated for a design: it runs on the rows, and returns their model."""
 
     design: Design
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solver(Method):
-    """A way of releasing one linear model. `passes`: whether it reads the rows more than once."""
+class ModelMechanism(Mechanism):
+    """A way of releasing one linear model.
 
+    `loss` is what the model makes small. `passes`: whether it reads the rows more than once.
+    """
+
+    loss: ClassVar[str] = "squared"
     passes: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, design: Design) -> PreparedSolver:
+    def prepare(self, design: Design) -> PreparedModel:
         """Calibrate for public facts; raise if the guarantee cannot be kept."""

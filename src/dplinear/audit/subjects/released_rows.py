@@ -7,7 +7,7 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.exact.grid import shape_of
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.cells.mi_projection import MIProjection
@@ -41,7 +41,7 @@ class NoisyCells(Subject):
         cells = float(shape.steps_per_unit)
         self._rows = [np.array([end, 0.0, cells]) for end in (cells, -cells)]
         self._means = (self._rows[0] / cells, self._rows[1] / cells)
-        self._variance = np.array(self._prepared.law["variances"])
+        self._variance = np.array(self._prepared.noise_model.variances)
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""
@@ -68,7 +68,7 @@ class Projected(Subject):
             matrix, shape.steps_per_unit, self.neighbours, mechanism.change, order
         )
         self._means = tuple(row / shape.steps_per_unit @ matrix for row in self._rows)
-        self._scale = float(self._prepared.law["scale"])
+        self._scale = self._prepared.noise_model.scale
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, and compare likelihoods."""

@@ -15,9 +15,9 @@ import numpy as np
 from dplinear.analyst.noise_models.matrices import InverseWishartNoise
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.subjects import Claim, Subject, refusal
+from dplinear.audit.subjects.contract import Claim, Subject, refusal
 from dplinear.exact.shape import Shape
-from dplinear.mechanisms.contract import Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import Measurement, MomentsMechanism, PreparedMoments
 from dplinear.mechanisms.moments.additive_wishart import PreparedWishart
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss, PreparedGauss
 from dplinear.mechanisms.moments.inverse_wishart import PreparedInverse
@@ -39,7 +39,12 @@ class MatrixSubject(Subject):
     """
 
     def __init__(
-        self, mechanism: Mechanism, shape: Shape = SHAPE, *, oblique: bool = False, base: int = 0
+        self,
+        mechanism: MomentsMechanism,
+        shape: Shape = SHAPE,
+        *,
+        oblique: bool = False,
+        base: int = 0,
     ) -> None:
         self.name = mechanism.name
         self.guarantee, self.neighbours = mechanism.guarantee, mechanism.neighbours
@@ -63,7 +68,7 @@ class MatrixSubject(Subject):
         return np.concatenate([self._losses(one) for one in _by_law(measured)])[:count]
 
     def _losses(self, measured: "list[Measurement]") -> Floats:
-        law = measured[0].law
+        law = measured[0].noise_model
         density = densities.BY_LAW.get(type(law))
         if density is None:
             raise refusal("mechanism", "one whose releases have a known density", law.kind)
@@ -77,7 +82,7 @@ def _by_law(measured: "list[Measurement]") -> "list[list[Measurement]]":
     """Return the measurements in groups of one law; nearly always there is but one."""
     groups: dict[Any, list[Measurement]] = {}
     for one in measured:
-        groups.setdefault(one.law, []).append(one)
+        groups.setdefault(one.noise_model, []).append(one)
     return list(groups.values())
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities, worst_pairs
-from dplinear.audit.released_rows import NUMBERS, release_block
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.contract import Claim, Subject
+from dplinear.audit.subjects.released_rows import NUMBERS, release_block
 from dplinear.exact.grid import shape_of
 from dplinear.mechanisms.rows.projection import PreparedProjection, ProjectedRows
 from dplinear.noise.entropy import Entropy
@@ -36,7 +36,7 @@ class Perturbed(Subject):
             np.eye(len(matrix)), shape.steps_per_unit, self.neighbours, mechanism.change, order
         )
         self._means = self._rows[0] / shape.steps_per_unit, self._rows[1] / shape.steps_per_unit
-        self._scale = float(self._prepared.law["scale"])
+        self._scale = self._prepared.noise_model.scale
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Release, turn back, and compare likelihoods."""
@@ -76,7 +76,7 @@ class Quantile(Subject):
         matrix = prepared.projection.matrix()
         one, far = (row / self._shape.steps_per_unit @ matrix for row in self._rows)
         values = release_block(prepared, self._rows[other], 1, entropy)
-        return float(densities.laplace(values, one, far, float(prepared.law["scale"]))[0])
+        return float(densities.laplace(values, one, far, prepared.noise_model.scale)[0])
 
 
 class Labelled(Subject):
@@ -95,6 +95,7 @@ class Labelled(Subject):
         mechanism = ProjectedRows(guarantee=guarantee, k=1, noise="laplace", label="label")
         shape = shape_of(schema)
         self._prepared: PreparedProjection = mechanism.prepare(schema, shape, entropy)
+        self._label = self._prepared.noise_model.label or {}
         rows = np.zeros((2, schema.dimension))
         places = schema.own_features("label")
         if levels:  # the first level has no feature of its own
@@ -112,11 +113,11 @@ class Labelled(Subject):
         return self._of_levels(told) if self._levels else self._of_numbers(told)
 
     def _of_levels(self, told: Floats) -> Floats:
-        truth = float(self._prepared.law["label"]["truth"])
+        truth = float(self._label["truth"])
         loss = np.log(truth / ((1 - truth) / (len(_LEVELS) - 1)))
         return np.asarray((told == _LEVELS[0]) * loss - (told == _LEVELS[1]) * loss)
 
     def _of_numbers(self, told: Floats) -> Floats:
-        scale = float(self._prepared.law["label"]["scale"])
+        scale = float(self._label["scale"])
         ends = np.array([1.0]), np.array([-1.0])
         return densities.laplace(told.astype(np.float64)[:, None], *ends, scale)

@@ -4,12 +4,12 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities
-from dplinear.audit.chains import design_of
-from dplinear.audit.matrices import SHAPE
-from dplinear.audit.subjects import Claim, Subject
+from dplinear.audit.subjects.chains import design_of
+from dplinear.audit.subjects.contract import Claim, Subject
+from dplinear.audit.subjects.matrices import SHAPE
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
-from dplinear.mechanisms.contract import Measurement, Mechanism
+from dplinear.mechanisms.contract import Measurement, MomentsMechanism
 from dplinear.mechanisms.moments.eigenvalues import SLACK
 from dplinear.mechanisms.moments.least_eigenvalue import LeastEigenvalue
 from dplinear.noise.entropy import Entropy
@@ -29,7 +29,7 @@ class EigenvalueSubject(Subject):
     chosen = True
     exact = False  # the query's ε and the draw's add up as if their worst came together
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: MomentsMechanism) -> None:
         self.name = f"{mechanism.name} (least eigenvalue)"
         self.guarantee, self.neighbours = mechanism.guarantee, mechanism.neighbours
         self.claim = Claim.of(self.guarantee, normal=False)
@@ -58,9 +58,9 @@ class EigenvalueSubject(Subject):
         answer = float(measured.parameters["lambda_lower"]) / float(SHAPE.bound**2) * _UNITS
         one, far = (np.array([float(centre)]) for centre in self._centres)
         asked = densities.laplace(np.array([answer]), one, far, float(self._query.scale))
-        density = densities.BY_LAW[type(measured.law)]
+        density = densities.BY_LAW[type(measured.noise_model)]
         first, second = self._grams
-        drawn = density(measured.values[None], first, second, measured.law)
+        drawn = density(measured.values[None], first, second, measured.noise_model)
         return float(asked) + float(drawn[0])
 
 

@@ -1,0 +1,76 @@
+"""The way of every gate that releases a measurement of second moments: a matrix, or a sketch."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from dplinear.analyst.releases.certificate import Certificate
+from dplinear.arrays import Floats
+from dplinear.curator.gates.options import reading_options
+from dplinear.curator.passage import Passage
+from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.source import Reader
+from dplinear.exact.gram import Hold, Moments
+from dplinear.exact.shape import Shape, Statistic
+from dplinear.mechanisms.contract import Measurement, Mechanism, PreparedMoments
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema
+
+_Release = TypeVar("_Release")
+# What a release is made of: schema, numbers, the law they follow, certificate, rows if public.
+Kind = Callable[[Schema, Floats, Any, Certificate, int | None], _Release]
+
+
+class Read(Protocol):
+    """A pass over a table: the statistic that a mechanism is handed."""
+
+    def __call__(
+        self, reader: Reader, schema: Schema, shape: Shape, neighbours: Neighbours, /
+    ) -> Statistic:
+        """Read the table, once."""
+
+
+def read_moments(
+    reader: Reader,
+    schema: Schema,
+    shape: Shape,
+    neighbours: Neighbours,
+    *,
+    held: Hold | None = None,
+) -> Statistic:
+    """Return the second moments of rows, `held` to their sets if so.
+
+    The number of rows is with them only where it is public.
+    """
+    moments = reader.run(Moments(schema, held))
+    return Statistic(
+        shape, moments.integers, rows=moments.count if neighbours.rows_are_public else None
+    )
+
+
+def measured_through(
+    passage: Passage,
+    built: Mechanism,
+    prepared: PreparedMoments,
+    own: Mapping[str, Any],
+    schema: Schema,
+    *,
+    kind: Kind[_Release],
+    read: Read = read_moments,
+) -> _Release:
+    """Check the table, and go through the passage; what was measured becomes a release.
+
+    Promises: the release says the number of rows where that is public, whatever `read` handed on.
+    """
+    reading = reading_options(passage.given["options"])
+    reader = open_reader(passage.given["data"], schema, **reading)
+    seen: list[Statistic] = []
+
+    def table() -> Statistic:
+        seen.append(read(reader, schema, prepared.shape, built.neighbours))
+        return seen[0]
+
+    def release(found: Measurement, certificate: Certificate) -> _Release:
+        public = seen[0].rows if built.neighbours.rows_are_public else None
+        return kind(schema, found.values, found.noise_model, certificate, public)
+
+    return passage.cross(built, prepared, table, release, own)
