@@ -217,3 +217,23 @@ def test_what_ends_the_program_while_a_table_is_read_does(error: type[BaseExcept
     kinds = pa.schema({"a": pa.float64(), "b": pa.float64()})
     with pytest.raises(error):
         second_moments(pa.RecordBatchReader.from_batches(kinds, batches()), SCHEMA)
+
+
+class _Stream:
+    """A table of a library that nobody knows, which raises when it is asked for its rows."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        raise self._error
+
+
+def test_which_error_a_library_raises_is_not_told() -> None:
+    """It may depend on a cell, as pandas' does."""
+    told = set()
+    for error in (ValueError(WORD), OverflowError(WORD), pa.ArrowInvalid(WORD)):
+        with pytest.raises(SourceError) as caught:
+            second_moments(_Stream(error), Schema({"x": (0, 1)}))
+        told.add(str(caught.value))
+    assert len(told) == 1

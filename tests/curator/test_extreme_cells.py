@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.curator.sources import second_moments
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.estimators import PrivateLinearRegression
 from dplinear.estimators.tables import features_of, numbers, targets_of
@@ -219,3 +220,21 @@ def test_codes_of_no_value_and_far_local_dates_raise_for_nobody() -> None:
     far = pandas.Series(moments.as_unit("us").append(pandas.DatetimeIndex([LAST], tz="UTC")))
     local = far.dt.tz_convert("Europe/Berlin").astype("category")
     assert features_of(pandas.DataFrame({"x": local, "b": [1.0] * 4}), "fit").shape == (4, 2)
+
+
+class _Hostile(np.ndarray):
+    """An array that says what it holds when it is asked for anything."""
+
+    def astype(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(str(np.asarray(self)))
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(str(np.asarray(self)))
+
+
+def test_arrays_of_a_class_of_their_own_are_read_as_plain_ones() -> None:
+    schema = Schema({"x": (0, 9)})
+    plain = np.array([(1.0,), (2.0,)], dtype=[("x", "f8")])
+    for array in (plain, plain["x"][:, None], plain.astype([("x", "f4")]), plain.view(np.recarray)):
+        want = second_moments(array, schema)
+        assert second_moments(array.view(_Hostile), schema) == want

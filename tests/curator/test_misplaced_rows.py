@@ -45,6 +45,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "mean": lambda y: dpl.release_mean(X, y, **PAIR),
     "covariance": lambda y: dpl.release_covariance(X, y, **PAIR),
     "rows": lambda y: dpl.release_rows(X, y, bits=0.5),
+    "scale": lambda y: dpl.release_mean(X, SCHEMA, scale=y, **PAIR),
+    "content": dpl.Schema.from_dict,
     "bounds": lambda y: dpl.suggest_bounds(X, y, rho=1.0),
     "classes": lambda y: dpl.release_model(X, target=y, classes=y, **SET, **PAIR),
 }
@@ -74,3 +76,29 @@ def test_arguments_of_the_other_form_are_not_ignored(name: str, value: Any) -> N
     with pytest.raises(dpl.ArgumentError) as caught:
         dpl.release_model(X, SCHEMA, "b", **PAIR, **{name: value})
     assert caught.value.parameter == name
+
+
+@pytest.mark.parametrize("texts", [list, tuple, "\n".join, "\r\n".join])
+def test_no_error_quotes_texts_that_stand_for_paths(texts: Callable[..., Any]) -> None:
+    """A column of names is no list of paths, and the content of a file is not its path."""
+    said = set()
+    for name in ("Ada Secret", "Bob Hidden"):
+        with pytest.raises(dpl.ArgumentError) as caught:
+            dpl.release_moments(texts([name, "Eve"]), SCHEMA, **PAIR)
+        said.add(str(caught.value))
+    assert len(said) == 1
+    assert "Secret" not in said.pop()
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2), (2, 3), (3, 1), (2,)])
+@pytest.mark.parametrize("parameter", ["bounds", "target_bounds"])
+def test_no_error_quotes_rows_that_stand_for_bounds(parameter: str, shape: tuple[int, ...]) -> None:
+    said = set()
+    for cell in (0.7654321, 0.1234567):
+        public: dict[str, Any] = {"bounds": (0, 1), "target_bounds": (0, 1)}
+        public[parameter] = np.full(shape, cell)
+        with pytest.raises(dpl.ArgumentError) as caught:
+            dpl.PrivateLinearRegression(**public).fit(X, X[:, 0])
+        said.add(str(caught.value))
+    assert len(said) == 1
+    assert "0.76" not in said.pop()

@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -13,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.arguments import ArgumentError
 from dplinear.convex.sets import L1Ball, L2Ball
 from dplinear.estimators import (
     PrivateConstrainedClassifier,
@@ -24,6 +26,7 @@ from dplinear.estimators import (
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, PureDP
+from services import library
 
 from .test_check_estimator import HIDDEN, REFUSALS, REFUSALS_OF_LABELS, may_skip, statuses
 from .test_privacy import CELLS, OBJECTS, Purse, RefusedError, Untouchable, observed
@@ -268,3 +271,39 @@ def test_how_one_row_is_stored_changes_no_other(kind: Any) -> None:
         with simulation.door(7):
             seen.append(face(kind, epsilon=1e6, projection=None).fit(X, np.array([0, 1])).coef_)
     assert (seen[0] == seen[1]).all()
+
+
+LABELS: tuple[tuple[Any, tuple[list[Any], list[Any]]], ...] = (
+    (("0", "1"), ([0, 1, 0, 1], [0, 1, 0, "?"])),
+    ((0, 1), (["0", "1", "0", "1"], [0, 1, 0, 1])),
+    (("False", "True"), ([True, False, True, True], [True, False, True, None])),
+    (("no", "yes"), ([np.nan] * 4, [np.nan] * 3 + ["yes"])),
+)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, PrivateLogisticRegression])
+@pytest.mark.parametrize(("classes", "tables"), LABELS)
+@pytest.mark.parametrize("hold", ["pandas", "polars", "pyarrow", "list"])
+def test_the_type_of_a_frames_labels_is_not_refused(
+    kind: Any, classes: Any, tables: Any, hold: str
+) -> None:
+    """A library finds it by looking at the labels, so that an error would tell of one of them."""
+    makers: dict[str, Any] = {
+        "pandas": lambda y: library("pandas").Series(y),
+        "polars": lambda y: library("polars").Series(y, strict=False),
+        "pyarrow": lambda y: pa.array(y if len({*map(type, y)}) == 1 else [*map(str, y)]),
+        "list": list,
+    }
+    for y in tables:
+        with simulation.door(3):
+            fitted = face(kind, classes=classes).fit(np.ones((4, 2)), makers[hold](y))
+        assert fitted.classes_.tolist() == list(classes)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize(("classes", "y"), [(("a", "b"), [0, 1]), ((0, 1), ["0", "1"])])
+def test_the_type_of_an_arrays_labels_is_refused_by_name(kind: Any, classes: Any, y: Any) -> None:
+    words = f"The 'y' parameter of {kind.__name__}"
+    with pytest.raises(ArgumentError, match=words):
+        face(kind, classes=classes).fit(np.ones((2, 2)), np.array(y))

@@ -1,10 +1,12 @@
 """PrivateProjection: rows for scikit-learn, each release paid for."""
 
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
@@ -12,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from dplinear.estimators import PrivateProjection
 from dplinear.ledger import tally
 from dplinear.noise import simulation
+from services import library
 
 from .faces import table
 from .test_check_estimator import may_skip, statuses
@@ -180,3 +183,38 @@ def test_a_fit_forgets_the_release_of_another_projection() -> None:
     model.fit(np.zeros((3, 2)))
     assert not hasattr(model, "release_")
     assert not hasattr(model, "certificate_")
+
+
+def _asked(model: PrivateProjection, output: str, how: str) -> tuple[Any, Any]:
+    """Return a model whose output was asked for in one of scikit-learn's ways, and a context."""
+    if how == "everywhere":
+        return model, config_context(transform_output=output)
+    if how == "of a copy":
+        return clone(model.set_output(transform=output)), nullcontext()
+    whole: Any = model if how == "of it" else make_pipeline(model)
+    return whole.set_output(transform=output), nullcontext()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("how", ["of it", "of a copy", "of a pipeline", "everywhere"])
+def test_released_rows_carry_no_label_of_the_tables(output: str, how: str) -> None:
+    """The index of a frame holds names and moments, and a release holds what it says."""
+    pandas, made = library("pandas"), library(output)
+    rows = {"age": [30.0, 41, 52], "bmi": [20.0, 25, 30]}
+    frame = pandas.DataFrame(rows, index=["Ada Secret", "Bob Hidden", "Eve"])
+    model, context = _asked(face(bounds=(0, 100)), output, how)
+    with context:
+        for found in (model.fit_transform(frame), model.fit(frame).transform(frame)):
+            assert isinstance(found, made.DataFrame)
+            assert list(found.columns) == ["privateprojection0", "privateprojection1"]
+            if output == "pandas":
+                assert isinstance(found.index, pandas.RangeIndex)
+                assert list(found.index) == [0, 1, 2]
+    assert isinstance(face(bounds=(0, 100)).fit_transform(frame), np.ndarray)
+
+
+@pytest.mark.parametrize("last", [[0.3, 0.4], [0.3, 0.4, 0.5], [0.3], "?"])
+def test_fit_says_how_many_columns_a_list_has(last: Any) -> None:
+    model = face(bounds=[(0, 1), (0, 1)]).fit([[0.1, 0.2], [0.3, 0.4]])
+    assert model.transform([[0.1, 0.2], last]).shape == (2, 2)

@@ -31,16 +31,16 @@ from dplinear.ledger import LedgerError, tally
 
 OURS = Path(dplinear.__file__).parent
 PATIENCE = 60  # seconds, for one call
-_BREAKS_OFF = re.compile(
-    r"Reading .+ failed \((?!HangError)\w+\), so nothing was computed or released\."
-)
+_BREAKS_OFF = re.compile(r"Reading .+ failed, so nothing was computed or released\.")
 _OWN_WARNINGS = ("the noise is larger than the table", "A column-vector y was passed")
 # Said of what was released, and so as public as that is.
 _OF_THE_RELEASE = "the noise is larger than the table"
 
 
 class HangError(BaseException):
-    """A call took too long. Not an Exception, so that no handler swallows it."""
+    """A call took too long. Not an Exception, so that few handlers swallow it; `seen` tells."""
+
+    seen = False
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _message(error: BaseException) -> str:
 
 def _problem(error: BaseException, names: tuple[str, ...]) -> str | None:  # noqa: PLR0911 - one each
     kind, message = type(error).__name__, _message(error)
-    if isinstance(error, HangError):
+    if HangError.seen:
         return f"hangs for more than {PATIENCE} s"
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1].filename if frames else ""
@@ -196,8 +196,10 @@ def _paper() -> int:
 @contextmanager
 def _patience() -> Iterator[None]:
     def ring(_: int, __: FrameType | None) -> NoReturn:
+        HangError.seen = True
         raise HangError
 
+    HangError.seen = False
     before = signal.signal(signal.SIGALRM, ring)
     signal.alarm(PATIENCE)
     try:

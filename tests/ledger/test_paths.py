@@ -246,6 +246,43 @@ def test_what_is_not_equal_is_another_argument(one: Any, other: Any) -> None:
     assert fingerprint(one) != fingerprint(other)
 
 
+def _twins() -> list[tuple[Any, Any]]:
+    """Arguments beside lists and texts that look like what stands for them."""
+    numbers = np.array([1, 2])
+    held: list[Any] = [
+        *(Fraction(1), Fraction(1, 3), Decimal("0.1"), 1j, Path("a"), range(3), {1: 1}, {2, 3}),
+        *(b"a", numbers, np.array([1, None], object), np.longdouble(1) / 3, np.median, L2Ball(2)),
+        *(np.ma.masked_array(numbers, [False, True]), sparse.csr_array(numbers.reshape(1, 2))),
+        partial(np.median, 1),
+    ]
+    return [(each, plain(each)) for each in held]
+
+
+@pytest.mark.parametrize("at", range(len(_twins())))
+def test_what_looks_like_another_argument_is_not_it(at: int) -> None:
+    one, other = _twins()[at]
+    assert fingerprint(one) != fingerprint(other)
+    assert fingerprint([one]) != fingerprint([other])
+    assert fingerprint({"a": one}) != fingerprint({"a": other})
+
+
+def test_lists_are_lists_whatever_they_hold() -> None:
+    lists: list[Any] = [
+        ["Fraction", "1"],
+        ["Decimal", "1.0"],
+        ["set", [1]],
+        ["mapping", [[1, 1]]],
+        [0, "Fraction", "1"],
+        [1, "a"],
+        [[]],
+        [],
+        "a",
+        [0],
+        [1],
+    ]
+    assert len({fingerprint(each) for each in lists}) == len(lists)
+
+
 def test_what_our_own_classes_remember_is_no_argument() -> None:
     ball = L2Ball(2)
     object.__setattr__(ball, "computed", 3.0)

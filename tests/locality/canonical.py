@@ -8,6 +8,7 @@ import datetime as dt
 import decimal
 import math
 import re
+import uuid
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 _NUMBER = re.compile(
     r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE
 )
+_IDENTIFIER = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0}
 
 Meaning = tuple[str, Any] | None
@@ -51,7 +53,7 @@ def _meaning(cell: Any) -> Meaning:  # noqa: PLR0911 - a type each
         return ("moment", dt.datetime(cell.year, cell.month, cell.day, tzinfo=dt.UTC))
     if isinstance(cell, dt.time):
         return ("time", cell)
-    return ("object", type(cell).__name__)
+    return ("identifier", cell) if isinstance(cell, uuid.UUID) else ("object", type(cell).__name__)
 
 
 def _number(cell: Any) -> Meaning:
@@ -75,4 +77,4 @@ def _of_text(text: str) -> Meaning:
             return ("text", text)
     if re.fullmatch(r"[0-9]{2}:[0-9]{2}(:[0-9.]+)?", plain):
         return ("time", dt.time.fromisoformat(plain))
-    return ("text", text)
+    return ("identifier", uuid.UUID(text)) if _IDENTIFIER.fullmatch(text) else ("text", text)

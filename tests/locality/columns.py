@@ -7,6 +7,7 @@ stands in files. The levels of a category differ as numbers, as dates and as wor
 
 import datetime as dt
 import decimal
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ class Column:
 
 _DAYS = (dt.date(2020, 1, 1), dt.date(2021, 6, 15), dt.date(2019, 12, 31))
 _MOMENTS = tuple(dt.datetime(day.year, day.month, day.day, 8, 30) for day in _DAYS)
+_IDS = ("3afa2856-a3da-4c33-bb7f-3ead6b5bce79", "dd447fb9-3d70-4d2b-b5a9-e72be278837c")
+_UUIDS = tuple(map(uuid.UUID, _IDS))
 _NUMBERS: dict[str, Pool] = {
     "integers": (3, 41, 67, 99, 0),
     "floats": (0.1, 2.25, 99.9, -3.5),
@@ -139,6 +142,7 @@ COLUMNS = {
             _texts("2020-01-01 08:30:00", "2021-06-15 12:00:00"),
         ),
         Column("clock", ["08:30:00", "17:00:00"], _texts("08:30:00", "17:00:00")),
+        Column("id", [_IDS[0].upper(), _IDS[1]], _texts(*_IDS, _IDS[0].upper(), ids=_UUIDS)),
         Column("inf", ["inf", "-inf", "x"], _texts("inf", "-inf")),
         # Words that some readers take for missing cells, and others for text.
         Column("NA", ["EU", "US"], _texts("NA", "EU", "US")),

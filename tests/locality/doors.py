@@ -4,25 +4,32 @@
   the exact sums that gates read of the same table to those rows.
 - `fit`: an estimator's `fit(X, y)`, caught where it would release; then as above.
 - `labels`: the same for a classifier, whose labels are words or numbers.
+- `confined`: the same for a classifier in a constraint set, caught where it would spend.
 - `examples`: `read_examples`, the rows of learners in constraint sets.
 """
 
 from collections import UserList, deque
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.curator.examples import Rules, read_examples
+from dplinear.curator.examples import Rules, check_table, read_examples
+from dplinear.curator.gates import constrained
 from dplinear.curator.sources import second_moments
 from dplinear.curator.sources.ordered import open_rows
-from dplinear.estimators import PrivateLinearRegression, PrivateLogisticRegression
+from dplinear.estimators import (
+    PrivateConstrainedClassifier,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+)
 from dplinear.estimators.tables import join_columns
 from dplinear.schema import Schema
 
 Rows = npt.NDArray[np.int64]
 # The callers that an error of ours may name.
-NAMES = ("second_moments", "locality", "read_examples", "Fit", "Labels", "Schema")
+NAMES = ("second_moments", "locality", "read_examples", "Fit", "Labels", "Confined", "Schema")
 _BOUNDS = (-100, 100)
 
 
@@ -95,11 +102,39 @@ def through_labels(data: Any, schema: Schema) -> Rows:
     raise AssertionError("nothing was caught")
 
 
+class Confined(PrivateConstrainedClassifier):
+    """A classifier in a constraint set, under a name of its own."""
+
+
+class _Closed:
+    """A ledger that lets nothing be spent: all that is checked before is checked by then."""
+
+    @staticmethod
+    def spend(_: object) -> None:
+        raise _CaughtError
+
+
+def through_confined(data: Any, schema: Schema) -> Rows:
+    """Return the examples that a classifier in a constraint set would learn of (X, y)."""
+    *table, classes = data
+    _ = schema
+    model = Confined(classes=classes, row_norm=2.0, ledger=_Closed(), dataset="table")
+    with patch.object(constrained, "check_table", wraps=check_table) as checked:
+        try:
+            model.fit(*table)
+        except _CaughtError:
+            return _examples(*checked.call_args.args[:3])
+    raise AssertionError("nothing was caught")
+
+
 def through_examples(data: Any, schema: Schema) -> Rows:
     """Return the examples of (X, y, options of `Rules`)."""
     X, y, options = data
     _ = schema
-    rules = Rules(features=X.shape[1], row_norm=2.0, **options)
+    return _examples(X, y, Rules(features=X.shape[1], row_norm=2.0, **options))
+
+
+def _examples(X: Any, y: Any, rules: Rules) -> Rows:
     found = [_whole(block) for block in read_examples(X, y, rules).blocks()]
     if not found:
         return np.zeros((0, rules.frame.features + 1), np.int64)
@@ -117,5 +152,6 @@ DOORS = {
     "rows": through_rows,
     "fit": through_fit,
     "labels": through_labels,
+    "confined": through_confined,
     "examples": through_examples,
 }

@@ -24,6 +24,7 @@ _NUMBERS = (
     *(pa.bool_(), pa.decimal128(30, 4), pa.decimal256(60, 4)),
 )
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+_LONGEST_USUAL = 40  # bytes of an ordinary cell
 _VIEWS = (pa.string_view(), pa.binary_view())
 
 
@@ -124,6 +125,20 @@ def _views(cells: list[Any], kind: pa.DataType) -> pa.Array:
     views = np.frombuffer(held, np.int32).copy().reshape(-1, 4)
     views[np.flatnonzero(made.is_null())] = -5
     return pa.Array.from_buffers(kind, len(made), [valid, pa.py_buffer(views), *data])
+
+
+@source("arrow_astray", kinds=("text", "broken"), refused=0.05, share=0.6)
+def _astray(table: Table, dice: Dice, _: Path) -> Any:
+    """Views of long texts lead to no buffer, beyond one or before it: nobody checks them."""
+    columns, wrong = [], dice.pick(((99, 0), (-1, 0), (0, 2**30), (0, -1)))
+    for place in range(len(table.columns)):
+        made = _text_column(table.cells(place), dice.pick(_VIEWS))
+        valid, held, *data = made.buffers()
+        views = np.frombuffer(held, np.int32).copy().reshape(-1, 4)
+        views[views[:, 0] > _LONGEST_USUAL, 2:] = wrong
+        buffers = [valid, pa.py_buffer(views), *data]
+        columns.append(pa.Array.from_buffers(made.type, len(made), buffers))
+    return _form(_table(table, columns), dice)
 
 
 @source("arrow_dictionary", kinds=("text",))

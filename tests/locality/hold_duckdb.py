@@ -1,5 +1,6 @@
 """DuckDB: relations over frames, and over files that it sniffs; its COPY, read by us."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,20 @@ def _json(table: Table, dice: Dice, folder: Path) -> Any:
     copy = f"COPY (SELECT * FROM made) TO '{file}'"
     duckdb.from_arrow(made).query("made", copy)
     return duckdb.read_json(str(file))
+
+
+@source("duckdb_typed_json", kinds=("text", "number", "object"), refused=0.3, **_DUCKDB)
+def _typed_json(table: Table, dice: Dice, folder: Path) -> Any:
+    """Lines of JSON in which cells have types of their own; read, or kept as Parquet for us."""
+    file = folder / "table.json"
+    rows = (dict(zip(table.names, row, strict=True)) for row in table.rows)
+    lines = [json.dumps(row, default=text_of) for row in rows]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    made = library("duckdb").read_json(str(file), format="newline_delimited")
+    if dice.chance(0.7):
+        return made
+    made.write_parquet(str(folder / "kept.parquet"))
+    return folder / "kept.parquet"
 
 
 @source("duckdb_copy", kinds=("text", "broken"), refused=0.15, share=0.6, **_DUCKDB)

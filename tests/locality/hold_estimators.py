@@ -78,6 +78,8 @@ _IN = (
     "numpy_masked",
     "pandas_frame",
     "pandas_objects",
+    "pandas_derived",
+    "narwhals_pandas",
     "pandas_nullable",
     "pandas_categorical",
     "pandas_arrow",
@@ -90,13 +92,17 @@ _IN = (
     "arrow_numbers",
     "arrow_text",
 )
+_CONFINED = ("pandas_frame", "pandas_csv", "polars_csv", "arrow_csv", "arrow_numbers")
 _ENTRIES = ("text", "number", "object", "line")
 source("fit_lists", kinds=_ENTRIES, named=False, door="fit")(_lists)
 source("labels_lists", kinds=_ENTRIES, named=False, door="labels")(_list_labels)
 for _name in _IN:
     _inner = tables()[_name]
     _demands = Demands(_inner.demands.kinds, _inner.demands.plain, named=False)
-    for _door, _make in (("fit", _fit), ("labels", _labels)):
+    _doors = [("fit", _fit), ("labels", _labels)]
+    if _name in _CONFINED:
+        _doors.append(("confined", _labels))
+    for _door, _make in _doors:
         SOURCES[f"{_door}_{_name}"] = Source(
             f"{_door}_{_name}",
             _make(_inner.hold),

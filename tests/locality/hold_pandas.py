@@ -1,6 +1,7 @@
 """pandas: frames that infer, of objects, nullable, Arrow-backed, categorical; its own files."""
 
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,24 @@ def _texts(table: Table) -> Any:
 def _frame(table: Table, dice: Dice, folder: Path) -> Any:
     _ = dice, folder
     return frame(table)
+
+
+@source("pandas_derived", needs="pandas", refused=0.02, share=0.6)
+def _derived_frame(table: Table, dice: Dice, folder: Path) -> Any:
+    """A frame of a class that descends from pandas', as GeoPandas' does."""
+    frames = library("pandas").DataFrame
+    return _derived(frames)(_objects(table, dice, folder))
+
+
+@cache
+def _derived(kind: type) -> Any:
+    return type("DerivedFrame", (kind,), {"__module__": "elsewhere"})
+
+
+@source("narwhals_pandas", needs="narwhals", refused=0.02, share=0.6)
+def _wrapped(table: Table, dice: Dice, folder: Path) -> Any:
+    make = dice.pick((_objects, _derived_frame))
+    return library("narwhals").from_native(make(table, dice, folder))
 
 
 @source("pandas_objects", needs="pandas", refused=0.02)

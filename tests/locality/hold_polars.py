@@ -39,6 +39,15 @@ def _lazy(table: Table, dice: Dice, folder: Path) -> Any:
     return _frame(table).lazy()
 
 
+@source("narwhals_polars", needs="narwhals", infers=True, refused=0.2, share=0.6)
+def _wrapped(table: Table, dice: Dice, _: Path) -> Any:
+    """Frames and plans, of Polars' own classes or of ones that descend from them, in Narwhals."""
+    polars, made = library("polars"), _frame(table)
+    if dice.chance(0.5):
+        made = type("DerivedFrame", (polars.DataFrame,), {"__module__": "elsewhere"})(made)
+    return library("narwhals").from_native(made.lazy() if dice.chance(0.5) else made)
+
+
 @source("polars_categorical", kinds=("text",), **_POLARS)
 def _categorical(table: Table, dice: Dice, _: Path) -> Any:
     polars, made = library("polars"), _texts(table)

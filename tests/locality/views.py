@@ -6,6 +6,7 @@ library had changed other rows before anybody could undo it.
 
 import csv
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ def shown(data: Any, names: list[str]) -> tuple[tuple[str, ...], Rows]:
     """Return the names of a table's columns among `names`, and its rows in those columns."""
     if isinstance(data, tuple):  # X, y and what else a learner is told
         data = data[0]
+    if hasattr(data, "to_native"):  # within Narwhals' wrapper
+        data = data.to_native()
     try:
         columns = _columns(data)
     except BaseException as error:
@@ -51,12 +54,16 @@ def _columns(data: Any) -> dict[str, list[Any]] | None:  # noqa: PLR0911 - a lib
         data = data.read_all()
     if isinstance(data, pa.Table):
         return dict(zip(data.column_names, map(_arrow_cells, data.columns), strict=True))
-    if library == "polars":
+    if library in {"polars", "elsewhere"} and hasattr(data, "collect_schema"):
         frame = data.collect() if hasattr(data, "collect") else data
         return {name: frame[name].to_list() for name in frame.columns}
     if library == "duckdb":
         rows = data.fetchall()
-        return {name: [row[at] for row in rows] for at, name in enumerate(data.columns)}
+        kinds = [str(kind) for kind in data.types]
+        return {
+            name: [_json_cell(row[at]) if kinds[at] == "JSON" else row[at] for row in rows]
+            for at, name in enumerate(data.columns)
+        }
     if library == "pyspark":
         rows = data.collect()
         return {name: [row[at] for row in rows] for at, name in enumerate(data.columns)}
@@ -72,7 +79,12 @@ def _arrow_cells(column: pa.ChunkedArray) -> list[Any]:
         large = pa.types.is_large_string(column.type)
         column = column.cast(pa.large_binary() if large else pa.binary())
     cells: list[Any] = column.to_pylist()
-    return cells
+    json_cells = getattr(column.type, "extension_name", "") == "arrow.json"
+    return [_json_cell(cell) for cell in cells] if json_cells else cells
+
+
+def _json_cell(cell: Any) -> Any:
+    return None if cell is None else json.loads(cell)
 
 
 def _files(data: Any) -> dict[str, list[Any]]:

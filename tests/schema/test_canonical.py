@@ -5,6 +5,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from dplinear.curator.examples import Rules
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.schema.canonical import canonical, day_in, number_in, text_in, text_of, time_in
 from dplinear.schema.cells import array_of, codes_of, numbers_of
-from dplinear.schema.columns import Category, Numeric
+from dplinear.schema.columns import Category, Numeric, read_column
 from refusals import refused
+from services import library
 
 NUMBER = Numeric("number", Fraction(-9), Fraction(9), Fraction(0))
 DATE = Numeric("date", Fraction(-9), Fraction(9), Fraction(0))
@@ -279,3 +281,29 @@ def test_what_ends_the_program_while_a_cell_is_read_gets_out(error: type[BaseExc
     """The handler of a signal raises once: read again, the cell does not."""
     with pytest.raises(error):
         day_in(Ends(error, 1))
+
+
+DATES = {"type": "date", "low": "1960-01-01", "high": "2030-01-01"}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("zone", ["GMT", "gmt", "UTC", "UCT", "Etc/UTC", "Etc/GMT", "Zulu", "+02"])
+def test_moments_of_duckdb_with_a_zone_are_read_as_their_text_is(zone: str, tmp_path: Path) -> None:
+    file, day = tmp_path / "rows.csv", read_column("d", DATES)
+    text = f"2029-06-01 12:00:00{zone}" if zone == "+02" else f"2029-06-01 12:00:00 {zone}"
+    found = []
+    for last in (text, "unknown"):
+        file.write_text("\n".join(["d", *[text] * 5, last]) + "\n", encoding="utf-8")
+        table = library("duckdb").read_csv(str(file), header=True).to_arrow_table()
+        found.append(numbers_of(day, table.column(0))[:5].tolist())  # type: ignore[arg-type]
+    assert found[0] == found[1] == [21701.5 - (zone == "+02") / 12] * 5
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("text", ["epoch", "Epoch", " epoch"])
+def test_the_epoch_is_a_day_to_all(text: str) -> None:
+    duckdb = library("duckdb")
+    typed = duckdb.sql(f"SELECT CAST('{text}' AS DATE) AS d").to_arrow_table().column(0)
+    day = read_column("d", DATES)
+    for cells in (typed, pa.array([text]), np.array([text], object)):
+        assert numbers_of(day, cells).tolist() == [0.0]  # type: ignore[arg-type]

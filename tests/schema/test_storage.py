@@ -1,5 +1,8 @@
 """How Arrow stores cells decides nothing: chunks, codes, views, extension types."""
 
+import json
+import uuid
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 
 from dplinear.schema.cells import array_of, codes_of, numbers_of
 from dplinear.schema.columns import Category, read_column
-from dplinear.schema.storage import as_binary, sound
+from dplinear.schema.storage import as_binary, followable, sound
 from services import library
 
 NUMBER = read_column("x", (-9, 9))
@@ -113,6 +116,55 @@ def test_views_that_lead_nowhere_are_not_followed() -> None:
     assert as_binary(views([1, 1, -1, 1], 0b1101).slice(1)).to_pylist() == [None, None, b"1"]
 
 
+LONG = [(20, 0, 7, 0), (20, 0, -1, 0), (20, 0, 0, 2**30), (20, 0, 0, -1), (20, 0, 0, 45)]
+
+
+def test_only_views_within_their_buffers_are_followed() -> None:
+    """The same without following any."""
+    held = np.array([*LONG, (20, 0, 0, 44), (12, 0, 9, -9)], np.int32)
+    column = pa.Array.from_buffers(
+        pa.binary_view(), len(held), [None, pa.py_buffer(held), pa.py_buffer(b"x" * 64)]
+    )
+    valid = np.asarray(sound(column).is_valid()).tolist()  # an array that is shown is followed
+    assert valid == [False] * len(LONG) + [True, True]
+
+
+def test_only_offsets_within_their_data_are_followed() -> None:
+    """The same without following any."""
+    for offsets in ((0, 1, 99, 3), (0, 1, -9, 3), (0, 3, 1, 3)):
+        buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"123")]
+        found = followable(pa.Array.from_buffers(pa.binary(), 3, buffers), np.dtype(np.int32))
+        missing = found.null_count
+        assert missing > 0
+
+
+@pytest.mark.parametrize("view", [*LONG, (2**31 - 1, 0, 0, 2**31 - 1)])
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_views_outside_of_their_buffers_are_missing(kind: pa.DataType, view: Any) -> None:
+    """Nobody checks them, in files either: one that is followed ends the process."""
+    held = np.zeros((4, 4), np.int32)
+    held[:, :2] = 1, ord("1")
+    held[2], held[3] = view, (20, int.from_bytes(b"xxxx", "little"), 0, 44)
+    buffers = [None, pa.py_buffer(held), pa.py_buffer(b"x" * 64)]
+    column = pa.Array.from_buffers(kind, 4, buffers)
+    assert as_binary(column).to_pylist() == [b"1", b"1", None, b"x" * 20]
+    assert read(column[1:]) == [1.0, None, None]
+    assert read(coded(column)) == [1.0, 1.0, None, None]
+
+
+@pytest.mark.parametrize("offsets", [(0, 1, 99, 3), (0, 1, -9, 3), (0, 3, 1, 3)], ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.large_string(), pa.large_binary()])
+def test_offsets_outside_of_their_data_are_missing(kind: pa.DataType, offsets: Any) -> None:
+    wide = np.int64 if "large" in str(kind) else np.int32
+    buffers = [None, pa.py_buffer(np.array(offsets, wide)), pa.py_buffer(b"123")]
+    column = pa.Array.from_buffers(kind, 3, buffers)
+    pairs = pairwise(offsets)
+    known = [b"123"[a:b] if 0 <= a <= b <= 3 else None for a, b in pairs]
+    assert as_binary(column).to_pylist() == known
+    assert as_binary(column[1:]).to_pylist() == known[1:]
+    assert read(column) == [float(cell) if cell else None for cell in known]
+
+
 def test_views_become_bytes_of_any_length() -> None:
     for kind in (pa.string_view(), pa.binary_view(), pa.large_string()):
         assert as_binary(pa.array(["1"], kind)).type == pa.large_binary()
@@ -162,6 +214,55 @@ def test_what_only_says_that_it_is_a_long_integer_is_missing() -> None:
         pa.opaque(pa.int8(), "bignum", "DuckDB"), pa.array([1, 2], pa.int8())
     )
     assert read(column) == [None, None]
+
+
+_JSON = ['"a"', ' "b"', "1", "1.5e0", '"2"', "true", "null", None, "[1]", '{"a": 1}', '"a']
+_JSON_MEANT = ["a", "b", 1.0, 1.5, 2.0, 1.0, None, None, None, None, None]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_cells_of_json_are_their_values(kind: pa.DataType) -> None:
+    """A string is its text, whatever stands beside it; what holds others is missing."""
+    column = pa.ExtensionArray.from_storage(pa.json_(kind), pa.array(_JSON, kind))
+    for cells in (column, pa.chunked_array([column[:3], column[3:]]), coded(column)):
+        numbers = [None if isinstance(cell, str) else cell for cell in _JSON_MEANT]
+        assert read(cells) == numbers
+        assert codes_of(WORDS, cells).tolist() == [0, 1] + [-1] * 9
+    assert read(column[:0]) == []
+
+
+def test_texts_in_json_are_read_without_their_escapes() -> None:
+    texts = ["é", 'a"b', "a\\b\n", "\x01", "\U0001f600", "[1, 2]", "null", " a "]
+    cells = [json.dumps(text, ensure_ascii=short) for short in (True, False) for text in texts]
+    broken = ['"' + "[" * 100_000, "[" * 100_000, '"\udcff"', '"a" b']
+    storage = pa.array(
+        [*map(str.encode, cells), *(b.encode("utf-8", "surrogateescape") for b in broken)]
+    )
+    column = pa.ExtensionArray.from_storage(pa.json_(), storage.view(pa.string()))
+    assert array_of(column).tolist()[: len(cells)] == texts * 2
+    assert array_of(column).tolist()[len(cells) :] == [None] * len(broken)
+
+
+def test_identifiers_are_their_text_however_they_are_stored() -> None:
+    """DuckDB makes a type of its own of their texts, which knows no capital letters."""
+    texts = ["3AFA2856-a3da-4c33-bb7f-3ead6b5bce79", "00000000-0000-0000-0000-000000000001"]
+    ids = [uuid.UUID(text) for text in texts]
+    column = Category(tuple(texts))
+    stored = pa.ExtensionArray.from_storage(
+        pa.uuid(), pa.array([*(one.bytes for one in ids), None], pa.binary(16))
+    )
+    forms: tuple[Any, ...] = (
+        stored,
+        coded(stored),
+        pa.array([*map(str, ids), None]),
+        pa.array([*(str(one).upper() for one in ids), None]),
+        np.array([*ids, None], dtype=object),
+        np.array([*texts, None], dtype=object),
+    )
+    for cells in forms:
+        assert codes_of(column, cells).tolist() == [0, 1, -1]
+        assert np.isnan(numbers_of(NUMBER, cells)).all()  # type: ignore[arg-type]
+    assert codes_of(column, array_of(stored)).tolist() == [0, 1, -1]
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

@@ -205,10 +205,13 @@ def scales(scale: Any, columns: int | None, where: str) -> Floats:
     listed = scale.tolist() if isinstance(scale, np.ndarray) else scale
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise arguments.wrong_type("scale", where, rule, scale)
-    found = np.array([_scale(each, where) for each in listed])
-    if columns is not None and len(found) != columns:
-        raise arguments.rejection("scale", where, f"one number, or {columns}", f"{len(found)}")
-    return found
+    if columns is not None and len(listed) != columns:
+        raise arguments.rejection("scale", where, f"one number, or {columns}", f"{len(listed)}")
+    try:
+        return np.array([_scale(each, where) for each in listed])
+    except arguments.ArgumentError as error:
+        # Labels may stand here by mistake: no number of a list is told.
+        raise arguments.rejection("scale", where, error.rule, type(scale)) from None
 
 
 def _scale(value: Any, where: str) -> float:

@@ -65,6 +65,8 @@ def open_table(
     schema: Schema,
     *,
     threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
 ) -> Table:
     """Check a table for several passes, before a row is read.
 
@@ -74,7 +76,9 @@ def open_table(
     its rounded rows take at most 512 MiB, the first pass keeps them for the others. What a pass
     returns is private: no ledger counts it, and only a mechanism may release anything of it.
     """
-    reader = open_reader(data, schema, threads=threads, again=True)
+    reader = open_reader(
+        data, schema, threads=threads, engine=engine, progress=progress, again=True
+    )
     return Table(reader, schema)
 
 
@@ -84,13 +88,15 @@ def exact_sums(
     statistics: Sequence[RowSum],
     *,
     threads: int | None = None,
+    engine: str | None = None,
+    progress: bool | None = None,
 ) -> list[BigIntegers]:
     """Return several exact sums over a table's rows, in one pass; a stream will do.
 
     Requires and promises what `second_moments` and `Table.sums` do. The sums are private, like
     what `open_table` reads.
     """
-    reader = open_reader(data, schema, threads=threads)
+    reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
     return Table(reader, schema).sums(statistics)
 
 

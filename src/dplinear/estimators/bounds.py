@@ -2,11 +2,12 @@
 
 import numbers
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from dplinear.arguments import real, rejection, wrong_type
+from dplinear.arguments import ArgumentError, real, rejection, wrong_type
 
 Pair = tuple[Any, Any]  # two real numbers, kept as they came so that fractions stay exact
 Bounds = Pair | list[Pair] | dict[str, Pair]
@@ -36,12 +37,22 @@ def read_target_bounds(
     rule = "a pair of numbers (low, high), or a list of such pairs"
     if bounds is None:
         raise wrong_type(parameter, where, f"given, as {rule}", bounds, hint)
-    listed = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
-    if not isinstance(listed, list | tuple) or not listed:
+    if isinstance(bounds, np.ndarray):
+        found = _of_array(bounds, where, parameter)
+        if found is None:  # an array may be one of rows, of which no error shows a number
+            raise wrong_type(parameter, where, rule, bounds, hint)
+        return found
+    if not isinstance(bounds, list | tuple) or not bounds:
         raise wrong_type(parameter, where, rule, bounds, hint)
-    if all(isinstance(end, numbers.Real) for end in listed):
-        return _pair(listed, parameter, where, hint)
-    return [_pair(pair, parameter, where, hint) for pair in listed]
+    if all(isinstance(end, numbers.Real) for end in bounds):
+        return _pair(bounds, parameter, where, hint)
+    return [_pair(pair, parameter, where, hint) for pair in bounds]
+
+
+def _of_array(bounds: Any, where: str, parameter: str) -> Pair | list[Pair] | None:
+    with suppress(ArgumentError):
+        return read_target_bounds(bounds.tolist(), where, parameter)
+    return None
 
 
 def _pair(pair: Any, parameter: str, where: str, hint: str) -> Pair:

@@ -12,7 +12,7 @@ from dplinear.arguments import choice
 from dplinear.arrays import Array, Floats
 from dplinear.convex.sets.given import check_constraint
 from dplinear.curator.gates.model import release_model
-from dplinear.curator.labels import check_kind, is_second, read_labels
+from dplinear.curator.labels import checked_labels, is_second, read_labels
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import read_bounds
@@ -87,7 +87,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
         columns = self._named_bounds(bounds, names)
-        check_kind(y, classes[1], self._where)
+        labels = checked_labels(y, labels, classes[1], self._where)
         (goal,) = target_names(names, labels)
         asked = self._gate_arguments(columns | {goal: (0, 1)})
         learn = self._model if self.constraint is None else self._release_constrained

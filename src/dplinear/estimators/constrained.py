@@ -18,6 +18,7 @@ from dplinear.arguments import choice, positive
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.model import release_model
+from dplinear.curator.labels import checked_labels
 from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
@@ -71,13 +72,15 @@ class ConstrainedEstimator(PrivateEstimator):
             "mechanism": self.mechanism,
             "expected_rows": self.expected_rows,
         }
-        Terms.of(self._where, **asked)
+        terms = Terms.of(self._where, **asked)
         read_projection(self.projection, self.dimension, self._where)
         intercept = check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
         table = rows_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, y, skip_check_array=True)
         labels = column_of(y, table.shape[0], self._where)
+        if terms.classes is not None:
+            labels = checked_labels(y, labels, terms.classes[1], self._where)
         release: ConstrainedRelease = release_model(
             table,
             target=labels,

@@ -1,8 +1,10 @@
 """Private rows for scikit-learn: projected, with noise, for any algorithm to run on."""
 
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,7 +30,46 @@ from dplinear.schema import Schema
 _MECHANISM = "projection"
 
 
-class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # as in base
+class _RowsOut:
+    """The methods of a transformer whose output is a release: no label of the table's goes with it.
+
+    scikit-learn wraps those that its own classes define, and puts the index of X, where names and
+    moments may stand, on what they return. It wraps none of a class that is not its own.
+    """
+
+    release_: RowsRelease
+
+    def fit_transform(self: Any, X: Any, y: object = None) -> Any:
+        """Draw a projection and release the rows of X through it, once.
+
+        Promises: the guarantee, whatever the cells hold; each call spends it again. Rows are in the
+        order of X, and have no other name: a frame that `set_output` asks for has no index of X.
+        """
+        self.release_ = self._release_rows(self._prepare(X))
+        self.certificate_ = self.release_.certificate
+        return self._contained(self.release_.values)
+
+    def transform(self: Any, X: Any) -> Any:
+        """Release the rows of X through the projection of `fit`; each call spends the guarantee."""
+        return self._contained(self.release(X).values)
+
+    def _contained(self: Any, values: Floats) -> Any:
+        """Return released rows in the container that scikit-learn is asked for, with new labels."""
+        own = getattr(self, "_sklearn_output_config", {})
+        asked = own.get("transform", get_config()["transform_output"])
+        if asked not in {"pandas", "polars"}:
+            return values
+        frame = import_module(asked).DataFrame(values)
+        frame.columns = self.get_feature_names_out().tolist()
+        return frame
+
+
+class PrivateProjection(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # as in base
+    _RowsOut,
+    TransformerMixin,  # type: ignore[misc]
+    PrivateEstimator,
+):
     """Rows themselves under differential privacy: `n_components` numbers for each.
 
     Requires: public `bounds` for the columns (a pair for all, or one for each); values outside are
@@ -48,7 +89,6 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
     The object holds the projection, and so does a pickle of it: it stays with the curator.
     """
 
-    release_: RowsRelease
     _drawn: RowMap | None
 
     def __init__(
@@ -90,20 +130,6 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
         self._prepare(X)
         return self
 
-    def fit_transform(self, X: Any, y: object = None) -> Floats:
-        """Draw a projection and release the rows of X through it, once.
-
-        Promises: the guarantee, whatever the cells hold; each call spends it again.
-        """
-        table = self._prepare(X)
-        self.release_ = self._release_rows(table)
-        self.certificate_ = self.release_.certificate
-        return self.release_.values
-
-    def transform(self, X: Any) -> Floats:
-        """Release the rows of X through the projection of `fit`; each call spends the guarantee."""
-        return self.release(X).values
-
     def release(self, X: Any) -> RowsRelease:
         """Do as `transform`, and return the whole release with its certificate."""
         check_is_fitted(self, "schema_")
@@ -111,7 +137,7 @@ class PrivateProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Priva
             hint = "fit_transform releases a table through a projection of its own."
             rule = "another than 'quantile', whose promise is for one table alone"
             raise rejection("noise", f"{self._where}.transform", rule, self.noise, hint)
-        table = features_of(X, self._where)
+        table = features_of(X, self._where, self.n_features_in_)
         validate_data(self, X if hasattr(X, "shape") else table, reset=False, skip_check_array=True)
         return self._release_rows(table)
 

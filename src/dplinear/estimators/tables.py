@@ -24,6 +24,7 @@ from dplinear.schema.canonical import discreet
 from dplinear.schema.cells import array_of, numbers_of, objects_of, texts_of_datetimes
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable, series_cells
+from dplinear.schema.libraries import library_of, plain_frame, unwrapped
 
 _NUMBERS = "biuf"
 _CELL = -1  # what an entry of a list is that is no row
@@ -166,6 +167,7 @@ def target_names(features: Sequence[str], targets: Array) -> list[str]:
 
 def _array(values: Any, parameter: str, where: str, columns: int | None = None) -> Array:
     """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
+    values = unwrapped(values)
     if _is_sparse(values):
         rule = "dense: sparse input is not supported"
         raise wrong_type(parameter, where, rule, type(values), "pass values.toarray().")
@@ -219,7 +221,7 @@ def _whole(values: Any) -> Array:
 
     An Arrow table is read column by column: one type for all of them depends on what is missing.
     """
-    library = type(values).__module__.partition(".")[0]
+    library = library_of(values)
     if library == "pandas" and not hasattr(values, "iloc"):  # an index, or what a series holds
         return _of_pandas_array(values)
     if hasattr(values, "iloc"):
@@ -243,10 +245,11 @@ def _of_pandas_array(values: Any) -> Array:
 
     A series guesses the type of objects anew, and raises over some, so it is made of typed ones.
     """
-    if isinstance(getattr(values.dtype, "numpy_dtype", values.dtype), np.dtype):
-        return _as_objects(np.asarray(values))
     from pandas import Series
+    from pandas.arrays import NumpyExtensionArray
 
+    if isinstance(values, NumpyExtensionArray) or isinstance(values.dtype, np.dtype):
+        return _as_objects(np.asarray(values))
     return _of_pandas(Series(values))
 
 
@@ -256,6 +259,8 @@ def _of_pandas(values: Any) -> Array:
     Categories are taken by their codes: NumPy asks each what it is, and some raise.
     """
     if getattr(values, "ndim", 0) == 2:
+        if library_of(values) == "pandas":
+            values = plain_frame(values)
         columns = [_of_pandas(values.iloc[:, index]) for index in range(values.shape[1])]
         return _stack(columns) if columns else np.asarray(values)
     levels = getattr(values.dtype, "categories", None)

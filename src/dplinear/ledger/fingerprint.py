@@ -21,7 +21,8 @@ import numpy as np
 # Marks a field of a dataclass that is secret: nothing that is told of an object is made of it. Not
 # even a digest, which would tell whoever guesses what is behind it.
 SECRET = MappingProxyType({"secret": True})
-_EXACT = ([Fraction.__qualname__], [Decimal.__qualname__])  # numbers that may be floats
+_EXACT = {Fraction.__qualname__, Decimal.__qualname__}  # numbers that may be floats
+_LIST, _WORD = 0, 1  # before what is no object: those begin with the text of their kind
 # Whose text says all that they are.
 _TOLD = (Fraction, Decimal, complex, date, timedelta, range, PurePath)
 
@@ -32,18 +33,31 @@ def fingerprint(value: Any) -> str:
     What has no content that can be compared (a lambda, an object of an unknown class) is new each
     time: a request with it is never taken for an earlier one.
     """
-    return hashlib.sha256(_text(_canonical(plain(value))).encode()).hexdigest()
+    return hashlib.sha256(_text(_canonical(_told(value))).encode()).hexdigest()
+
+
+class _Word(str):
+    """Text that stands for something else: the digest of an array, the name of a function."""
+
+    __slots__ = ()
 
 
 def _canonical(content: Any) -> Any:
-    """Return JSON in which equal numbers are written alike; truth values stay what they are."""
+    """Return JSON that is equal for equal arguments alone, whatever they hold.
+
+    Equal numbers are written alike; truth values stay what they are. A list that looks like what
+    stands for an object is still a list.
+    """
     if isinstance(content, dict):
         return {name: _canonical(entry) for name, entry in content.items()}
     if isinstance(content, list):
-        exact = _float(*content) if content[:1] in _EXACT and len(content) == 2 else None
-        if exact is not None:
-            return _canonical(exact)
-        return [_canonical(entry) for entry in content]
+        return [_LIST, *map(_canonical, content)]
+    if isinstance(content, tuple):
+        kind, *held = content
+        exact = _float(*content) if kind in _EXACT else None
+        return [kind, *map(_canonical, held)] if exact is None else _canonical(exact)
+    if isinstance(content, _Word):
+        return [_WORD, content]
     whole = isinstance(content, float) and content.is_integer()
     return int(content) if whole else content
 
@@ -56,25 +70,41 @@ def _float(_: str, text: object) -> float | None:
     return None
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
-    """Return an argument as JSON; an array as the digest of its bytes."""
+def plain(value: Any) -> Any:
+    """Return an argument as JSON, to be read; an array as the digest of its bytes."""
+    return _bare(_told(value))
+
+
+def _bare(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _bare(entry) for name, entry in content.items()}
+    if isinstance(content, list | tuple):
+        return [_bare(entry) for entry in content]
+    return str(content) if isinstance(content, _Word) else content
+
+
+def _told(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
+    """Return what an argument holds: objects as tuples that begin with their kind, lists as lists.
+
+    So nothing that a caller writes is taken for an object that it looks like.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return value[:]  # and not a class with a text of its own
     if isinstance(value, np.generic):
         inner = value.item()  # of a number of many bits, itself
-        return repr(value) if isinstance(inner, np.generic) else plain(inner)
+        return _Word(repr(value)) if isinstance(inner, np.generic) else _told(inner)
     if isinstance(value, Mapping):
         return _mapping(value)
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [_told(entry) for entry in value]
     if isinstance(value, set | frozenset):
-        return ["set", sorted((plain(entry) for entry in value), key=_text)]
+        return ("set", sorted((_told(entry) for entry in value), key=_text))
     if isinstance(value, bytes | bytearray | memoryview):
-        return ["bytes", hashlib.sha256(value).hexdigest()]
+        return ("bytes", hashlib.sha256(value).hexdigest())
     if isinstance(value, _TOLD):
-        return [type(value).__qualname__, str(value)]
+        return (type(value).__qualname__, str(value))
     found = _array(value)
     return _object(value) if found is None else found
 
@@ -85,9 +115,9 @@ def _text(content: Any) -> str:
 
 def _mapping(value: Mapping[Any, Any]) -> Any:
     if all(isinstance(name, str) for name in value):
-        return {name[:]: plain(value[name]) for name in sorted(value)}
-    pairs = [[plain(name), plain(entry)] for name, entry in value.items()]
-    return ["mapping", sorted(pairs, key=_text)]  # as 1 and "1" are two names
+        return {name[:]: _told(value[name]) for name in sorted(value)}
+    pairs = [[_told(name), _told(entry)] for name, entry in value.items()]
+    return ("mapping", sorted(pairs, key=_text))  # as 1 and "1" are two names
 
 
 def _array(value: Any) -> Any:
@@ -95,41 +125,41 @@ def _array(value: Any) -> Any:
     if isinstance(value, type):
         return None
     if isinstance(value, np.ma.MaskedArray):
-        return ["masked", plain(value.data), plain(np.ma.getmaskarray(value))]
+        return ("masked", _told(value.data), _told(np.ma.getmaskarray(value)))
     if hasattr(value, "tocsr"):
         return _sparse(value.tocsr(copy=True))
     if not (isinstance(value, np.ndarray) or hasattr(value, "__array__")):
         return None
     array = np.asarray(value)
     if array.dtype.hasobject:
-        return ["array", list(array.shape), [plain(entry) for entry in array.ravel().tolist()]]
+        return ("array", list(array.shape), [_told(entry) for entry in array.ravel().tolist()])
     content = repr((array.dtype.str, array.shape)).encode() + array.tobytes()
-    return "sha256:" + hashlib.sha256(content).hexdigest()
+    return _Word("sha256:" + hashlib.sha256(content).hexdigest())
 
 
 def _sparse(rows: Any) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-    return ["sparse", list(rows.shape), *map(plain, parts)]
+    return ("sparse", list(rows.shape), *map(_told, parts))
 
 
 def _object(value: Any) -> Any:
     """Return what stands for an object: its class and content, or a word used only once."""
     if isinstance(value, functools.partial):
-        return ["partial", plain(value.func), plain(value.args), plain(value.keywords)]
+        return ("partial", _told(value.func), _told(value.args), _told(value.keywords))
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        return _name(value) or _unlike()
+        return _Word(_name(value) or _unlike())
     kind = _name(type(value))
     if kind is not None and kind.startswith("dplinear."):
         kind = type(value).__qualname__
     if kind is None:
         return _unlike()
     if isinstance(value, Enum):
-        return [kind, value.name]
+        return (kind, value.name)
     if is_dataclass(value):
-        return [kind, {name: plain(getattr(value, name)) for name in _public_fields(value)}]
-    return [kind, _in_order(value.to_dict())] if hasattr(value, "to_dict") else _unlike()
+        return (kind, {name: _told(getattr(value, name)) for name in _public_fields(value)})
+    return (kind, _in_order(value.to_dict())) if hasattr(value, "to_dict") else _unlike()
 
 
 def _public_fields(value: Any) -> list[str]:
@@ -143,7 +173,7 @@ def _public_fields(value: Any) -> list[str]:
 def _in_order(value: Any) -> Any:
     """Return what an object tells of itself, in its order: columns of an array have no other."""
     if not isinstance(value, dict):
-        return plain(value)
+        return _told(value)
     return {str(name): _in_order(entry) for name, entry in value.items()}
 
 

@@ -263,7 +263,7 @@ def _dataset_name(request: Request) -> str:
 def _digest(request: Request) -> str:
     """Return the digest of all arguments."""
     asked = [request.dataset, request.mechanism, str(request.neighbours), request.guarantee]
-    return fingerprint([*asked, request.arguments or plain(request.parameters)])
+    return fingerprint([*asked, request.arguments or request.parameters])
 
 
 def _facts(request: Request) -> Mapping[str, Any]:

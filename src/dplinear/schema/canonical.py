@@ -9,7 +9,9 @@ Requires: a cell of any type at all.
 Promises: for each text t and each value v that one of those libraries makes of t,
 `canonical(t) == canonical(v)`; nothing raises or warns because of what a cell holds. That holds
 for numbers (also hexadecimal and binary ones, which DuckDB reads), words of truth values,
-infinities, dates and times that begin with a year of four digits, and times of day. Any other way
+infinities, identifiers (UUID) in either case, dates and times that begin with a year of four
+digits, with an offset or without, and times of day. It does not hold for moments with the name of
+a zone whose clocks change, which DuckDB reads by rules of its own (docs/schema.md). Any other way
 to write a date is read by some library, day or month first as other rows will have it, so such a
 text has no key at all, nor has a word that Arrow's reader takes for a missing cell.
 """
@@ -19,6 +21,7 @@ import decimal
 import math
 import numbers
 import re
+import uuid
 from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
@@ -71,7 +74,7 @@ _CLOCK = (
 _DATE = re.compile(
     r"\s*(?P<year>[0-9]{4})(?P<dash>[-/. ])(?P<month>[0-9]{1,2})(?P=dash)(?P<day>[0-9]{1,2})"
     rf"((\s*T|\s+)({_CLOCK})"
-    r"\s*(?P<zone>Z|UTC|(?P<sign>[+-])(?P<zh>[0-9]{2})(:?(?P<zm>[0-9]{2}))?)?)?\s*",
+    r"\s*(?P<zone>Z|(Etc/)?(UTC|GMT|UCT)|Zulu|Universal|Greenwich|(?P<sign>[+-])(?P<zh>[0-9]{2})(:?(?P<zm>[0-9]{2}))?)?)?\s*",
     re.IGNORECASE,
 )
 _TIME = re.compile(r"\s*+([0-9]{1,2}):([0-9]{1,2})(:([0-9]{1,2})([.,]([0-9]++))?)?\s*+")
@@ -80,6 +83,10 @@ _LIKE_A_DATE = re.compile(
     r"|\s*epoch\s*",
     re.DOTALL | re.IGNORECASE,
 )
+# As DuckDB knows them among texts: a type that has no capital letters.
+_IDENTIFIER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_IDENTIFIER_LENGTH = 36
+_EPOCH = "epoch"  # a word of DuckDB's for the first of January 1970
 _LONGEST_DATE = 100  # characters: patterns with runs of white space are slow on longer ones
 _NO_KEY: Key | None = None
 _NO_TEXT: str | None = None
@@ -237,6 +244,8 @@ def days_of_datetimes(cells: npt.NDArray[Any]) -> Floats:
 def _day_of_text(text: str) -> float:
     if len(text) > _LONGEST_DATE:
         return math.nan
+    if text.strip().lower() == _EPOCH:
+        return 0.0
     found = _DATE.fullmatch(text)
     if found is None:
         return _as_days(days(dt.datetime.fromisoformat(text.strip())))
@@ -278,6 +287,10 @@ def canonical(cell: Any) -> Key | None:
     number = number_in(cell)
     if number == number:  # noqa: PLR0124 - a NaN is not what it is
         return "number", number
+    if isinstance(cell, uuid.UUID):
+        cell = str(cell)
+    if isinstance(cell, str) and len(cell) == _IDENTIFIER_LENGTH and _IDENTIFIER.fullmatch(cell):
+        return "identifier", cell.lower()
     if isinstance(cell, str) and not _DIGIT_FIRST.match(cell):
         nothing = cell in _MISSING or _NO_NUMBER.fullmatch(cell) or _is_like_a_date(cell)
         return None if nothing else ("text", cell)

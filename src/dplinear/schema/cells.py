@@ -32,7 +32,7 @@ from dplinear.schema.canonical import (
     text_of,
 )
 from dplinear.schema.columns import Category, Numeric
-from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, storage_of
+from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, storage_of, whole
 
 Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
@@ -40,8 +40,10 @@ Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimensio
 # Text that Arrow converts without fail; anything else is looked at cell by cell.
 _SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
 # Text that may be a number, a date or a time, however it is spelt: all that does not begin with a
-# letter, and words of truth values and infinities.
-_MORE_THAN_TEXT = r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)"
+# letter, words of truth values and infinities, and identifiers.
+_MORE_THAN_TEXT = (
+    r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)|^[A-Fa-f][0-9A-Fa-f]{7}-"
+)
 _MICROSECONDS = {"s": 1e6, "ms": 1e3}
 _FLOAT64 = pa.float64()
 _ANY_NUMBER = Numeric("number", Fraction(0), Fraction(1), Fraction(0))
@@ -63,7 +65,7 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:
         return by_chunk(partial(numbers_of, column), cells)
     kind = cells.type
     if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
-        return np.asarray(cells.to_numpy())  # the common case, without a copy
+        return np.asarray(whole(cells).to_numpy())  # the common case, without a copy
     if pa.types.is_dictionary(kind):
         return spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
     cells = storage_of(cells)
@@ -74,7 +76,7 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:
 
 def _plain_numbers(cells: pa.Array) -> Floats:
     """Return the numbers of Arrow cells that are no text; types that have none are missing."""
-    kind = cells.type
+    kind = whole(cells).type
     if pa.types.is_boolean(kind):
         cells = pc.cast(cells, pa.uint8())
     elif pa.types.is_decimal(kind):  # by its text: Arrow's own conversion is not correctly rounded
@@ -178,7 +180,7 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
     if pa.types.is_boolean(kind):
         return array_of(pc.cast(cells, pa.uint8()))  # of numbers, whether some are missing or not
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return np.asarray(cells.to_numpy(zero_copy_only=False))
+        return np.asarray(whole(cells).to_numpy(zero_copy_only=False))
     array = np.full(len(cells), None, dtype=object)
     if is_text(kind):
         array[:] = [text_in(cell) for cell in as_binary(cells).to_pylist()]
@@ -213,6 +215,7 @@ def _meanings(cells: pa.Array) -> list[tuple[str, Floats]]:
 def _days_of_arrow(cells: pa.Array) -> Floats:
     if not _is_day(cells.type):
         return np.full(len(cells), np.nan)
+    whole(cells)
     if pa.types.is_date32(cells.type):
         days = np.asarray(pc.cast(cells, pa.int32()).to_numpy(zero_copy_only=False), np.float64)
         return np.where((days >= FIRST_DAY) & (days <= LAST_DAY), days, np.nan)

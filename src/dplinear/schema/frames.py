@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dplinear.schema.canonical import discreet, text_in
 from dplinear.schema.cells import Cells
-from dplinear.schema.storage import by_chunk, spread
+from dplinear.schema.storage import by_chunk, spread, whole
 
 _LONG = ("Int128", "UInt128")
 _NOTHING: Any = None
@@ -75,6 +75,7 @@ def _dates(cells: pa.Array) -> Cells:
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return spread(_dates(cells.dictionary), cells.indices, np.datetime64("NaT"))
+    whole(cells)
     unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date(kind) else kind.unit
     ticks = cells.cast(pa.int32() if unit == "D" else pa.int64()).cast(pa.int64())
     return np.asarray(ticks.fill_null(_NAT)).view(f"M8[{unit}]")

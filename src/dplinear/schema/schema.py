@@ -173,9 +173,8 @@ class Schema:
     def from_dict(cls, content: Any) -> Self:
         """Build a schema from the content of a schema file; the inverse of `to_dict`."""
         if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
-            raise wrong_type(
-                "content", "Schema.from_dict", "a mapping with a table `columns`", content
-            )
+            rule = "a mapping with a table `columns`"  # a file of rows may stand here by mistake
+            raise wrong_type("content", "Schema.from_dict", rule, type(content))
         unknown = sorted(str(key) for key in content if key not in _FILE_KEYS)
         if unknown:
             rule = "made of " + ", ".join(sorted(_FILE_KEYS))

@@ -112,7 +112,7 @@ class NoiseModel(ABC):
     @staticmethod
     def from_dict(content: Any) -> "NoiseModel":
         """Build a law from what `to_dict` returned."""
-        if isinstance(content, Mapping) and content.get("kind") not in NOISE_MODELS:
+        if isinstance(content, Mapping) and str(content.get("kind")) not in NOISE_MODELS:
             plugins.installed()  # it may be that of another package's mechanism
         return read_kind(content, NOISE_MODELS, "NoiseModel.from_dict")
 

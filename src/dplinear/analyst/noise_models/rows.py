@@ -42,7 +42,7 @@ class RowNoiseModel(ABC):
     @staticmethod
     def from_dict(content: Any) -> "RowNoiseModel":
         """Build a law from what `to_dict` returned."""
-        if isinstance(content, Mapping) and content.get("kind") not in ROW_NOISE_MODELS:
+        if isinstance(content, Mapping) and str(content.get("kind")) not in ROW_NOISE_MODELS:
             plugins.installed()  # it may be that of another package's mechanism
         return read_kind(content, ROW_NOISE_MODELS, "RowNoiseModel.from_dict")
 

@@ -12,6 +12,7 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.frames import exportable, series_cells
+from dplinear.schema.libraries import library_of, plain_frame, unwrapped
 
 WHERE = "predict"
 _KINDS = (
@@ -56,12 +57,14 @@ def _array(names: Sequence[str], data: Any) -> Floats:
 
 def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:
     """Return the needed columns of a table, and its number of rows."""
-    library = type(data).__module__.partition(".")[0]
+    data = unwrapped(data)
+    library = library_of(data)
     if library == "polars" and hasattr(data, "collect"):
         data = data.collect()
     if library == "polars" and hasattr(data, "schema"):
         data = exportable(data)
     if library == "pandas" and hasattr(data, "columns"):
+        data = plain_frame(data)
         _check_names(schema, data.columns)
         return {name: series_cells(data[name]) for name in schema.columns}, len(data)
     if isinstance(data, np.ndarray):

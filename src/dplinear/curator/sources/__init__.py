@@ -22,6 +22,7 @@ from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.exact.gram import Moments, SecondMoments
 from dplinear.schema import Schema
+from dplinear.schema.libraries import library_of, plain_frame, unwrapped
 
 _KINDS = (
     "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "
@@ -113,7 +114,8 @@ def _open_reader(  # noqa: PLR0917 - as above
             rule = "a path or glob where an engine is named"
             hint = "Dask and Spark collections bring their own engine."
             raise wrong_type("data", WHERE, rule, type(data), hint)
-    library = engine or type(data).__module__.partition(".")[0]
+    data = unwrapped(data)
+    library = engine or library_of(data)
     if library == "dask":
         from dplinear.curator.sources.dask import DaskReader
 
@@ -136,13 +138,15 @@ def local_source(data: Any, schema: Schema) -> Source:
         return from_files(expand(data), schema)
     if isinstance(data, np.ndarray):
         return from_array(data, schema)
-    library = type(data).__module__.partition(".")[0]
+    library = library_of(data)
     if is_sparse(data):
         return from_sparse(data, schema)
     if library == "pandas" and hasattr(data, "columns") and hasattr(data, "dtypes"):
-        return from_pandas(data, schema)
+        return from_pandas(plain_frame(data), schema)
     frame = library == "polars" and hasattr(data, "collect_schema")
-    streams = library != "polars" and hasattr(data, "__arrow_c_stream__")
+    # A column is no table, even one of structs: a row that is null as a whole is none of a batch.
+    column = library in {"pandas", "polars"} or isinstance(data, pa.Array | pa.ChunkedArray)
+    streams = not column and hasattr(data, "__arrow_c_stream__")
     if frame or streams or isinstance(data, pa.RecordBatch):
         return from_stream(data, schema)
     raise wrong_type("data", WHERE, _KINDS, type(data))

@@ -43,6 +43,9 @@ def check_shape(schema: Schema, shape: tuple[int, ...]) -> None:
 
 def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
     """Read a two-dimensional array of any layout and dtype, or a structured one by field names."""
+    in_memory = not isinstance(data, np.memmap)
+    if not isinstance(data, np.ma.MaskedArray):
+        data = data.view(np.ndarray)  # and not a class with its own ideas
     if data.dtype.names is not None:
         check_names(schema, data.dtype.names, "the array")
         if data.ndim != 1:
@@ -53,13 +56,12 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
                 raise rejection("data", WHERE, rule, kind_of(data.dtype[name]))
         steps = range(0, len(data), STEP)
         tasks = [partial(_add_fields, data, start) for start in steps]
-        return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
+        return Source(tasks, len(data), in_memory=in_memory)
     check_shape(schema, data.shape)
     check_dtype(schema, data.dtype, "the array")
-    plain = data if isinstance(data, np.ma.MaskedArray) else data.view(np.ndarray)
     steps = range(0, len(data), STEP)
-    tasks = [partial(_add_rows, plain, start) for start in steps]
-    return Source(tasks, len(data), in_memory=not isinstance(data, np.memmap))
+    tasks = [partial(_add_rows, data, start) for start in steps]
+    return Source(tasks, len(data), in_memory=in_memory)
 
 
 def _add_rows(data: Any, start: int, accumulator: Blocks[Any]) -> Iterator[int]:

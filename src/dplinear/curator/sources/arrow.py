@@ -7,20 +7,26 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from dplinear.curator.sources.arrays import STEP
-from dplinear.curator.sources.source import Source, Task, check_names, withheld
+from dplinear.curator.sources.source import Source, Task, check_names, failure, withheld
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.frames import exportable, series_cells
+from dplinear.schema.libraries import library_of
+from dplinear.schema.storage import is_text
 
 Opening = Callable[[], pa.RecordBatchReader]
 _T = TypeVar("_T")
+_JSON = "JSON"
 _LONG = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}  # DuckDB's, which Arrow has no integers for
 
 
 def add_batch(batch: pa.RecordBatch, accumulator: Blocks[Any]) -> Iterator[int]:
-    """Add the rows of a batch that is already in memory."""
-    accumulator.update(batch)
+    """Add the rows of a batch that is already in memory; raise `SourceError` if it is damaged."""
+    try:
+        accumulator.update(batch)
+    except pa.ArrowException:
+        raise failure("the stream") from None
     yield batch.num_rows
 
 
@@ -34,7 +40,7 @@ def from_stream(data: Any, schema: Schema) -> Source:
     """
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
-    library = _library(data)
+    library = library_of(data)
     empty, whole = _openings(data, schema)
     check_names(schema, _open_stream(empty).schema.names, "the stream")
     tables = isinstance(data, pa.Table) or (library == "polars" and not hasattr(data, "collect"))
@@ -47,23 +53,20 @@ def from_stream(data: Any, schema: Schema) -> Source:
     )
 
 
-def _library(data: object) -> str:
-    return type(data).__module__.partition(".")[0].lstrip("_")
-
-
 def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:
     """Return what opens a stream of the same types without computing rows, and the stream.
 
     A plan that cannot be carried out fails here, as it would in the pass.
     """
-    library = _library(data)
+    library = library_of(data)
     if library == "duckdb":
         check_names(schema, data.columns, "the relation")
         kinds = dict(zip(data.columns, map(str, data.types), strict=True))
         relation = data.project(
             ", ".join(_select_column(name, kinds[name]) for name in schema.columns)
         )
-        return partial(_relation, relation.limit(0)), partial(_relation, relation)
+        json = frozenset(name for name, kind in kinds.items() if kind == _JSON)
+        return partial(_relation, relation.limit(0), json), partial(_relation, relation, json)
     if library == "polars" and hasattr(data, "collect"):
         check_names(schema, _open_stream(data.collect_schema).names(), "the frame")
         frame = data.select(list(schema.columns))
@@ -97,9 +100,32 @@ def _stream(data: Any) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_stream(data)
 
 
-def _relation(relation: Any) -> pa.RecordBatchReader:
+def _relation(relation: Any, json: frozenset[str]) -> pa.RecordBatchReader:
+    """Return the rows of a relation, columns of JSON by that name: DuckDB hands over their text.
+
+    One cell of another JSON type makes a column one of JSON, in which texts have quotation marks.
+    """
     make = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    return _stream(make(STEP))
+    rows = _stream(make(STEP))
+    named = [
+        field.with_type(pa.json_(field.type))
+        if field.name in json and is_text(field.type)
+        else field
+        for field in rows.schema
+    ]
+    kinds = pa.schema(named)
+    if kinds == rows.schema:
+        return rows
+    return pa.RecordBatchReader.from_batches(kinds, (_typed(batch, kinds) for batch in rows))
+
+
+def _typed(batch: pa.RecordBatch, kinds: pa.Schema) -> pa.RecordBatch:
+    """Return a batch whose columns have these types, each of which its own may store."""
+    columns = [
+        column if column.type == kind.type else pa.ExtensionArray.from_storage(kind.type, column)
+        for kind, column in zip(kinds, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=kinds)
 
 
 def _select_columns(data: Any, schema: Schema) -> Any:

@@ -58,8 +58,8 @@ def delimited_task(file: Path, schema: Schema) -> Task:
         rule = f"a file with a header line and lines that end in \\n or \\r\\n ('{file.name}')"
         hint = "lines that end in \\r alone cannot be told from cells that hold one: convert them."
         raise rejection("data", WHERE, rule, "other line ends, or no header", hint) from None
-    except (*_TORN, csv.Error) as error:
-        raise failure(f"the header of '{file.name}'", error) from None
+    except (*_TORN, csv.Error):
+        raise failure(f"the header of '{file.name}'") from None
     if not header:
         rule = f"a file with a header line ('{file.name}' has none)"
         raise rejection("data", WHERE, rule, "an empty line")
@@ -79,8 +79,8 @@ def _add_file(file: Path, header: list[str], start: int, accumulator: Blocks[Any
                 rows = read(piece)
                 accumulator.update(rows)
                 yield rows.num_rows
-    except (pa.ArrowException, *_TORN) as error:
-        raise failure(f"'{file.name}'", error) from None
+    except (pa.ArrowException, *_TORN):
+        raise failure(f"'{file.name}'") from None
 
 
 class _Cells:

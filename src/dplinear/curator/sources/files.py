@@ -64,8 +64,8 @@ def parquet_pieces(file: Path, schema: Schema) -> list[Piece]:
     try:
         with pq.ParquetFile(file, pre_buffer=False) as opened:
             metadata, types = opened.metadata, opened.schema_arrow
-    except (pa.ArrowException, OSError) as error:
-        raise failure(f"the footer of '{file.name}'", error) from None
+    except (pa.ArrowException, OSError):
+        raise failure(f"the footer of '{file.name}'") from None
     check_names(schema, types.names, f"'{file.name}'")
     sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     return [Piece(file, group, rows, metadata) for group, rows in enumerate(sizes)]
@@ -84,8 +84,8 @@ def _add_all(
         for batch in batches:
             accumulator.update(batch)
             yield batch.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise failure(what, error) from None
+    except (pa.ArrowException, OSError):
+        raise failure(what) from None
 
 
 def _ipc(file: Path, schema: Schema) -> list[Task]:
@@ -99,8 +99,8 @@ def _ipc(file: Path, schema: Schema) -> list[Task]:
                 return [partial(_add_ipc_stream, file)]
             reader = pa.ipc.open_file(opened)
             types, count = reader.schema, reader.num_record_batches
-    except (pa.ArrowException, OSError) as error:
-        raise failure(f"the metadata of '{file.name}'", error) from None
+    except (pa.ArrowException, OSError):
+        raise failure(f"the metadata of '{file.name}'") from None
     check_names(schema, types.names, f"'{file.name}'")
     fields = sorted(types.get_field_index(name) for name in schema.columns)
     return [partial(_add_ipc_batch, file, index, fields) for index in range(count)]
@@ -116,13 +116,13 @@ def _add_ipc_batch(
             batch = pa.ipc.open_file(opened, options=options).get_batch(index)
             steps = range(0, batch.num_rows, STEP)
             yield from _add_all((batch.slice(start, STEP) for start in steps), what, accumulator)
-    except (pa.ArrowException, OSError) as error:
-        raise failure(what, error) from None
+    except (pa.ArrowException, OSError):
+        raise failure(what) from None
 
 
 def _add_ipc_stream(file: Path, accumulator: Blocks[Any]) -> Iterator[int]:
     try:
         with pa.OSFile(str(file)) as opened:
             yield from _add_all(pa.ipc.open_stream(opened), f"'{file.name}'", accumulator)
-    except (pa.ArrowException, OSError) as error:
-        raise failure(f"'{file.name}'", error) from None
+    except (pa.ArrowException, OSError):
+        raise failure(f"'{file.name}'") from None

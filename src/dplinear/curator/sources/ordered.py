@@ -18,12 +18,12 @@ import numpy as np
 from dplinear.arguments import integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.curator.sources import local_source
-from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.pool import PATIENCE, available_cores, bar, one_blas_thread
 from dplinear.curator.sources.source import Source, SourceError
 from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
+from dplinear.schema.libraries import library_of, unwrapped
 
 _VALUES = 2**18  # in a block: 2 MiB
 _MOST_ROWS = 2**15
@@ -199,8 +199,9 @@ def open_rows(
 
 
 def _source(data: Any, schema: Schema) -> Source:
-    library = type(data).__module__.partition(".")[0]
-    if library in {"dask", "dask_expr"} and not is_paths(data):
+    data = unwrapped(data)
+    library = library_of(data)
+    if library == "dask":
         from dplinear.curator.sources.dask import partitions
 
         return partitions(data, schema)

@@ -43,12 +43,14 @@ def is_paths(data: object) -> bool:
 
 def expand(data: Any) -> list[Path]:
     """Return the files that paths, folders and globs name, in a fixed order."""
-    entries = list(data) if isinstance(data, list | tuple) else [data]
+    several = isinstance(data, list | tuple)
+    entries = list(data) if several else [data]
     found: list[Path] = []
-    for entry in entries:
+    for place, entry in enumerate(entries, 1):
         if isinstance(entry, bytes):
-            raise wrong_type("data", WHERE, "a path as text", entry)
-        found.extend(_expand_one(os.fspath(entry)))
+            raise wrong_type("data", WHERE, "a path as text", type(entry))
+        path = os.fspath(entry)
+        found.extend(_expand_one(path, f"entry {place} of a list" if several else _shown(path)))
     for file in found:
         _check_format(file)
     _check_tables(found)
@@ -56,7 +58,13 @@ def expand(data: Any) -> list[Path]:
     return found
 
 
-def _expand_one(entry: str) -> list[Path]:
+def _shown(path: str) -> str:
+    """Return a path as an error shows it: what has line ends is the content of a file."""
+    return "text of several lines" if len(path.splitlines()) > 1 else path
+
+
+def _expand_one(entry: str, shown: str) -> list[Path]:
+    """Return the files of one path; errors have `shown` for it: it may be no path, but rows."""
     if not entry:
         raise rejection("data", WHERE, _READABLE, repr(entry))
     path = Path(entry)
@@ -76,11 +84,11 @@ def _expand_one(entry: str) -> list[Path]:
             rule = "a glob that matches at least one file"
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise rejection("data", WHERE, f"{_READABLE} ({reason})", entry) from None
+        raise rejection("data", WHERE, f"{_READABLE} ({reason})", shown) from None
     _check_tables([path / "any"])  # also where all of its files are hidden
     _check_folders(folders, found)
     if not found:
-        raise rejection("data", WHERE, rule, entry)
+        raise rejection("data", WHERE, rule, shown)
     return found
 
 

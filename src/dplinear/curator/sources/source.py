@@ -44,10 +44,13 @@ class Reader(Protocol):
         """Return what the reduction comes to over every row; or raise `SourceError`."""
 
 
-def failure(what: str, error: BaseException) -> SourceError:
-    """Return the one error for a table that broke off; readers' own words may quote rows."""
+def failure(what: str) -> SourceError:
+    """Return the one error for a table that broke off.
+
+    Readers' own words may quote rows, and which error they raise may depend on a cell.
+    """
     return SourceError(
-        f"Reading {what} failed ({type(error).__name__}), so nothing was computed or released."
+        f"Reading {what} failed, so nothing was computed or released."
         "\n\nHint: the data is damaged, cut short, or was withdrawn while it was read. "
         "The reader's own message is withheld, since it may quote private values."
     )
@@ -63,8 +66,8 @@ def withheld(what: str) -> Iterator[None]:
         yield
     except (SourceError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - a reader may raise anything, and quote rows
-        raise failure(what, error) from None
+    except BaseException:  # noqa: BLE001 - a reader may raise anything, and quote rows
+        raise failure(what) from None
 
 
 def check_names(schema: Schema, names: Iterable[object], table: str) -> None:

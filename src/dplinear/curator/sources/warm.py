@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-_LIBRARIES = {"dask": "distributed", "dask_expr": "distributed"}
+from dplinear.schema.libraries import library_of, unwrapped
+
+_LIBRARIES = {"dask": "distributed"}
 
 
 def warm(data: Any = None, *, progress: bool | None = None) -> None:
     """Import what a pass over a table would import; what is not installed is not needed."""
     if isinstance(data, np.ndarray) or hasattr(data, "tocsr"):
         return  # without PyArrow, and so without what it looks for
-    _look(_LIBRARIES.get(type(data).__module__.partition(".")[0]))
+    _look(_LIBRARIES.get(library_of(unwrapped(data))))
     if progress or (progress is None and sys.stderr.isatty()):
         import_module("rich.progress")
 
