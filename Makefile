@@ -81,6 +81,7 @@ bench: setup
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/reals.py
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/mi_sketch.py

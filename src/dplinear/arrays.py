@@ -9,6 +9,7 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 BigIntegers = npt.NDArray[np.object_]  # Python's own, of any size
+Indices = npt.NDArray[np.intp]
 
 _KINDS = {"c": "complex numbers", "m": "spans of time", "M": "dates", "O": "objects", "S": "bytes"}
 

@@ -169,7 +169,7 @@ def _facts(kind: type[Mechanism], releases: str) -> Facts:
 
 def find(name: str) -> type[Mechanism] | None:
     """Return the mechanism of that name, if there is one."""
-    return _known().get(name)
+    return _known_mechanisms().get(name)
 
 
 def is_own(kind: type[Mechanism]) -> bool:
@@ -181,7 +181,7 @@ def _lists() -> list[Registered]:  # type: ignore[type-arg]  # of any contract
     return [MOMENTS, ROWS, *MODELS.values(), CONSTRAINED]
 
 
-def _known() -> dict[str, type[Mechanism]]:
+def _known_mechanisms() -> dict[str, type[Mechanism]]:
     """Return all that is known by name, without looking for what is installed."""
     found: dict[str, type[Mechanism]] = {MIProjection.name: MIProjection}
     for each in _lists():

@@ -64,14 +64,14 @@ LONG = {*SUBJECTS, "adassp", "frank_wolfe_pure", "exponential", "objective_pertu
 LONG |= {"sketch_after_query", "inverse_wishart_after_query", "projection_quantile"}
 LONG |= {"output_perturbation"}
 QUICK = [pair for pair in EVERY if pair[0] not in LONG]
-FEW = {"mi_projection": 600, "output_perturbation_gaussian": 200}
+RUNS = {"mi_projection": 600, "output_perturbation_gaussian": 200, "sketch": 2500}
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("name", "relation"), QUICK)
 def test_no_mechanism_is_refuted(name: str, relation: Neighbours) -> None:
     subject = named(name, relation, 3.0 if name != "mi_projection" else 0.5)
-    result = audited(subject, FEW.get(name, 1200))
+    result = audited(subject, RUNS.get(name, 1200))
     assert not refuted(result)
     assert result.audited > 0.3 * result.claimed
     assert result.simulated
@@ -193,7 +193,7 @@ def spoilt(kind: Any, change: Callable[[Any], Any], **options: Any) -> MomentsMe
 
 def lesser_ridge(prepared: Any) -> Any:
     setting = prepared.ready.setting
-    smaller = dataclasses.replace(setting, ridge=setting.ridge / 3)
+    smaller = dataclasses.replace(setting, units=setting.units // 3)
     return dataclasses.replace(prepared, ready=dataclasses.replace(prepared.ready, setting=smaller))
 
 

@@ -65,7 +65,7 @@ def test_the_map_names_every_mechanism() -> None:
     for name, kind in MOMENTS.items():
         assert issubclass(kind, MomentsMechanism)
         assert kind.name == name
-        assert kind.numerics == ("exact" if name == "analyze_gauss" else "idealised")
+        assert kind.numerics == "exact"
         assert kind.calibration == "exact"
 
 

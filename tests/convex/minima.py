@@ -59,7 +59,7 @@ def problem(seed: int) -> Problem:
         draw.standard_normal(features) * float(draw.choice([0.0, 1.0, 1e3, 1e6])) * slope * norm
     )
     tolerance = norm * slope * 2.0 ** float(draw.choice([-20, -17, -10, -3]))
-    return Problem(Regularised(loss, weight, linear, norm), x, y, tolerance)
+    return Problem(Regularised(loss, weight, Point.of(linear), norm), x, y, tolerance)
 
 
 def gradient_norm(of: Problem, point: Point) -> mpmath.mpf:
@@ -72,7 +72,7 @@ def gradient_norm(of: Problem, point: Point) -> mpmath.mpf:
         slope = mpmath.mpf(loss.slope)
         total = [
             mpmath.mpf(of.sum.weight) * t + mpmath.mpf(float(b))
-            for t, b in zip(theta, of.sum.linear, strict=True)
+            for t, b in zip(theta, of.sum.linear.values, strict=True)
         ]
         for row, label in zip(of.x.T, of.y, strict=True):
             cells = [mpmath.mpf(int(cell)) / CELLS for cell in row]

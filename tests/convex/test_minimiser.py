@@ -40,7 +40,7 @@ def exact_gradient(problem: Regularised, x: Floats, y: Floats, place: Floats) ->
     margins = np.array([math.fsum(place * row) for row in (x / CELLS).T])
     slopes = problem.loss.slopes(margins, y / CELLS)
     sums = [math.fsum(column * slopes) for column in x / CELLS]
-    return np.array(sums) + problem.weight * place + problem.linear
+    return np.array(sums) + problem.weight * place + problem.linear.values
 
 
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 50.0])
@@ -48,7 +48,7 @@ def exact_gradient(problem: Regularised, x: Floats, y: Floats, place: Floats) ->
 def test_gradients_vanish_to_the_tolerance(name: str, weight: float) -> None:
     x, y = table(300, 5, 31)
     linear = 3 * generator(32).standard_normal(5)
-    problem = Regularised(SmoothLoss(LOSSES[name](), 0.7), weight, linear, 1.0)
+    problem = Regularised(SmoothLoss(LOSSES[name](), 0.7), weight, Point.of(linear), 1.0)
     place = minimise(problem, blocks(x, y), 1e-6).values
     assert np.linalg.norm(exact_gradient(problem, x, y, place)) <= 1e-6
 
@@ -56,7 +56,7 @@ def test_gradients_vanish_to_the_tolerance(name: str, weight: float) -> None:
 def test_it_is_the_minimum_that_scipy_finds() -> None:
     x, y = table(400, 4, 33)
     linear = np.array([1.0, -2.0, 0.5, 0.0])
-    problem = Regularised(SmoothLoss(LOSSES["logistic"](), 1.0), 0.5, linear, 1.0)
+    problem = Regularised(SmoothLoss(LOSSES["logistic"](), 1.0), 0.5, Point.of(linear), 1.0)
 
     def value(place: Floats) -> float:
         losses = np.logaddexp(0, -np.where(y > 0, 1, -1) * (place @ x / CELLS))
@@ -68,7 +68,7 @@ def test_it_is_the_minimum_that_scipy_finds() -> None:
 
 def test_a_ridge_has_its_closed_form() -> None:
     x, y = table(200, 6, 34)
-    problem = Regularised(SmoothLoss(LOSSES["squared"](), 1e3), 0.7, np.zeros(6), 1.0)
+    problem = Regularised(SmoothLoss(LOSSES["squared"](), 1e3), 0.7, Point.zero(6), 1.0)
     scaled, labels = x / CELLS, y / CELLS
     ridge = np.linalg.solve(2 * scaled @ scaled.T + 0.7 * np.eye(6), 2 * scaled @ labels)
     assert minimise(problem, blocks(x, y), 1e-10).values == pytest.approx(ridge, abs=1e-9)
@@ -77,7 +77,7 @@ def test_a_ridge_has_its_closed_form() -> None:
 def test_sparse_rows_and_other_blocks_give_the_same_minimum() -> None:
     x, y = table(250, 5, 35)
     x[generator(36).random(x.shape) < 0.6] = 0
-    problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0), 0.2, np.zeros(5), 1.0)
+    problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0), 0.2, Point.zero(5), 1.0)
     dense = minimise(problem, blocks(x, y), 1e-9).values
     thin = [Block(sparse.csc_array(block.features), block.labels) for block in blocks(x, y, 64)]
     assert minimise(problem, thin, 1e-9).values == pytest.approx(dense, abs=1e-8)
@@ -85,13 +85,13 @@ def test_sparse_rows_and_other_blocks_give_the_same_minimum() -> None:
 
 def test_without_rows_only_the_slope_is_left() -> None:
     linear = np.array([2.0, -4.0])
-    problem = Regularised(SmoothLoss(LOSSES["huber"](), 1.0), 0.5, linear, 1.0)
+    problem = Regularised(SmoothLoss(LOSSES["huber"](), 1.0), 0.5, Point.of(linear), 1.0)
     assert minimise(problem, [], 1e-9).values == pytest.approx(-linear / 0.5)
 
 
 def test_many_rows_and_little_regularisation_still_come_to_an_end() -> None:
     x, y = table(20_000, 12, 37)
-    problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0, 0.01), 1e-4, np.zeros(12), 1.0)
+    problem = Regularised(SmoothLoss(LOSSES["hinge"](), 1.0, 0.01), 1e-4, Point.zero(12), 1.0)
     place = minimise(problem, blocks(x, y, 4096), 2.0**-17).values
     assert np.linalg.norm(exact_gradient(problem, x, y, place)) <= 2.0**-17
 
@@ -100,7 +100,7 @@ def test_many_rows_and_little_regularisation_still_come_to_an_end() -> None:
 def test_tolerances_far_beyond_float64_are_reached(name: str) -> None:
     """Slopes are then made one by one, of as many bits as it takes."""
     x, y = table(12, 2, 38)
-    found = Regularised(SmoothLoss(LOSSES[name](), 1.0), 1.0, np.ones(2), 1.0)
+    found = Regularised(SmoothLoss(LOSSES[name](), 1.0), 1.0, Point.of(np.ones(2)), 1.0)
     of = Problem(found, x, y, 1e-40)
     assert gradient_norm(of, minimise(of.sum, of.blocks(), of.tolerance)) <= of.tolerance
 
@@ -121,7 +121,7 @@ def test_a_certified_norm_is_no_less_than_the_exact_one(name: str) -> None:
     for seed in range(40):
         of = problem(4 * seed + list(LOSSES).index(name))
         rows = CertifiedRows(of.blocks(), of.sum)
-        place = generator(seed).standard_normal(len(of.sum.linear)) * 10.0 ** (seed % 5 - 2)
+        place = generator(seed).standard_normal(of.sum.features) * 10.0 ** (seed % 5 - 2)
         point = rows.start(of.tolerance).move(place)
         exact = gradient_norm(of, point)
         for slopes in (False, True):
@@ -159,10 +159,19 @@ def test_a_descent_that_float64_leads_astray_still_ends_where_it_should(
     assert gradient_norm(easy, point) <= easy.tolerance
 
 
-def test_noise_is_added_to_the_exact_point() -> None:
-    """The first number is a tie for float64, which noise of 2^−60 decides."""
-    point = Point(np.array([2**60 + 2**7, -7, 0], object), 60)
-    noise = np.array([2.0**-60, 1e-30, -2.5])
-    exact = [Fraction(2**60 + 2**7, 2**60), Fraction(-7, 2**60), Fraction(0)]
-    wanted = [float(a + Fraction(b)) for a, b in zip(exact, noise.tolist(), strict=True)]
-    assert point.plus(noise).tolist() == wanted
+def test_points_are_rounded_to_the_nearest_of_a_lattice() -> None:
+    """Halves go up, whatever their sign, and a finer lattice holds the same point."""
+    point = Point(np.array([7, -7, 6, -6, 5, -5, 2**80 + 2], object), 2)
+    assert point.rounded(0).integers.tolist() == [2, -2, 2, -1, 1, -1, 2**78 + 1]
+    finer = point.rounded(9)
+    assert finer.integers.tolist() == [whole * 2**7 for whole in point.integers]
+    assert (finer.values == point.values).all()
+
+
+def test_floats_are_points_as_they_are() -> None:
+    values = np.array([0.1, -3e200, 0.0, 2.0**-1074, 1.0])
+    point = Point.of(values)
+    assert (point.values == values).all()
+    exact = [Fraction(int(whole)) / Fraction(2) ** point.exponent for whole in point.integers]
+    assert exact == [Fraction(value) for value in values.tolist()]
+    assert (Point.of(np.zeros(2)).integers == 0).all()

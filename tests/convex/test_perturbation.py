@@ -44,7 +44,7 @@ def task(name: str = "squared", radius: float = 1.0, frame: Frame = FRAME) -> Ta
 def minimum(prepared: Any, rows: Floats, tolerance: float = 1e-10) -> Floats:
     """Return the minimum itself, to ten digits."""
     sum_ = prepared.sum
-    problem = Regularised(sum_.loss, sum_.weight, np.zeros(2), sum_.norm)
+    problem = Regularised(sum_.loss, sum_.weight, Point.zero(2), sum_.norm)
     return minimise(problem, examples(rows).blocks(), tolerance).values
 
 
@@ -124,7 +124,7 @@ def test_what_is_found_is_as_close_as_the_tolerance_says(
 
     def recorded(problem: Regularised, _: Any, tolerance: float) -> Point:
         asked.append((problem.weight, problem.loss.slope, tolerance))
-        return Point(np.zeros(2, object), 0)
+        return Point.zero(2)
 
     monkeypatch.setattr(perturbation, "minimise", recorded)
     pure = OutputPerturbation(guarantee=PureDP(1.0), regularisation=3.0, tolerance=0.01, slope=0.7)
@@ -327,6 +327,6 @@ def test_a_weight_that_is_chosen_finds_the_minima_of_all_tables(radius: float) -
         prepared = learner.prepare(task("huber", radius))
         for rows in (0, 1, 50):
             found = prepared.sum.minimum(
-                examples(rows_at_the_edge(rows, 61)), np.array([1.0, -2.0])
+                examples(rows_at_the_edge(rows, 61)), Point.of(np.array([1.0, -2.0]))
             )
             assert np.isfinite(found.values).all()

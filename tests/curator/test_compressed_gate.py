@@ -311,28 +311,31 @@ def test_every_learner_releases_or_refuses_before_the_spend(learner: str, loss: 
         assert release.certificate.parameters["knee"] == 0.5
 
 
-def test_auto_never_stands_for_noise_in_floating_point() -> None:
-    """In a ball no exact learner keeps pure ε: whoever wants the other kind says so by its name."""
+def test_auto_never_stands_for_noise_in_floating_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were a learner not exact, whoever wants it would have to say so by its name."""
     X, y = table()
     book = Book()
     asked = {k: v for k, v in PUBLIC.items() if k != "constraint"} | BETWEEN
-    with pytest.raises(ValueError, match=r"(?s)'mechanism' parameter of release_model .*delta"):
-        dpl.release_model(
-            X, target=y, **asked, constraint=L2Ball(12, 1.0), epsilon=1.0, ledger=book
-        )
-    assert not book.requests
+    ball: dict[str, Any] = {"constraint": L2Ball(12, 1.0), "epsilon": 1.0}
+    with monkeypatch.context() as patch:
+        patch.setattr(CONSTRAINED["output_perturbation"], "numerics", "idealised")
+        with pytest.raises(ValueError, match=r"(?s)'mechanism' parameter of release_model .*delta"):
+            dpl.release_model(X, target=y, **asked, **ball, ledger=book)
+        assert not book.requests
+        with simulation.door(5):
+            named = asked | ball | {"mechanism": "output_perturbation"}
+            release = dpl.release_model(X, target=y, **named)
+        assert release.certificate.of_ideal
+
+
+def test_auto_keeps_pure_epsilon_exactly_in_any_set() -> None:
+    X, y = table()
+    asked = {k: v for k, v in PUBLIC.items() if k != "constraint"} | BETWEEN
     with simulation.door(5):
-        release = dpl.release_model(
-            X,
-            target=y,
-            **asked,
-            constraint=L2Ball(12, 1.0),
-            epsilon=1.0,
-            mechanism="output_perturbation",
-        )
-        listed = dpl.release_model(X, target=y, **asked, constraint=L1Ball(12, 1.0), epsilon=1.0)
-    assert release.certificate.of_ideal
-    assert not listed.certificate.of_ideal
+        for constraint in (L2Ball(12, 1.0), L1Ball(12, 1.0)):
+            found = dpl.release_model(X, target=y, **asked, constraint=constraint, epsilon=1.0)
+            assert not found.certificate.of_ideal
+            assert found.certificate.numerics == "exact"
 
 
 def test_sparse_rows_for_a_learner_of_dense_ones_cost_nothing() -> None:

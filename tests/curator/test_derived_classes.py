@@ -12,7 +12,7 @@ from dplinear.arguments import ArgumentTypeError
 from dplinear.curator import Schema, second_moments
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.estimators.tables import column_of, features_of
-from dplinear.schema.libraries import library_of, unwrapped
+from dplinear.schema.libraries import library_of, unwrap
 from services import library
 
 pytestmark = pytest.mark.engine
@@ -115,8 +115,8 @@ def test_columns_are_no_tables_whatever_they_hold(at: int) -> None:
 def test_relations_collections_and_tables_are_known_by_their_ancestors() -> None:
     duckdb, dask = library("duckdb"), library("dask.dataframe")
     relation = duckdb.sql("SELECT 1 AS x")
-    assert library_of(relation) == library_of(unwrapped(relation)) == "duckdb"
-    assert unwrapped(library("narwhals").from_native(relation)) is relation
+    assert library_of(relation) == library_of(unwrap(relation)) == "duckdb"
+    assert unwrap(library("narwhals").from_native(relation)) is relation
     collection = dask.from_pandas(pandas_frame([1, 2, 3, 4]), npartitions=1)
     kind = derived(type(collection))
     assert library_of(kind(collection.expr)) == "dask"

@@ -44,7 +44,7 @@ def test_every_mechanism_passes_and_says_what_it_promises(mechanism: str, neighb
     assert certificate.mechanism == mechanism
     assert certificate.asked == certificate.holds == ApproxDP(1.0, 1e-6)
     assert certificate.neighbours is Neighbours(neighbours)
-    assert certificate.numerics == ("exact" if mechanism == "analyze_gauss" else "idealised")
+    assert certificate.numerics == "exact"
     assert not certificate.simulated
     assert (certificate.request, certificate.dataset) == ("first", "lines")
     assert dict(certificate.curve)[1.0] <= 1e-6

@@ -32,16 +32,16 @@ def test_a_release_says_what_it_promises() -> None:
     assert release.rows == 700
     assert certificate.holds == certificate.asked == MIDP(0.5)
     assert certificate.neighbours is Neighbours.ELEMENT
-    assert (certificate.mechanism, certificate.numerics) == ("mi_projection", "idealised")
+    assert (certificate.mechanism, certificate.numerics) == ("mi_projection", "exact")
     assert certificate.curve == ((0.0, MIDP(0.5).to(ApproxDP).delta),)
-    assert "0.5 bits (element neighbours, of the ideal mechanism" in str(certificate)
+    assert "0.5 bits (element neighbours)" in str(certificate)
     assert certificate.parameters["rows"] == 40
     (request,) = book.requests
     assert request.guarantee == MIDP(0.5)
     assert request.neighbours is Neighbours.ELEMENT
     assert request.parameters["rows"] == 40
     assert str(spent) == "1 release: 0.5 bits together (element neighbours)"
-    assert release.noise_model.ridges[0] == 0
+    assert release.noise_model.ridges[0] < 1e-8 * release.noise_model.ridges.max()
     solved = np.linalg.lstsq(release.values[:, :2], release.values[:, 5], rcond=None)[0]
     assert release.regress("y", ["x"])["x"] == pytest.approx(5 * solved[1])
 
@@ -120,7 +120,7 @@ def test_tables_and_schemas_are_checked_before_anything_is_spent() -> None:
 
 def test_a_public_target_is_said_to_be_unprotected() -> None:
     release = release_sketch(TABLE, SCHEMA, **BITS, target="y", y_public=True)
-    assert release.noise_model.ridges[5] == 0
+    assert release.noise_model.ridges[5] < 1e-8 * release.noise_model.ridges.max()
     assert (release.noise_model.ridges[1:5] > 0).all()
     assert any("its cells are not protected" in note for note in release.certificate.notes)
     whole = release_sketch(TABLE, SCHEMA, **BITS, target="y")
@@ -144,7 +144,7 @@ def test_a_query_is_part_of_the_bits_and_its_answer_is_printed() -> None:
     assert isinstance(lower, float)
     assert 0 < lower < np.linalg.eigvalsh(second_moments(many, schema).cells())[0]
     needed = 50 / (2 ** (2 * 0.3) - 1)
-    assert release.noise_model.ridges[1:] == pytest.approx(max(needed - lower, 0.0))
+    assert release.noise_model.ridges[1:] == pytest.approx(max(needed - lower, 0.0), abs=1e-6)
 
 
 @pytest.mark.parametrize("options", [{}, {"least_eigenvalue_bits": 0.1}])

@@ -232,7 +232,7 @@ def test_a_nearly_singular_table_never_stops_a_draw() -> None:
 
 
 def test_many_rows_where_the_least_eigenvalue_is_large() -> None:
-    """A million rows, well conditioned: no ridge at all, and hundreds of thousands of rows."""
+    """A million rows, well conditioned: next to no ridge, and hundreds of thousands of rows."""
     shape = Shape(5, 2**19, 21)
     table = multiple(shape, 10**6 * 4**19 // 3)
     asked = ApproxDP(1.0, 1e-6)
@@ -240,7 +240,7 @@ def test_many_rows_where_the_least_eigenvalue_is_large() -> None:
         mechanism = kind(guarantee=asked, least_eigenvalue_share=0.1, adjust="rows")
         measured = mechanism.prepare(shape).run(table, simulation.entropy(1))
         assert isinstance(measured.noise_model, SketchNoise)
-        assert measured.noise_model.ridge == 0
+        assert 0 < measured.noise_model.ridge < 1e-3
         assert measured.noise_model.rows > least
         assert measured.account.holds == asked
     small = Statistic(shape, np.zeros((5, 5), object))

@@ -225,7 +225,7 @@ def test_a_public_target_has_no_noise_and_leaves_the_others_theirs() -> None:
         table = uniform(seed, 9)[:, [0, 1, 0]]
         table[seed % 9, 2] += 0.01 - 0.02 * (table[seed % 9, 2] > 0)
         found = measured(BARE, table, rows=4, target="c", y_public=True)
-        assert ridges_of(found)[2] == 0
+        assert 0 < ridges_of(found)[2] < 1e-8
         assert any("c, has no noise" in note for note in found.account.notes)
         assert worst(BARE, table, ridges_of(found), 4, public="c").high <= 0.5
     table = with_ones(uniform(1, 1))
@@ -279,7 +279,7 @@ def test_rows_follow_the_law_that_is_printed() -> None:
     found = measured(MIXED, table, rows=20_000)
     gram = statistic(MIXED, table).matrix()
     ridges = ridges_of(found)
-    assert ridges[0] == 0
+    assert 0 < ridges[0] < 1e-8 * ridges.max()
     assert len(found.values) == found.parameters["rows"] == 20_000
     least = 1e-6 / 400
     covariance = gram + np.diag(ridges)
@@ -347,11 +347,12 @@ def test_a_query_tells_no_more_than_its_bits_and_never_fails() -> None:
     table = np.vstack([uniform(seed, 50) for seed in range(4)])
     shape = shape_of(BARE)
     query = BoundedQuery(0.2, shape, cells_of(BARE, "test"))
-    gram = statistic(BARE, table).matrix()
+    moments = statistic(BARE, table)
+    gram = moments.matrix()
     unit = float(shape.bound**2) / 2**20
-    levels = query.levels(len(table))
+    levels = query.levels
     entropy = simulation.entropy(5)
-    bounds = np.array([query.ask(gram, len(table), entropy) for _ in range(4000)])
+    bounds = np.array([query.ask(moments, entropy) for _ in range(4000)])
     least = min(np.linalg.eigvalsh(gram - np.outer(row, row))[0] for row in table)
     assert bounds.max() <= np.linalg.eigvalsh(gram)[0] - float(shape.bound**2) <= least
     # Uniform over `levels` units: twenty parts of equal chance.
@@ -381,7 +382,8 @@ def test_what_is_left_after_a_query_keeps_the_rest_of_the_bits() -> None:
             others = np.delete(table, i, 0)
             assert lower <= np.linalg.eigvalsh(others.T @ others)[0]
         needed = 8 / (2 ** (2 * 0.5) - 1)
-        assert ridges_of(found) == pytest.approx(max(needed - max(lower, 0), 0.0), rel=1e-9)
+        wanted = max(needed - max(lower, 0), 0.0)
+        assert ridges_of(found) == pytest.approx(wanted, rel=1e-9, abs=1e-8)
         assert worst(BARE, table, ridges_of(found), 8).high <= 0.5
         used.append(lower > 0)
     assert sum(used) > 3
@@ -484,4 +486,4 @@ def test_tables_without_rows_and_with_one_are_tables(options: dict[str, Any]) ->
         found = prepared.run(Statistic(shape, gram, count), simulation.entropy(1))
         assert np.isfinite(found.values).all()
         assert found.values.shape == (8, 4)
-        assert (found.values[:, 0] == 0).all() == (count == 0)
+        assert (abs(found.values[:, 0]) < 1e-3).all() == (count == 0)

@@ -92,18 +92,18 @@ def test_the_law_does_not_depend_on_the_precision_of_the_fast_path(
     exactly = discrete._exactly
 
     def counted(
-        plan: discrete._Plan, prefix: int, height: int, tail: int, entropy: Entropy
+        plan: discrete.Plan, prefix: int, height: int, tail: int, entropy: Entropy
     ) -> int | None:
         decided.append(exactly(plan, prefix, height, tail, entropy))
         return decided[-1]
 
     monkeypatch.setattr(discrete, "_exactly", counted)
     draws = 20_000
-    drawn = discrete._draw(discrete._laplace(scale, precision), (draws,), system())
+    drawn = discrete._draw(discrete.laplace_plan(scale, precision), (draws,), system())
     check_law(drawn, laplace_tail(scale))
     if scale <= 2**50:
         variance = scale**2
-        drawn = discrete._draw(discrete._gaussian(variance, precision), (draws,), system())
+        drawn = discrete._draw(discrete.gaussian_plan(variance, precision), (draws,), system())
         check_law(drawn, gaussian_tail(variance))
     assert len(decided) > draws / 200  # the exact path was really taken
 
@@ -162,21 +162,21 @@ def test_exact_inversions_decide_at_any_depth(rate: Fraction, power: int, known:
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_fast_verdicts_are_true(scale: Fraction, power: int) -> None:
     # Every verdict of the fast path against the numbers themselves, at the 16 and 13 bits it saw.
-    make = discrete._laplace if power == 1 else discrete._gaussian
+    make = discrete.laplace_plan if power == 1 else discrete.gaussian_plan
     plan = make(scale**power, discrete.FINE)
     count = 400_000
     halves = words(system(), count // 2).view(np.uint16).reshape(2, -1)
     bucket = halves[0] & np.uint16(2**13 - 1)
-    bits = discrete._Bits(
+    bits = discrete.Bits(
         bucket=bucket,
         minus=np.zeros(count, np.uint16),
         height=halves[1],
         tail=words(system(), count),
         value=plan.guide.take(bucket),
     )
-    refused, exact = discrete._settle(plan, bits, system())
+    refused, rest = discrete.settle(plan, bits, system())
     fast = np.ones(count, bool)
-    fast[[place for place, _ in exact]] = False
+    fast[[open_.place for open_ in rest]] = False
 
     v = bits.value.astype(float)
     survival = plan.thresholds[::-1].astype(float) / 2**64
@@ -194,8 +194,8 @@ def test_the_fast_verdicts_are_true(scale: Fraction, power: int) -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(32), Fraction(63, 2), Fraction(2**49 + 1, 3)])
 def test_the_tables_of_exponents_bound_them(scale: Fraction) -> None:
-    laplace = discrete._laplace(scale, discrete.FINE)
-    gaussian = discrete._gaussian(scale**2, discrete.FINE)
+    laplace = discrete.laplace_plan(scale, discrete.FINE)
+    gaussian = discrete.gaussian_plan(scale**2, discrete.FINE)
     for plan in (laplace, gaussian):
         cell = 1 << plan.shift
         for v in range(0, len(plan.thresholds) + 1, 7):
@@ -398,9 +398,9 @@ def test_the_table_of_exponentials_is_rounded_down_by_less_than_one() -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(32), Fraction(63), Fraction(64), Fraction(2**60)])
 def test_the_exponents_fit_their_words(scale: Fraction) -> None:
-    plans = [discrete._laplace(scale, discrete.FINE)]
+    plans = [discrete.laplace_plan(scale, discrete.FINE)]
     if scale < 2**50:
-        plans.append(discrete._gaussian(scale**2, discrete.FINE))
+        plans.append(discrete.gaussian_plan(scale**2, discrete.FINE))
     for plan in plans:
         assert plan.steepest.max() < 2**16
         assert plan.linear.max() + plan.square < 2**32

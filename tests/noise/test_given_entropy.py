@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from dplinear.noise import (
-    ball,
+    bartlett,
+    chi,
     discrete,
     entropy,
     inversion,
+    normals,
     selection,
     simulation,
     spherical,
@@ -19,6 +21,7 @@ from dplinear.noise import (
 from dplinear.noise.entropy import Entropy, SeededEntropy
 from dplinear.noise.integers import uniform_below
 from dplinear.noise.response import Response
+from dplinear.noise.rounded_normals import rounded_normals
 
 SQUARE = np.array([[2.0, 0.5], [0.5, 1.0]])
 SAMPLERS: dict[str, Callable[[Entropy], object]] = {
@@ -26,8 +29,12 @@ SAMPLERS: dict[str, Callable[[Entropy], object]] = {
     "gaussian": lambda bits: discrete.gaussian(10**6, 30, entropy=bits),
     "selection": lambda bits: [selection.draw(range(9), 0.1, entropy=bits) for _ in range(9)],
     "response": lambda bits: Response(5, 1.0).draw(np.arange(5).repeat(4), bits),
+    "exact_normals": lambda bits: normals.normals(9, entropy=bits).integers(200),
+    "exact_chis": lambda bits: chi.chis([1, 2, 50], entropy=bits).integers(200),
+    "bartlett": lambda bits: bartlett.Bartlett(3, 5, entropy=bits).integers(200),
+    "exact_spherical": lambda bits: spherical.spherical_laplace_integers(9, 9, entropy=bits),
     "integers": lambda bits: uniform_below(10**20, bits),
-    "ball": lambda bits: ball.truncated_normal(np.ones(2), np.ones(2), 1.0, entropy=bits),
+    "rounded normals": lambda bits: rounded_normals(1000, 30, entropy=bits),
     "spherical": lambda bits: spherical.spherical_laplace(1.0, 3, entropy=bits),
     "normal": lambda bits: wishart.standard_normal((2, 3), entropy=bits),
     "chi_square": lambda bits: wishart.chi_square(3.5, 4, entropy=bits),
@@ -83,7 +90,7 @@ def test_noise_takes_the_scale_of_its_matrix() -> None:
 
 @pytest.mark.parametrize("low", [0, 5, 31])
 def test_magnitudes_join_their_two_parts(low: int) -> None:
-    plan = discrete._laplace(Fraction(1000), discrete.FINE)
+    plan = discrete.laplace_plan(Fraction(1000), discrete.FINE)
     high = inversion.invert(plan.rate, 1, 2**60, 64, simulation.entropy(3))
     tail = low << (64 - plan.shift)
     drawn = discrete._exactly(plan, 2**60, 0, tail, simulation.entropy(3))

@@ -30,8 +30,8 @@ LAWS = [
 
 
 @lru_cache(maxsize=64)
-def plan_of(power: int, scale: Fraction, precision: Precision = FINE) -> discrete._Plan:
-    made = discrete._laplace if power == 1 else discrete._gaussian
+def plan_of(power: int, scale: Fraction, precision: Precision = FINE) -> discrete.Plan:
+    made = discrete.laplace_plan if power == 1 else discrete.gaussian_plan
     return made(scale**power, precision)
 
 
@@ -66,7 +66,7 @@ class Written:
         return (1 << count) - 1 if self.ones else 0
 
 
-def drawn(plan: discrete._Plan, candidates: list[Candidate]) -> list[int | None]:
+def drawn(plan: discrete.Plan, candidates: list[Candidate]) -> list[int | None]:
     """Return what the sampler makes of candidates with the same further words; None: refused."""
     count = len(candidates)
     quarter = -(-count // 4)
@@ -102,7 +102,7 @@ def tails_of(rate: Fraction, power: int) -> list[mpmath.mpf]:
         return [tail / sums[-1] for tail in reversed(sums[:-1])]
 
 
-def chance_of(plan: discrete._Plan, v: int, u: int) -> mpmath.mpf:
+def chance_of(plan: discrete.Plan, v: int, u: int) -> mpmath.mpf:
     """Return exp(-γ), from the law: the exponent at V·2^k + U, less that at V·2^k."""
     cell = 1 << plan.shift
     rate = plan.rate / cell**plan.power
@@ -118,7 +118,7 @@ def below(number: int, bits: int, ones: bool, bound: mpmath.mpf) -> bool:
         return bool(number + 1 <= scaled if ones else number < scaled)
 
 
-def meant(plan: discrete._Plan, candidate: Candidate) -> int | None:
+def meant(plan: discrete.Plan, candidate: Candidate) -> int | None:
     """Return the draw that a candidate's bits stand for."""
     width = plan.precision.table_bits - plan.precision.guide_bits
     prefix = candidate.bucket << width | candidate.rest[0] >> (64 - width)
@@ -136,11 +136,11 @@ def meant(plan: discrete._Plan, candidate: Candidate) -> int | None:
     return -magnitude if candidate.minus else magnitude
 
 
-def check(plan: discrete._Plan, candidates: list[Candidate]) -> None:
+def check(plan: discrete.Plan, candidates: list[Candidate]) -> None:
     assert drawn(plan, candidates) == [meant(plan, candidate) for candidate in candidates]
 
 
-def split(plan: discrete._Plan, prefix: int) -> tuple[int, int]:
+def split(plan: discrete.Plan, prefix: int) -> tuple[int, int]:
     """Return the bucket that a number begins with, and the word that goes on with it."""
     width = plan.precision.table_bits - plan.precision.guide_bits
     return prefix >> width, (prefix & ((1 << width) - 1)) << (64 - width) | 0x5A5

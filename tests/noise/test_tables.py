@@ -18,9 +18,9 @@ pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 SCALES = [Fraction(s) for s in ("1/3", "1", "31", "32", "63", "64", "100/3", 2**40 + 1, 2**60)]
 
 
-def plans(scale: Fraction) -> list[discrete._Plan]:
-    made = [discrete._laplace(scale, FINE)]
-    return made + ([discrete._gaussian(scale**2, FINE)] if scale <= 2**50 else [])
+def plans(scale: Fraction) -> list[discrete.Plan]:
+    made = [discrete.laplace_plan(scale, FINE)]
+    return made + ([discrete.gaussian_plan(scale**2, FINE)] if scale <= 2**50 else [])
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

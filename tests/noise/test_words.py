@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from dplinear.noise import (
-    ball,
     discrete,
     entropy,
     fixed_point,
@@ -115,25 +114,6 @@ def test_vectors_of_a_length_and_a_direction() -> None:
     drawn = spherical.spherical_laplace(0.7, 4, entropy=simulation.entropy(9))
     wanted = 0.7 * length * direction / math.sqrt(float(direction @ direction))
     assert drawn == pytest.approx(wanted, rel=CLOSE)
-
-
-@pytest.mark.parametrize("radius", [0.4, 1.0, 30.0])
-def test_the_first_try_that_is_accepted_is_taken(radius: float) -> None:
-    curvatures, slopes = np.array([0.5, 3.0, 0.0]), np.array([1.0, -2.0, 0.3])
-    for seed in range(5):
-        slow = Slow(seed)
-        tilt = ball._tilt(curvatures, slopes, radius)
-        raised = curvatures + tilt
-        wanted = None
-        while wanted is None:
-            tries = np.reshape(slow.normal(64 * 3), (64, 3)) / np.sqrt(2 * raised) + slopes / raised
-            patience = slow.chi_square([2.0] * 64)
-            for point, wait in zip(tries, patience, strict=True):
-                short = radius**2 - float(point @ point)
-                if wanted is None and short >= 0 and tilt * short <= wait / 2:
-                    wanted = point
-        drawn = ball.truncated_normal(curvatures, slopes, radius, entropy=simulation.entropy(seed))
-        assert drawn == pytest.approx(wanted, rel=CLOSE)
 
 
 def test_rounding_is_forgiven_and_no_more() -> None:

@@ -179,7 +179,7 @@ BUGS = (
         "numbers_as_written",
         "a request that was made with 1 is another one with 1.0",
         "ledger/fingerprint.py",
-        "    return hashlib.sha256(_text(_canonical(_told(value))).encode()).hexdigest()\n",
+        "    return hashlib.sha256(_text(_canonical(_describe(value))).encode()).hexdigest()\n",
         "    return hashlib.sha256(_text(plain(value)).encode()).hexdigest()  # as they are\n",
         "tests/ledger/test_paths.py::test_equal_numbers_are_one_argument",
     ),

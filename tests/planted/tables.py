@@ -171,8 +171,8 @@ BUGS: tuple[Bug, ...] = (
         "labels_of_rows_released",
         "released rows carry the index of the private table, as scikit-learn's wrapping puts it",
         "estimators/projection.py",
-        "        return self._contained(self.release_.values)\n",
-        "        found = self._contained(self.release_.values)\n"
+        "        return self._in_container(self.release_.values)\n",
+        "        found = self._in_container(self.release_.values)\n"
         '        return found.set_index(X.index) if hasattr(found, "set_index") else found\n',
         "tests/estimators/test_projection.py::test_released_rows_carry_no_label_of_the_tables",
     ),

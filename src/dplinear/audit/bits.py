@@ -124,7 +124,10 @@ def _chain(guarantee: Guarantee) -> Draw:
 def exact_mechanisms(
     epsilon: float, entropy: Entropy
 ) -> Iterator[tuple[str, Guarantee, Draw, bool]]:
-    """Yield mechanisms of exact numerics: a name, a promise, its draws, whether it is normal."""
+    """Yield mechanisms whose noise is integers: a name, a promise, its draws, whether it is normal.
+
+    Those that round real draws are attacked in `precision.py`.
+    """
     pure, normal = PureDP(epsilon), ApproxDP(epsilon, _DELTA)
     yield "analyze_gauss", normal, _matrix(normal), True
     yield "chain", normal, _chain(normal), True
@@ -137,7 +140,7 @@ def exact_mechanisms(
 def results(
     epsilon: float = 1.0, trials: int = _RUNS, seed: int | None = None
 ) -> Iterator[AuditResult]:
-    """Audit the bits of every mechanism of exact numerics."""
+    """Audit the bits of every mechanism whose noise is integers."""
     entropy = system() if seed is None else simulation.entropy(seed)
     for name, guarantee, draw, normal in exact_mechanisms(epsilon, entropy):
         yield audit_bits(name, guarantee, draw, normal=normal, trials=trials, entropy=entropy)

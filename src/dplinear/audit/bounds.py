@@ -1,6 +1,5 @@
 """From counts to what they prove: lower bounds on ε, μ and bits that hold with a stated confidence.
 
-from dplinear.arrays import Floats
 An event that is P likely on one table and Q on its neighbour shows ε ≥ ln((P − δ)/Q) at δ,
 μ ≥ 2Φ⁻¹((1 + P − Q)/2), and that a fair coin's side is worth so many bits. P and Q are bounded by
 Clopper and Pearson 1934, exactly, so whatever the mechanism is, a bound above the truth is as rare

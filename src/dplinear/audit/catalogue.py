@@ -235,11 +235,11 @@ def entries() -> dict[str, Entry]:
     for known, subject in ways:
         for name, kind in known.items():
             if name not in known.own:
-                found[name] = _registered(kind, subject)
+                found[name] = _registered_entry(kind, subject)
     return found
 
 
-def _registered(kind: type[Mechanism], subject: Callable[[Any, Entropy], Subject]) -> Entry:
+def _registered_entry(kind: type[Mechanism], subject: Callable[[Any, Entropy], Subject]) -> Entry:
     delta = usual_delta(kind, VISIBLE_DELTA)
 
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:

@@ -35,10 +35,10 @@ def scores(
     """Return both tables' training and testing runs with a logistic score as one more column."""
     score = fit_score(training)
 
-    def scored(part: Floats) -> Floats:
+    def add_score(part: Floats) -> Floats:
         return np.column_stack((part, score(part)))
 
-    return [scored(part) for part in training], [scored(part) for part in testing]
+    return [add_score(part) for part in training], [add_score(part) for part in testing]
 
 
 def fit_score(training: Sequence[Floats]) -> Callable[[Floats], Floats]:

@@ -18,14 +18,14 @@ _PICTURES = (".png", ".svg", ".pdf")
 def _names() -> list[str]:
     from dplinear.audit.catalogue import entries
 
-    return [*entries(), "all"]
+    return [*entries(), "precision", "all"]
 
 
 def audit(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="a mechanism, or all",
+            help="a mechanism, precision, or all",
             metavar="MECHANISM",
             show_default=False,
             autocompletion=_names,
@@ -54,7 +54,10 @@ def audit(
     markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
     json_: flags.Json = False,
 ) -> int:
-    """Run a mechanism on its worst pair of tables, and say what that proves of its promise."""
+    """Run a mechanism on its worst pair of tables, and say what that proves of its promise.
+
+    `precision` asks whether released numbers can arise from a neighbouring table at all.
+    """
     from dplinear.audit import printing
     from dplinear.cli.errors import Code, CommandError
     from dplinear.cli.settings import positional
@@ -63,6 +66,8 @@ def audit(
     if plot is not None and plot.suffix.lower() not in _PICTURES:
         told = f"A picture is a {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]} file."
         raise CommandError(f"{told} Got '{plot.name}'.")
+    if name == "precision":
+        return _attack(epsilon, delta, trials, seed, as_json=json_)
     asked = printing.Audits(name, epsilon, delta, neighbours, trials, seed, plot)
     results = list(asked.run(console(stderr=True).status))
     if json_:
@@ -73,6 +78,33 @@ def audit(
     else:
         say(printing.table(results), printing.reading(simulated=seed is not None))
     return Code.BROKEN if any(result.broken for result in results) else Code.DONE
+
+
+def _attack(
+    epsilon: float | None,
+    delta: float | None,
+    trials: int | None,
+    seed: int | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Ask of releases with continuous noise whether a float program could make them at all."""
+    from dplinear.audit.precision import attack, suspects
+    from dplinear.cli.errors import Code
+    from dplinear.noise import simulation
+
+    entropy = None if seed is None else simulation.entropy(seed)
+    found = [
+        attack(suspect, trials=200 if trials is None else trials, entropy=entropy)
+        for suspect in suspects(
+            2, epsilon=0.5 if epsilon is None else epsilon, delta=1e-6 if delta is None else delta
+        )
+    ]
+    if as_json:
+        tell([{"mechanism": one.name, "delta": one.delta, "holds": one.holds} for one in found])
+    else:
+        say(*map(str, found))
+    return Code.DONE if all(one.holds for one in found) else Code.BROKEN
 
 
 def _content(result: "AuditResult") -> dict[str, Any]:

@@ -49,7 +49,7 @@ def mechanisms(
             typer.echo(line)
     elif name is not None:
         for each in found:
-            say(each.name, facts(_told(each)))
+            say(each.name, facts(_fact_lines(each)))
     else:
         lines = [(_label(each), each.releases, each.numerics) for each in found]
         say(table(("mechanism", "releases", "numerics"), lines))
@@ -65,7 +65,7 @@ def lines_of(found: "list[Facts]") -> list[str]:
     return [rows[0], f"|{'---|' * len(heads)}", *rows[1:]]
 
 
-def _told(each: "Facts") -> list[tuple[str, str]]:
+def _fact_lines(each: "Facts") -> list[tuple[str, str]]:
     return [
         ("is", each.summary),
         ("releases", each.releases),

@@ -36,8 +36,13 @@ class Regularised:
 
     loss: SmoothLoss
     weight: float
-    linear: Floats
+    linear: "Point"
     norm: float
+
+    @property
+    def features(self) -> int:
+        """The dimension of θ."""
+        return len(self.linear.integers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +57,28 @@ class Point:
         found = [_ratio(int(whole), self.exponent) for whole in self.integers]
         object.__setattr__(self, "values", np.array(found, float))
 
+    @classmethod
+    def of(cls, values: Floats) -> "Point":
+        """Return floats as they are."""
+        lowest = int(np.frexp(values[values != 0])[1].min(initial=EXACT))
+        return cls(_scale_to_integers(values, EXACT - lowest), EXACT - lowest)
+
+    @classmethod
+    def zero(cls, size: int) -> "Point":
+        """Return 0."""
+        return cls(np.zeros(size, object), 0)
+
     def move(self, direction: Floats) -> "Point":
         """Return the point plus a vector, which is rounded to the point's own grid."""
         steps = _scale_to_integers(direction, self.exponent)
         return Point(self.integers + steps, self.exponent)
 
-    def plus(self, vector: Floats) -> Floats:
-        """Return the exact sum with a vector of floats, each number rounded once."""
-        unit = Fraction(2) ** self.exponent
-        pairs = zip(self.integers, vector.tolist(), strict=True)
-        return np.array([float(int(whole) / unit + Fraction(other)) for whole, other in pairs])
+    def rounded(self, exponent: int) -> "Point":
+        """Return the nearest vector of integers over 2^`exponent`, halves rounded up."""
+        shift = exponent - self.exponent
+        if shift >= 0:
+            return Point(self.integers << shift, exponent)
+        return Point((self.integers + (1 << -shift - 1)) >> -shift, exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +111,7 @@ class CertifiedRows:
 
         Half a step in every coordinate moves it by √d·2^−k·(Λ + smoothness·norm²·n)/2.
         """
-        problem, size = self.problem, len(self.problem.linear)
+        problem, size = self.problem, self.problem.features
         bent = problem.weight + problem.loss.smoothness * problem.norm**2 * max(self.count, 1)
         exponent = math.frexp(bent)[1] + size.bit_length() - math.frexp(tolerance)[1] + 6
         return Point(np.zeros(size, object), exponent)
@@ -157,7 +174,7 @@ class CertifiedRows:
 
     def _combine(self, whole: BigIntegers | Words) -> BigIntegers:
         """Return Σ x·whole, exactly, over integers of any size."""
-        total, start = np.zeros(len(self.problem.linear), object), 0
+        total, start = np.zeros(self.problem.features, object), 0
         for block in self.blocks:
             stop = start + len(block.labels)
             bits = EXACT - 1 - self._norm.bit_length() - len(block.labels).bit_length()
@@ -172,8 +189,10 @@ class CertifiedRows:
         """Return the exact sum of all three parts, each number rounded once."""
         weight = Fraction(self.problem.weight)
         data, place = CELLS * Fraction(2) ** precision, Fraction(2) ** point.exponent / weight
-        triples = zip(combined, point.integers, self.problem.linear.tolist(), strict=True)
-        exact = [int(a) / data + int(t) / place + Fraction(b) for a, t, b in triples]
+        linear = self.problem.linear
+        given = Fraction(2) ** linear.exponent
+        triples = zip(combined, point.integers, linear.integers, strict=True)
+        exact = [int(a) / data + int(t) / place + int(b) / given for a, t, b in triples]
         return np.array([float(number) for number in exact], float)
 
 

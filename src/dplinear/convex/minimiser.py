@@ -119,7 +119,7 @@ class _Rows(CertifiedRows):
 
     def _combination(self, weights: Floats) -> Floats:
         """Return Σ weight·x."""
-        total, start = np.zeros(len(self.problem.linear)), 0
+        total, start = np.zeros(self.problem.features), 0
         for block in self.blocks:
             stop = start + len(block.labels)
             total += np.asarray(block.features @ weights[start:stop])
@@ -149,7 +149,7 @@ class _Rows(CertifiedRows):
     def step(self, point: Point, found: Gradient, direction: Floats) -> float:
         """Return how far to go: to where the slope along the direction has all but vanished."""
         problem, along, loss = self.problem, self._along(direction), self.problem.loss
-        fixed = float((problem.weight * point.values + problem.linear) @ direction)
+        fixed = float((problem.weight * point.values + problem.linear.values) @ direction)
         ridge = problem.weight * float(direction @ direction)
         start = -float(found.values @ direction)
         most = start * math.sqrt(problem.weight / (4 * self.steepest))

@@ -47,13 +47,13 @@ class _RowsOut:
         """
         self.release_ = self._release_rows(self._prepare(X))
         self.certificate_ = self.release_.certificate
-        return self._contained(self.release_.values)
+        return self._in_container(self.release_.values)
 
     def transform(self: Any, X: Any) -> Any:
         """Release the rows of X through the projection of `fit`; each call spends the guarantee."""
-        return self._contained(self.release(X).values)
+        return self._in_container(self.release(X).values)
 
-    def _contained(self: Any, values: Floats) -> Any:
+    def _in_container(self: Any, values: Floats) -> Any:
         """Return released rows in the container that scikit-learn is asked for, with new labels."""
         own = getattr(self, "_sklearn_output_config", {})
         asked = own.get("transform", get_config()["transform_output"])

@@ -16,8 +16,7 @@ class PrivateSVM(ConstrainedClassifier):
 
     Requires: `constraint`, the radius of an L2 ball, or any set, on the coefficients of rows of
     norm 1: margins are at most this large, so a radius of some units lets the hinge bend. All else
-    as `PrivateConstrainedClassifier` does. In a ball no exact mechanism keeps pure ε: without
-    `delta`, name "output_perturbation", whose guarantee is of the ideal mechanism only.
+    as `PrivateConstrainedClassifier` does.
     Promises: what scikit-learn's LinearSVC with the hinge loss would find within the set, but for
     the noise. After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`.
     """

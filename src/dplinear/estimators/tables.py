@@ -24,7 +24,7 @@ from dplinear.schema.canonical import discreet
 from dplinear.schema.cells import array_of, numbers_of, objects_of, texts_of_datetimes
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable, series_cells
-from dplinear.schema.libraries import library_of, plain_frame, unwrapped
+from dplinear.schema.libraries import library_of, plain_frame, unwrap
 
 _NUMBERS = "biuf"
 _CELL = -1  # what an entry of a list is that is no row
@@ -167,7 +167,7 @@ def target_names(features: Sequence[str], targets: Array) -> list[str]:
 
 def _array(values: Any, parameter: str, where: str, columns: int | None = None) -> Array:
     """Return an array, with the dtype its holder gave it; lists have none, so theirs is object."""
-    values = unwrapped(values)
+    values = unwrap(values)
     if _is_sparse(values):
         rule = "dense: sparse input is not supported"
         raise wrong_type(parameter, where, rule, type(values), "pass values.toarray().")

@@ -33,7 +33,7 @@ def fingerprint(value: Any) -> str:
     What has no content that can be compared (a lambda, an object of an unknown class) is new each
     time: a request with it is never taken for an earlier one.
     """
-    return hashlib.sha256(_text(_canonical(_told(value))).encode()).hexdigest()
+    return hashlib.sha256(_text(_canonical(_describe(value))).encode()).hexdigest()
 
 
 class _Word(str):
@@ -72,7 +72,7 @@ def _float(_: str, text: object) -> float | None:
 
 def plain(value: Any) -> Any:
     """Return an argument as JSON, to be read; an array as the digest of its bytes."""
-    return _bare(_told(value))
+    return _bare(_describe(value))
 
 
 def _bare(content: Any) -> Any:
@@ -83,7 +83,7 @@ def _bare(content: Any) -> Any:
     return str(content) if isinstance(content, _Word) else content
 
 
-def _told(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
+def _describe(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
     """Return what an argument holds: objects as tuples that begin with their kind, lists as lists.
 
     So nothing that a caller writes is taken for an object that it looks like.
@@ -94,13 +94,13 @@ def _told(value: Any) -> Any:  # noqa: PLR0911 - one way for each type
         return value[:]  # and not a class with a text of its own
     if isinstance(value, np.generic):
         inner = value.item()  # of a number of many bits, itself
-        return _Word(repr(value)) if isinstance(inner, np.generic) else _told(inner)
+        return _Word(repr(value)) if isinstance(inner, np.generic) else _describe(inner)
     if isinstance(value, Mapping):
         return _mapping(value)
     if isinstance(value, list | tuple):
-        return [_told(entry) for entry in value]
+        return [_describe(entry) for entry in value]
     if isinstance(value, set | frozenset):
-        return ("set", sorted((_told(entry) for entry in value), key=_text))
+        return ("set", sorted((_describe(entry) for entry in value), key=_text))
     if isinstance(value, bytes | bytearray | memoryview):
         return ("bytes", hashlib.sha256(value).hexdigest())
     if isinstance(value, _TOLD):
@@ -115,8 +115,8 @@ def _text(content: Any) -> str:
 
 def _mapping(value: Mapping[Any, Any]) -> Any:
     if all(isinstance(name, str) for name in value):
-        return {name[:]: _told(value[name]) for name in sorted(value)}
-    pairs = [[_told(name), _told(entry)] for name, entry in value.items()]
+        return {name[:]: _describe(value[name]) for name in sorted(value)}
+    pairs = [[_describe(name), _describe(entry)] for name, entry in value.items()]
     return ("mapping", sorted(pairs, key=_text))  # as 1 and "1" are two names
 
 
@@ -125,14 +125,14 @@ def _array(value: Any) -> Any:
     if isinstance(value, type):
         return None
     if isinstance(value, np.ma.MaskedArray):
-        return ("masked", _told(value.data), _told(np.ma.getmaskarray(value)))
+        return ("masked", _describe(value.data), _describe(np.ma.getmaskarray(value)))
     if hasattr(value, "tocsr"):
         return _sparse(value.tocsr(copy=True))
     if not (isinstance(value, np.ndarray) or hasattr(value, "__array__")):
         return None
     array = np.asarray(value)
     if array.dtype.hasobject:
-        return ("array", list(array.shape), [_told(entry) for entry in array.ravel().tolist()])
+        return ("array", list(array.shape), [_describe(entry) for entry in array.ravel().tolist()])
     content = repr((array.dtype.str, array.shape)).encode() + array.tobytes()
     return _Word("sha256:" + hashlib.sha256(content).hexdigest())
 
@@ -141,13 +141,13 @@ def _sparse(rows: Any) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-    return ("sparse", list(rows.shape), *map(_told, parts))
+    return ("sparse", list(rows.shape), *map(_describe, parts))
 
 
 def _object(value: Any) -> Any:
     """Return what stands for an object: its class and content, or a word used only once."""
     if isinstance(value, functools.partial):
-        return ("partial", _told(value.func), _told(value.args), _told(value.keywords))
+        return ("partial", _describe(value.func), _describe(value.args), _describe(value.keywords))
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         return _Word(_name(value) or _unlike())
     kind = _name(type(value))
@@ -158,7 +158,7 @@ def _object(value: Any) -> Any:
     if isinstance(value, Enum):
         return (kind, value.name)
     if is_dataclass(value):
-        return (kind, {name: _told(getattr(value, name)) for name in _public_fields(value)})
+        return (kind, {name: _describe(getattr(value, name)) for name in _public_fields(value)})
     return (kind, _in_order(value.to_dict())) if hasattr(value, "to_dict") else _unlike()
 
 
@@ -173,7 +173,7 @@ def _public_fields(value: Any) -> list[str]:
 def _in_order(value: Any) -> Any:
     """Return what an object tells of itself, in its order: columns of an array have no other."""
     if not isinstance(value, dict):
-        return _told(value)
+        return _describe(value)
     return {str(name): _in_order(entry) for name, entry in value.items()}
 
 

@@ -62,8 +62,8 @@ class AdaSSP(ModelMechanism):
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact. No
     derived bound is trusted: the integers of every row are held to ‖x‖ ≤ BX and |y| ≤ BY
     (`Rows.bounded_moments`). So one row moves XᵀX by xxᵀ, of Frobenius norm ‖x‖² ≤ BX²; Xᵀy by
-    x·y, of norm at most BX·BY; λ_min(XᵀX) by at most BX² (Weyl), and by `eigenvalues.SENSITIVITY`
-    as it is computed.
+    x·y, of norm at most BX·BY; λ_min(XᵀX) by at most BX² (Weyl), and what is computed of it,
+    a certified enclosure, by `eigenvalues.SENSITIVITY`.
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
     half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
     the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
@@ -245,7 +245,7 @@ class PreparedAdaSSP(PreparedModel):
         matrix.T[upper] = rest
         right = self._noisy(cross, self.variances.cross, entropy)
         noise = int(discrete.gaussian(self.variances.least, 1, entropy=entropy)[0])
-        units = _least_units(gram, self.design.feature_square) + noise
+        units = least_units(gram, self.design.feature_square) + noise
         return Released(units * self._least_unit, matrix, right)
 
     def _noisy(
@@ -341,12 +341,3 @@ class PreparedAdaSSP(PreparedModel):
             "target_bound": math.sqrt(self.design.target_square) / cells,
             "grid_step": float(Fraction(1 << self.distance.step, self.design.shape.unit)),
         }
-
-
-def _least_units(gram: npt.NDArray[np.object_], square: int) -> int:
-    """Return the least eigenvalue in units of BX²/2^20, rounded down, at least 0.
-
-    Promises: one row moves it by at most `SENSITIVITY`, whatever the number of rows, float64 and
-    all (`eigenvalues.py`).
-    """
-    return least_units(np.array([[int(entry) / square for entry in row] for row in gram]))

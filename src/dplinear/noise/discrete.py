@@ -53,7 +53,7 @@ def laplace(
     if exact > _LARGEST_SCALE:
         raise arguments.rejection("scale", "discrete.laplace", "at most 2^60", scale)
     shape = sizes.shape(size, "discrete.laplace")
-    return _draw(_laplace(exact, FINE), shape, entropy or system())
+    return _draw(laplace_plan(exact, FINE), shape, entropy or system())
 
 
 def gaussian(
@@ -71,11 +71,11 @@ def gaussian(
     if exact > _LARGEST_VARIANCE:
         raise arguments.rejection("variance", "discrete.gaussian", "at most 2^100", variance)
     shape = sizes.shape(size, "discrete.gaussian")
-    return _draw(_gaussian(exact, FINE), shape, entropy or system())
+    return _draw(gaussian_plan(exact, FINE), shape, entropy or system())
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class Plan:
     """The tables of one law.
 
     V has mass ∝ exp(-rate·v^power), and with u = U/2^k the exponent of the acceptance is
@@ -100,13 +100,15 @@ class _Plan:
 
 
 @lru_cache(maxsize=64)
-def _laplace(scale: Fraction, precision: Precision) -> _Plan:
+def laplace_plan(scale: Fraction, precision: Precision) -> Plan:
+    """Return the plan of the law with mass ∝ exp(-|y| / scale)."""
     shift = _shift(int(scale))
     return _plan((1 << shift) / scale, 1, shift, precision)
 
 
 @lru_cache(maxsize=64)
-def _gaussian(variance: Fraction, precision: Precision) -> _Plan:
+def gaussian_plan(variance: Fraction, precision: Precision) -> Plan:
+    """Return the plan of the law with mass ∝ exp(-y² / (2·variance))."""
     shift = _shift(math.isqrt(int(variance)))
     return _plan((1 << 2 * shift) / (2 * variance), 2, shift, precision)
 
@@ -116,7 +118,7 @@ def _shift(scale: int) -> int:
     return max(0, scale.bit_length() - 5)
 
 
-def _plan(rate: Fraction, power: int, shift: int, precision: Precision) -> _Plan:
+def _plan(rate: Fraction, power: int, shift: int, precision: Precision) -> Plan:
     survival = inversion.survival(rate, power, precision.table_bits)
     values = range(len(survival) + 1)
     if power == 1:
@@ -128,7 +130,7 @@ def _plan(rate: Fraction, power: int, shift: int, precision: Precision) -> _Plan
         steepest = linear = [Fraction(0)] * len(values)
     thresholds = np.array(survival, np.uint64)
     limit = min(1 << (63 - shift), int(_OPEN))
-    return _Plan(
+    return Plan(
         rate=rate,
         power=power,
         shift=shift,
@@ -161,7 +163,7 @@ def _guide(thresholds: Words, limit: int, precision: Precision) -> NDArray[np.ui
     return np.where(settled, smallest.astype(np.uint16), _OPEN)
 
 
-def _draw(plan: _Plan, shape: tuple[int, ...], entropy: Entropy) -> Integers:
+def _draw(plan: Plan, shape: tuple[int, ...], entropy: Entropy) -> Integers:
     total = math.prod(shape)
     drawn = np.empty(total, np.int64)
     wide: dict[int, int] = {}
@@ -188,7 +190,7 @@ def _draw(plan: _Plan, shape: tuple[int, ...], entropy: Entropy) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bits:
+class Bits:
     """The random bits of a round of candidates, and the V they have settled so far."""
 
     bucket: NDArray[np.uint16]  # leading bits of the uniform number that V inverts
@@ -198,8 +200,17 @@ class _Bits:
     value: NDArray[np.uint16]
 
 
+@dataclass(frozen=True)
+class Undecided:
+    """A candidate that needs more bits: where it stands, and those of its two uniform numbers."""
+
+    place: int
+    prefix: int  # the first `table_bits` of the one that V inverts
+    height: int  # the first 32 of the one compared with exp(-γ)
+
+
 def _candidates(
-    plan: _Plan, target: NDArray[np.int64], entropy: Entropy
+    plan: Plan, target: NDArray[np.int64], entropy: Entropy
 ) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
     """Fill `target` with one candidate each.
 
@@ -210,14 +221,14 @@ def _candidates(
     drawn = words(entropy, 2 * quarter + (count if plan.shift else 0))
     halves = drawn[: 2 * quarter].view(np.uint16)
     bucket = halves[:count] & np.uint16((1 << plan.precision.guide_bits) - 1)
-    bits = _Bits(
+    bits = Bits(
         bucket=bucket,
         minus=halves[:count] >> np.uint16(15),
         height=halves[4 * quarter : 4 * quarter + count],
         tail=drawn[2 * quarter :],
         value=plan.guide.take(bucket),
     )
-    refused, exact = _settle(plan, bits, entropy)
+    refused, rest = settle(plan, bits, entropy)
 
     magnitude = bits.value.astype(np.uint64)
     if plan.shift:
@@ -229,7 +240,10 @@ def _candidates(
     target -= sign
 
     long = []
-    for place, number in exact:
+    for open_ in rest:
+        place = open_.place
+        tail = int(bits.tail[place]) if plan.shift else 0
+        number = _exactly(plan, open_.prefix, open_.height, tail, entropy)
         minus = bits.minus[place] == 1
         refused[place] = number is None or (number == 0 and minus)
         if number is None:
@@ -242,12 +256,10 @@ def _candidates(
     return np.flatnonzero(refused), long
 
 
-def _settle(
-    plan: _Plan, bits: _Bits, entropy: Entropy
-) -> tuple[NDArray[np.bool_], list[tuple[int, int | None]]]:
-    """Settle V (in place) and the acceptance of every candidate.
+def settle(plan: Plan, bits: Bits, entropy: Entropy) -> tuple[NDArray[np.bool_], list[Undecided]]:
+    """Settle V (in place) and the acceptance of every candidate that a few bits decide.
 
-    Returns which are refused, and the places decided exactly, with their magnitude (None: refused).
+    Returns which are refused, and which are undecided: those are left to integers of any length.
     """
     undecided = bits.value == _OPEN
     if plan.shift:
@@ -286,15 +298,14 @@ def _settle(
         accepted, decided = settled, settled
 
     undecided[places] = ~accepted
-    exact = []
-    for i in np.flatnonzero(~decided):
-        place = int(places[i])
-        tail = int(bits.tail[place]) if plan.shift else 0
-        exact.append((place, _exactly(plan, int(prefix[i]), int(height[i]), tail, entropy)))
-    return undecided, exact
+    rest = [
+        Undecided(place=int(places[i]), prefix=int(prefix[i]), height=int(height[i]))
+        for i in np.flatnonzero(~decided)
+    ]
+    return undecided, rest
 
 
-def _exactly(plan: _Plan, prefix: int, height: int, tail: int, entropy: Entropy) -> int | None:
+def _exactly(plan: Plan, prefix: int, height: int, tail: int, entropy: Entropy) -> int | None:
     """Return the magnitude of a candidate, or None if it is refused, on integers of any length."""
     v = inversion.invert(plan.rate, plan.power, prefix, plan.precision.table_bits, entropy)
     if plan.shift == 0:

@@ -37,6 +37,45 @@ def exponential(x: Fraction, bits: int) -> tuple[int, int]:
     return low >> (work - bits), min(-(-high >> (work - bits)), 1 << bits)
 
 
+def logarithm(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Enclose ln(numerator/denominator)·2^bits, for integers above 0."""
+    power = numerator.bit_length() - denominator.bit_length()
+    n, d = numerator << max(-power, 0), denominator << max(power, 0)
+    # Now n/d is in (1/2, 2); with the right power of two it is in [2/3, 4/3].
+    if 3 * n > 4 * d:
+        power, d = power + 1, 2 * d
+    elif 3 * n < 2 * d:
+        power, n = power - 1, 2 * n
+    work = bits + 16 + abs(power).bit_length()
+    low, high = _series(n, d, work)
+    two = _logarithm_of_two(work)
+    ends = power * two[0], power * two[1]
+    low, high = low + min(ends), high + max(ends)
+    return low >> (work - bits), -(-high >> (work - bits))
+
+
+def _series(n: int, d: int, work: int) -> tuple[int, int]:
+    """Enclose ln(n/d)·2^work for n/d in [2/3, 3/2]: 2·artanh t with |t| = |n − d|/(n + d) ≤ 1/5."""
+    t = (abs(n - d) << work) // (n + d)
+    square = t * t >> work
+    power, total, order = t, 0, 1
+    while power:
+        total += power // order
+        power = power * square >> work
+        order += 2
+    # Each power is short of its real value by less than 2, so each term by less than 3, and the
+    # rest of the series is below 3 (docs/noise.md, "Enclosures").
+    low, high = 2 * total, 2 * (total + 3 * order + 3)
+    return (low, high) if n >= d else (-high, -low)
+
+
+@lru_cache(maxsize=64)
+def _logarithm_of_two(work: int) -> tuple[int, int]:
+    """Enclose ln 2·2^work, as ln(4/3) + ln(3/2)."""
+    (low, high), (more_low, more_high) = _series(4, 3, work), _series(3, 2, work)
+    return low + more_low, high + more_high
+
+
 @lru_cache(maxsize=256)
 def survival(rate: Fraction, power: int, bits: int) -> tuple[int, ...]:
     """Return the survival function of the law on v = 0, 1, ... with mass ∝ exp(-rate·v^power).

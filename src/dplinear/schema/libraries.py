@@ -23,7 +23,7 @@ def library_of(data: object) -> str:
     return next((library for library in named if library in _KNOWN), "")
 
 
-def unwrapped(data: Any) -> Any:
+def unwrap(data: Any) -> Any:
     """Return what Narwhals holds in a frame or a column of its own; anything else as it is.
 
     Its export is that of what it holds, with none of the care that this takes.

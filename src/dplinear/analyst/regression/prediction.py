@@ -12,7 +12,7 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.frames import exportable, series_cells
-from dplinear.schema.libraries import library_of, plain_frame, unwrapped
+from dplinear.schema.libraries import library_of, plain_frame, unwrap
 
 WHERE = "predict"
 _KINDS = (
@@ -57,7 +57,7 @@ def _array(names: Sequence[str], data: Any) -> Floats:
 
 def _columns(schema: Schema, data: Any) -> tuple[dict[str, Cells], int]:
     """Return the needed columns of a table, and its number of rows."""
-    data = unwrapped(data)
+    data = unwrap(data)
     library = library_of(data)
     if library == "polars" and hasattr(data, "collect"):
         data = data.collect()

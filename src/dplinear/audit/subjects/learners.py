@@ -5,6 +5,7 @@ import numpy as np
 from dplinear.arrays import Floats
 from dplinear.audit import densities
 from dplinear.audit.subjects.contract import Claim, Subject
+from dplinear.convex.certified_gradient import Point
 from dplinear.convex.compression.images import Image
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, Frame
@@ -88,7 +89,7 @@ class OutputSubject(Subject):
         self.claim = Claim.of(self.guarantee, normal=self._normal)
         self._prepared: PreparedOutput = learner.prepare(task_of(self._radius))
         self._tables = pair(self.neighbours, 0)
-        minima = [self._prepared.sum.minimum(table, np.zeros(1)).values for table in self._tables]
+        minima = [self._prepared.sum.minimum(table, Point.zero(1)).values for table in self._tables]
         self._minima = minima[0], minima[1]
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:

@@ -10,7 +10,6 @@ from dplinear.audit.subjects.matrices import SHAPE
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
 from dplinear.mechanisms.contract import Measurement, MomentsMechanism
-from dplinear.mechanisms.moments.eigenvalues import SLACK
 from dplinear.mechanisms.moments.least_eigenvalue import LeastEigenvalue
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.neighbours import Neighbours
@@ -47,7 +46,7 @@ class EigenvalueSubject(Subject):
         self._tables = [Statistic(SHAPE, np.diag(n).astype(object) * length) for n in counts]
         self._grams = [table.matrix() for table in self._tables]
         least = [int(min(n)) for n in counts]
-        self._centres = [n * _UNITS - SLACK - self._query.margin - _UNITS for n in least]
+        self._centres = [n * _UNITS - self._query.margin - _UNITS for n in least]
 
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Measure, and compare likelihoods."""

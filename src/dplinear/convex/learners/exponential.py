@@ -5,6 +5,8 @@ density of a model is changed by a factor of at most exp(unit·W), normalisation
 for one row more or less, and ε/2W for one replaced, without the factor 2 of the general theorem.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -12,9 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from dplinear import arguments
-from dplinear.arrays import Floats
+from dplinear.arrays import BigIntegers
 from dplinear.convex.compression.images import Image
-from dplinear.convex.example_blocks import CELLS
+from dplinear.convex.example_blocks import CELLS, Block
+from dplinear.convex.examples import Frame
 from dplinear.convex.learners.contract import (
     ConstrainedMechanism,
     Learned,
@@ -26,19 +29,23 @@ from dplinear.convex.loss_sums import LossSum, extremes
 from dplinear.convex.losses import SquaredLoss
 from dplinear.convex.sets.contract import Atoms
 from dplinear.convex.sets.l2 import L2Ball
+from dplinear.exact.ball_draws import CutNormal, cut_normal
+from dplinear.exact.integers import EXACT
+from dplinear.exact.products import product
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.noise import ball, selection
+from dplinear.noise import selection
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.guarantees import PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.laplace import Pure
-from dplinear.privacy.rounding import down, up
+from dplinear.privacy.rounding import root_ceiling, up
 
 _WHERE = "Exponential"
 _MOST_FEATURES = 2048  # for the ball: eigenvectors take the cube of it
 _MOST_NUMBERS = 1 << 26  # of all extreme points: 512 MiB
 _LEAST_SPREAD = 2.0**-40  # of losses that are differences of numbers of about 1
+_MAP_BITS = 30  # of the numbers of a map from a ball onto its image
 _FLAT = 1e-12  # of the largest eigenvalue of ΦΦᵀ: below it Φ has no such direction
 
 
@@ -48,13 +55,16 @@ class Exponential(ConstrainedMechanism):
 
     Requires: a PureDP guarantee. Either a set whose extreme points can be listed, with any loss:
     one of them is drawn, on integers. Or the squared loss and an L2 ball: the density is then a
-    normal law cut off at the image of the ball, and is drawn by rejection.
-    Promises: pure ε, with no cap on tries, so that there is no failure to account for. Anything
-    else would need Markov chains, which stop before they have the law that they promise: refused.
+    normal law cut off at the image of the ball, and is drawn by rejection (`ball_draws.py`).
+    Promises: pure ε, with no cap on tries, so that there is no failure to account for. Both are
+    exact: a point of the ball is the ideal draw, of the exact second moments, rounded to a public
+    step; what a row can do is bounded for the very image, of exact numbers, that is drawn from.
+    Anything else would need Markov chains, which stop before they have the law that they promise:
+    refused.
     """
 
     name: ClassVar[str] = "exponential"
-    numerics: ClassVar[str] = "idealised"
+    numerics: ClassVar[str] = "exact"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -81,8 +91,7 @@ class Exponential(ConstrainedMechanism):
             return PreparedSelection(task, account, atoms, reach, epsilon / steps)
         squared = isinstance(task.loss, SquaredLoss) and isinstance(image.base, L2Ball)
         if squared and task.frame.features <= _MOST_FEATURES:
-            unit = down(float(epsilon / steps) / up(high - low, 64), 8)
-            return PreparedBall(task, account, image.base.radius, unit)
+            return _prepare_ball(task, account, Fraction(image.base.radius), epsilon / steps)
         rule = (
             f"one with extreme points that are at most {_MOST_NUMBERS} numbers, or an L2 ball in "
             f"at most {_MOST_FEATURES} dimensions with the squared loss"
@@ -120,29 +129,85 @@ class PreparedSelection(PreparedConstrained):
 
 @dataclass(frozen=True, eq=False)
 class PreparedBall(PreparedConstrained):
-    """A draw from a normal law cut off at the image of a ball: `unit` multiplies the loss."""
+    """A draw from a normal law cut off at the image of a ball: `unit` multiplies the loss.
+
+    The image is that of the ball under the integers `map` over 2^`exponent`, or the ball itself;
+    `rate`²/2 is `unit` in the integers' own units.
+    """
 
     task: Task
     account: Account
-    radius: float
-    unit: float
+    radius: Fraction
+    rate: Fraction
+    map: BigIntegers | None
+    exponent: int
+
+    @property
+    def unit(self) -> float:
+        """What a loss of 1 adds to the exponent."""
+        return float(self.rate**2 / 2 * (CELLS << self.exponent) ** 2)
+
+    @property
+    def step(self) -> Fraction:
+        """What points of the ball are rounded to: 2^−32 of its radius, or less."""
+        shift = self.radius.denominator.bit_length() - self.radius.numerator.bit_length()
+        return 1 / Fraction(2) ** (shift + 33)
 
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Add up second moments, and draw in coordinates in which the image is a ball."""
-        gram, cross = _moments(examples, self.task.frame.features)
-        values, vectors = self.task.image.spectrum
-        kept = values > _FLAT * values[-1]
-        root = vectors[:, kept] * np.sqrt(values[kept])
-        curvatures, axes = np.linalg.eigh(root.T @ gram @ root)
-        slopes = axes.T @ (root.T @ cross)
-        drawn = ball.truncated_normal(
-            self.unit * np.maximum(curvatures, 0.0),
-            self.unit * slopes,
-            self.radius,
-            entropy=entropy,
-        )
-        nearest = self.task.image.project(np.asarray(root @ (axes @ drawn)))
-        return Learned(nearest.place, nearest.source, self.account, {"unit": self.unit})
+        gram, cross = second_moments(examples.blocks(), self.task.frame)
+        if self.map is not None:
+            gram = product(product(self.map.T, gram), self.map)
+            cross = self.map.T.dot(cross) << self.exponent
+        law = CutNormal(gram, cross, self.rate, self.radius)
+        drawn = cut_normal(law, self.step, entropy=entropy) * self.step
+        place = drawn if self.map is None else self.map.dot(drawn) / (1 << self.exponent)
+        nearest = self.task.image.project(place.astype(np.float64))
+        facts = {"unit": self.unit, "step": float(self.step)}
+        return Learned(nearest.place, nearest.source, self.account, facts)
+
+
+def _prepare_ball(task: Task, account: Account, radius: Fraction, rate: Fraction) -> PreparedBall:
+    """Choose the unit: `rate` is what a row's whole spread of losses may weigh.
+
+    A row's margin is at most ‖row‖·‖map‖·radius, and ‖map‖² at most the largest sum of a row of
+    |mapᵀ·map|, whose columns are all but orthogonal.
+    """
+    matrix, exponent = _integer_map(task.image)
+    longest = Fraction(1)
+    if matrix is not None:
+        square = np.abs(product(matrix.T, matrix)).sum(axis=1)
+        longest = Fraction(root_ceiling(Fraction(int(square.max())))) / (1 << exponent)
+    reach = Fraction(task.frame.norm, CELLS) * longest * radius
+    nearest = min(reach, Fraction(1))
+    spread = reach * (reach + 2) - nearest * (nearest - 2)
+    return PreparedBall(
+        task,
+        account,
+        radius,
+        _root_below(2 * rate / spread / (CELLS << exponent) ** 2),
+        matrix,
+        exponent,
+    )
+
+
+def _integer_map(image: Image) -> tuple[BigIntegers | None, int]:
+    """Return a map from a ball onto an image, as integers over a power of two; None for itself."""
+    if image.map is None:
+        return None, 0
+    values, vectors = image.spectrum
+    kept = values > _FLAT * values[-1]
+    root = vectors[:, kept] * np.sqrt(values[kept])
+    exponent = max(_MAP_BITS - math.frexp(float(np.abs(root).max()))[1], 0)
+    whole = np.rint(np.ldexp(root, exponent))
+    return np.array([[int(each) for each in row] for row in whole.tolist()], object), exponent
+
+
+def _root_below(square: Fraction) -> Fraction:
+    """Return a rational of at most the root, right to 2^−50 of it."""
+    shift = (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 52
+    scaled = square * Fraction(4) ** shift
+    return Fraction(math.isqrt(int(scaled))) / Fraction(2) ** shift
 
 
 def _has_atoms(image: Image) -> bool:
@@ -152,11 +217,19 @@ def _has_atoms(image: Image) -> bool:
     return image.atoms.count * image.dimension <= _MOST_NUMBERS
 
 
-def _moments(examples: Passes, features: int) -> tuple[Floats, Floats]:
-    """Return Σ z zᵀ and Σ z·y."""
-    gram, cross = np.zeros((features, features)), np.zeros(features)
-    for block in examples.blocks():
-        square = block.features @ block.features.T
-        gram += square if isinstance(square, np.ndarray) else square.toarray()
-        cross += np.asarray(block.features @ block.labels)
-    return gram / CELLS**2, cross / CELLS**2
+def second_moments(blocks: Iterable[Block], frame: Frame) -> tuple[BigIntegers, BigIntegers]:
+    """Return Σ z zᵀ and Σ z·y of integer rows, exactly.
+
+    No partial sum of a few thousand products is beyond 2^53, in any order.
+    """
+    features = frame.features
+    most = max(1, (1 << EXACT) // max(frame.norm, CELLS) ** 2)
+    total = np.zeros((features, features + 1), object)
+    for block in blocks:
+        for start in range(0, len(block.labels), most):
+            part = block.features[:, start : start + most]
+            square = part @ part.T
+            dense = square if isinstance(square, np.ndarray) else square.toarray()
+            cross = np.asarray(part @ block.labels[start : start + most])
+            total += np.column_stack((dense, cross)).astype(np.int64).astype(object)
+    return total[:, :-1], total[:, -1]

@@ -5,12 +5,12 @@ Chaudhuri, Monteleoni and Sarwate 2011 (arXiv 0912.0071v5), Algorithm 1.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from dplinear import arguments
-from dplinear.arrays import Floats
+from dplinear.arrays import BigIntegers
+from dplinear.convex.certified_gradient import Point
 from dplinear.convex.learners.common import USUAL_ROWS
 from dplinear.convex.learners.contract import (
     ConstrainedMechanism,
@@ -19,22 +19,23 @@ from dplinear.convex.learners.contract import (
     PreparedConstrained,
     Task,
 )
-from dplinear.convex.learners.perturbation import FIRM, Sum, read_weight, smooth
+from dplinear.convex.learners.perturbation import FIRM, Lattice, Sum, read_weight, smooth
 from dplinear.convex.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.noise.entropy import Entropy
-from dplinear.noise.spherical import spherical_laplace
-from dplinear.noise.wishart import standard_normal
+from dplinear.noise.rounded_normals import rounded_normals
+from dplinear.noise.spherical import spherical_laplace_integers
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import MIDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.profiles.gaussian import Gaussian
 from dplinear.privacy.profiles.laplace import Pure
-from dplinear.privacy.rounding import up
+from dplinear.privacy.rounding import ceiling, up
 
 _WHERE = "OutputPerturbation"
+_FINE = Fraction(1, 1 << 24)  # a diagonal of the lattice, as a part of what a row moves
 _LEAST = 1e-290  # below it floats lose digits, and no rounding up can be relied upon
 
 
@@ -46,11 +47,15 @@ class OutputPerturbation(ConstrainedMechanism):
     normal noise. `regularisation` Λ, by default as for a table of the task's order of rows; `slope`
     at which losses' slopes are clipped; `tolerance`, as a part of L; `ramp` that stands for the
     hinge's jump: all public.
-    Promises: the sensitivity of what is found is Δ = (L + 2τ)/Λ, or (2L + 2τ)/Λ if rows are
-    replaced, L = slope·norm and τ the tolerance. For let e, e' be the gradients, of norm at most τ,
-    at the points found for neighbours, and g that of the rows that differ, at the first point:
-    Λ‖ϑ − ϑ'‖² ≤ ⟨e + g − e', ϑ − ϑ'⟩ by strong convexity. No smoothness is needed.
-    Departs from the paper: sums, not means, so n is no part of it; a tolerance, counted.
+    Promises: the sensitivity of what is found is (L + 2τ)/Λ, or (2L + 2τ)/Λ if rows are replaced,
+    L = slope·norm and τ the tolerance. For let e, e' be the gradients, of norm at most τ, at the
+    points found for neighbours, and g that of the rows that differ, at the first point:
+    Λ‖ϑ − ϑ'‖² ≤ ⟨e + g − e', ϑ − ϑ'⟩ by strong convexity. No smoothness is needed. Rounded to a
+    public lattice of `step`, two points are at most √m·step farther apart: that is Δ. What is added
+    is the same noise rounded to the lattice, exactly; and a point of the lattice plus rounded noise
+    is the rounding of their sum, so that the guarantee is the ideal noise's, to the last bit.
+    Departs from the paper: sums, not means, so n is no part of it; a tolerance and a lattice,
+    counted.
     """
 
     regularisation: float | None = None
@@ -58,7 +63,7 @@ class OutputPerturbation(ConstrainedMechanism):
     tolerance: float = 2.0**-10
     ramp: float = HINGE_RAMP
     name: ClassVar[str] = "output_perturbation"
-    numerics: ClassVar[str] = "idealised"
+    numerics: ClassVar[str] = "exact"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -82,13 +87,16 @@ class OutputPerturbation(ConstrainedMechanism):
             weight = _balance_weight(one, scale * scale * self._spread(task.frame.features))
         else:
             weight = read_weight(one, self.regularisation, _WHERE)
-        sensitivity = up(moved / weight)
+        found = (steps * Fraction(one.gradient) + 2 * Fraction(tolerance)) / Fraction(weight)
+        lattice = Lattice.within(found * _FINE, task.frame.features)
+        sensitivity = ceiling(found + lattice.diagonal)
         if sensitivity < _LEAST:
             rule = f"small enough that a row moves the minimum by {_LEAST:g} or more"
             raise arguments.rejection("regularisation", _WHERE, rule, weight)
         scale = _noise(self.guarantee, sensitivity)
         account = checks.exact_account(self.guarantee, self._profile(sensitivity / scale))
-        return PreparedOutput(task, account, Sum(task, loss, weight, tolerance), sensitivity, scale)
+        sum_ = Sum(task, loss, weight, tolerance)
+        return PreparedOutput(task, account, sum_, lattice, sensitivity, scale)
 
     def _spread(self, features: int) -> float:
         """Return the variance of one coordinate, in squares of the scale."""
@@ -107,20 +115,24 @@ class PreparedOutput(PreparedConstrained):
     task: Task
     account: Account
     sum: Sum
+    lattice: Lattice
     sensitivity: float
     scale: float
 
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
-        """Minimise, add noise, and project."""
-        minimum = self.sum.minimum(examples, np.zeros(self.task.frame.features))
-        facts = {"sensitivity": self.sensitivity, "scale": self.scale}
-        return self.sum.learned_point(minimum.plus(self._noise(entropy)), self.account, facts)
+        """Minimise, round, add noise, and project."""
+        minimum = self.sum.minimum(examples, Point.zero(self.task.frame.features))
+        place = self.lattice.add(minimum, self._noise(entropy))
+        step = float(self.lattice.step)
+        facts = {"sensitivity": self.sensitivity, "scale": self.scale, "step": step}
+        return self.sum.learned_point(place, self.account, facts)
 
-    def _noise(self, entropy: Entropy) -> Floats:
-        features = self.task.frame.features
+    def _noise(self, entropy: Entropy) -> BigIntegers:
+        """Draw noise in units of the lattice; it depends on nothing private."""
+        features, scale = self.task.frame.features, Fraction(self.scale) / self.lattice.step
         if isinstance(self.account.asked, PureDP):
-            return spherical_laplace(self.scale, features, entropy=entropy)
-        return self.scale * standard_normal(features, entropy=entropy)
+            return spherical_laplace_integers(scale, features, entropy=entropy)
+        return rounded_normals(scale, features, entropy=entropy)
 
 
 def _noise(guarantee: Guarantee, sensitivity: float) -> float:

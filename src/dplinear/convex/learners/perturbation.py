@@ -1,29 +1,61 @@
 """What output and objective perturbation share: a strongly convex sum, and the way out of it.
 
-Both minimise Σ ℓ(⟨z, ϑ⟩; y) + Λ‖ϑ‖²/2 over all of R^m, where gradients vanish at the minimum, and
-then take the nearest point of the image, which costs nothing.
+Both minimise Σ ℓ(⟨z, ϑ⟩; y) + Λ‖ϑ‖²/2 over all of R^m, where gradients vanish at the minimum, round
+what they find to a public lattice, add noise of that lattice, and then take the nearest point of
+the image, which costs nothing.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dplinear import arguments
-from dplinear.arrays import Floats
+from dplinear.arrays import BigIntegers
 from dplinear.convex.certified_gradient import Point, Regularised
 from dplinear.convex.example_blocks import CELLS
 from dplinear.convex.learners.contract import Learned, Passes, Task
 from dplinear.convex.minimiser import minimise
 from dplinear.convex.smooth_losses import SmoothLoss
 from dplinear.mechanisms.contract import Account
-from dplinear.privacy.rounding import up
+from dplinear.privacy.rounding import root_ceiling, up
 
 # Times what a balance of bounds gives Λ: models are shorter than their set allows. Chosen on a few
 # simulated tables, where 1 is mostly worse; text-like ones often gain by still more, others lose.
 FIRM = 4.0
 # βc²/Λ, at most, so that minima are found soon; and Λ, the square of which must be finite.
 _MOST_BENT, _MOST_WEIGHT = 2.0**20, 2.0**400
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Vectors of `size` integers over 2^`exponent`. Public, and so fine that it does not show."""
+
+    size: int
+    exponent: int
+
+    @classmethod
+    def within(cls, length: Fraction, size: int) -> "Lattice":
+        """Return a lattice whose cells have a diagonal of at most `length`, above 0."""
+        side = length / Fraction(root_ceiling(Fraction(size)))
+        exponent = side.denominator.bit_length() - side.numerator.bit_length()
+        # 2^−(exponent + 1) < side < 2^−(exponent − 1).
+        return cls(size, exponent + 1)
+
+    @property
+    def step(self) -> Fraction:
+        """What one integer is worth."""
+        return 1 / Fraction(2) ** self.exponent
+
+    @property
+    def diagonal(self) -> Fraction:
+        """√size·step, or a little more: roundings move two points apart by no more than that."""
+        return Fraction(root_ceiling(Fraction(self.size))) * self.step
+
+    def add(self, point: Point, noise: BigIntegers) -> Point:
+        """Return a point, rounded to the lattice, plus noise in its units."""
+        return Point(point.rounded(self.exponent).integers + noise, self.exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +91,17 @@ class Sum:
         """Return the Λ nearest to `weight` with which minima are found in reasonable time."""
         return min(max(weight, self.smoothness / _MOST_BENT), _MOST_WEIGHT)
 
-    def minimum(self, examples: Passes, linear: Floats) -> Point:
-        """Return about where the sum plus ⟨linear, ϑ⟩ is least: a point of exact numbers."""
-        problem = Regularised(self.loss, self.weight, linear, self.norm)
-        return minimise(problem, examples.blocks(), self.tolerance)
+    def minimum(self, examples: Passes, linear: Point, tolerance: float | None = None) -> Point:
+        """Return about where the sum plus ⟨linear, ϑ⟩ is least: a point of exact numbers.
 
-    def learned_point(self, place: Floats, account: Account, facts: Mapping[str, Any]) -> Learned:
+        Its gradient has norm at most `tolerance`, or the sum's own.
+        """
+        problem = Regularised(self.loss, self.weight, linear, self.norm)
+        return minimise(problem, examples.blocks(), tolerance or self.tolerance)
+
+    def learned_point(self, place: Point, account: Account, facts: Mapping[str, Any]) -> Learned:
         """Return the nearest point of the image: of a released place, so it is free."""
-        nearest = self.task.image.project(place)
+        nearest = self.task.image.project(place.values)
         known = {
             "regularisation": self.weight,
             "slope": self.loss.slope,

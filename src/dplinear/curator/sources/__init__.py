@@ -22,7 +22,7 @@ from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.exact.gram import Moments, SecondMoments
 from dplinear.schema import Schema
-from dplinear.schema.libraries import library_of, plain_frame, unwrapped
+from dplinear.schema.libraries import library_of, plain_frame, unwrap
 
 _KINDS = (
     "a NumPy array, a SciPy sparse matrix, anything with the Arrow C stream interface, a path or "
@@ -114,7 +114,7 @@ def _open_reader(  # noqa: PLR0917 - as above
             rule = "a path or glob where an engine is named"
             hint = "Dask and Spark collections bring their own engine."
             raise wrong_type("data", WHERE, rule, type(data), hint)
-    data = unwrapped(data)
+    data = unwrap(data)
     library = engine or library_of(data)
     if library == "dask":
         from dplinear.curator.sources.dask import DaskReader

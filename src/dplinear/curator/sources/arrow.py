@@ -116,10 +116,10 @@ def _relation(relation: Any, json: frozenset[str]) -> pa.RecordBatchReader:
     kinds = pa.schema(named)
     if kinds == rows.schema:
         return rows
-    return pa.RecordBatchReader.from_batches(kinds, (_typed(batch, kinds) for batch in rows))
+    return pa.RecordBatchReader.from_batches(kinds, (_typed_column(batch, kinds) for batch in rows))
 
 
-def _typed(batch: pa.RecordBatch, kinds: pa.Schema) -> pa.RecordBatch:
+def _typed_column(batch: pa.RecordBatch, kinds: pa.Schema) -> pa.RecordBatch:
     """Return a batch whose columns have these types, each of which its own may store."""
     columns = [
         column if column.type == kind.type else pa.ExtensionArray.from_storage(kind.type, column)

@@ -23,7 +23,7 @@ from dplinear.curator.sources.source import Source, SourceError
 from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
-from dplinear.schema.libraries import library_of, unwrapped
+from dplinear.schema.libraries import library_of, unwrap
 
 _VALUES = 2**18  # in a block: 2 MiB
 _MOST_ROWS = 2**15
@@ -199,7 +199,7 @@ def open_rows(
 
 
 def _source(data: Any, schema: Schema) -> Source:
-    data = unwrapped(data)
+    data = unwrap(data)
     library = library_of(data)
     if library == "dask":
         from dplinear.curator.sources.dask import partitions

@@ -50,7 +50,9 @@ def expand(data: Any) -> list[Path]:
         if isinstance(entry, bytes):
             raise wrong_type("data", WHERE, "a path as text", type(entry))
         path = os.fspath(entry)
-        found.extend(_expand_one(path, f"entry {place} of a list" if several else _shown(path)))
+        found.extend(
+            _expand_one(path, f"entry {place} of a list" if several else _printable_name(path))
+        )
     for file in found:
         _check_format(file)
     _check_tables(found)
@@ -58,7 +60,7 @@ def expand(data: Any) -> list[Path]:
     return found
 
 
-def _shown(path: str) -> str:
+def _printable_name(path: str) -> str:
     """Return a path as an error shows it: what has line ends is the content of a file."""
     return "text of several lines" if len(path.splitlines()) > 1 else path
 

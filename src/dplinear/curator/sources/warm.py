@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.schema.libraries import library_of, unwrapped
+from dplinear.schema.libraries import library_of, unwrap
 
 _LIBRARIES = {"dask": "distributed"}
 
@@ -23,7 +23,7 @@ def warm(data: Any = None, *, progress: bool | None = None) -> None:
     """Import what a pass over a table would import; what is not installed is not needed."""
     if isinstance(data, np.ndarray) or hasattr(data, "tocsr"):
         return  # without PyArrow, and so without what it looks for
-    _look(_LIBRARIES.get(library_of(unwrapped(data))))
+    _look(_LIBRARIES.get(library_of(unwrap(data))))
     if progress or (progress is None and sys.stderr.isatty()):
         import_module("rich.progress")
 

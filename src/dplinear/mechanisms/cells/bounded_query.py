@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dplinear.arrays import Floats
-from dplinear.exact.shape import Shape
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms.cells.table_cells import Cell
-from dplinear.mechanisms.moments.eigenvalues import UNITS, certified_least, slack_units
+from dplinear.mechanisms.moments.eigenvalues import ROUNDING, UNITS, least_units
 from dplinear.noise.entropy import Entropy
 from dplinear.noise.integers import uniform_below
 from dplinear.privacy.rounding import up
@@ -39,17 +38,17 @@ class BoundedQuery:
     """A lower bound on the least eigenvalue of the table without any one of its rows.
 
     Requires: rows of the shape's bound B; `steps_per_unit`, the columns whose cells are protected.
-    Promises: at most `bits` are learnt of a cell; the bound holds surely. What rounding may do to
-    eigenvalues is proved and allowed for (`eigenvalues.py`, N the public number of rows); the rest
-    of the arithmetic is exact.
+    Promises: at most `bits` are learnt of a cell; the bound holds surely. The eigenvalue is a
+    certified enclosure (`eigenvalues.py`); the rest of the arithmetic is exact.
     """
 
     bits: float
     shape: Shape
     cells: Sequence[Cell]
 
-    def levels(self, rows: int) -> int:
-        """Return the number of values of the noise, each as likely: at least reach/bits.
+    @property
+    def levels(self) -> int:
+        """The number of values of the noise, each as likely: at least reach/bits.
 
         The reach is the most that a cell moves the answer in units, so that a value of the noise
         tells something of the cell for `reach` of them at most.
@@ -57,17 +56,13 @@ class BoundedQuery:
         square = self.shape.bound**2
         shift = max(most_shift(cell, square) for cell in self.cells)
         reach = math.ceil(Fraction(min(shift, up(float(square)))) / square * UNITS)
-        slack = slack_units(self.shape.dimension, rows)
-        return math.ceil((reach + 2 * slack) / Fraction(self.bits))
+        return math.ceil((reach + ROUNDING) / Fraction(self.bits))
 
-    def ask(self, gram: Floats, rows: int, entropy: Entropy) -> float:
-        """Return the bound, given the whole table's matrix and its public number of rows."""
-        square = self.shape.bound**2
-        least = certified_least(gram / float(square), float(rows))
-        units = math.floor(least * UNITS) - slack_units(self.shape.dimension, rows)
-        levels = self.levels(rows)
-        units += uniform_below(levels, entropy) - (levels - 1)
+    def ask(self, statistic: Statistic, entropy: Entropy) -> float:
+        """Return the bound, given the whole table."""
+        units = least_units(statistic.integers, self.shape.sensitivity)
+        units += uniform_below(self.levels, entropy) - (self.levels - 1)
         # A row less has an eigenvalue less by B² at the most, which are so many units.
-        lower = Fraction(units - UNITS, UNITS) * square
+        lower = Fraction(units - UNITS, UNITS) * self.shape.bound**2
         nearest = float(lower)
         return nearest if nearest <= lower else math.nextafter(nearest, -math.inf)

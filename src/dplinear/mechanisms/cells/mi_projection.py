@@ -3,11 +3,13 @@
 Showkatbakhsh, Karakus and Diggavi 2018 (ISIT), Lemma 2 and equation (13), mended: the lemma treats
 the columns of SX as independent although S is shared, and its noise depends on the table. Rows of
 the result are independent draws of N(0, AᵀA + ridges), so S is never built. Proofs are in
-docs/theory.md, "Bits".
+docs/theory.md, "Bits". Ridges are rounded up to the grid of AᵀA, and none is 0 (`ridge_units`).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,12 +17,14 @@ import numpy as np
 from dplinear import arguments
 from dplinear.analyst.noise_models.matrices import ProjectionNoise
 from dplinear.arrays import Floats
+from dplinear.exact.roots import Root
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.cells.bounded_query import BoundedQuery
 from dplinear.mechanisms.cells.table_cells import Cell, cells_of
 from dplinear.mechanisms.contract import Account, Measurement, Mechanism, PreparedMoments
-from dplinear.noise import wishart
+from dplinear.mechanisms.moments.sketch import row_blocks
+from dplinear.mechanisms.release_grid import ridge_units, row_step
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy.bits import variance_for
 from dplinear.privacy.guarantees import MIDP
@@ -60,8 +64,11 @@ class MIProjection(Mechanism):
     `rows` is a number, by default twice that of the features, or one of the paper's rules
     (`projected_rows`, with `base`). `target` names the column of the response.
     Promises: whatever an attacker knows of all other cells, and believes of this one, at most that
-    many bits are learnt of it. Numerics are idealised. The number of rows is public.
-    `y_public=True` leaves the target without noise and without protection.
+    many bits are learnt of it. The number of rows is public. Numerics are exact: what is released
+    are rows of real numbers, each column rounded to a public grid of its own (`release_grid`), and
+    rounding a release tells nothing more.
+    `y_public=True` leaves the target without protection, and without noise but for a ridge of a
+    billionth of the others'; so it is with the intercept.
     `lower_bound` lowers all noise by a number that must be public: no more than the least residual
     sum of squares when a column is explained by all the others, with any one row left out, in
     units of half ranges squared (for a category: of every combination of its levels' indicators
@@ -79,7 +86,7 @@ class MIProjection(Mechanism):
     lower_bound: float | None = None
     least_eigenvalue_bits: float | None = None
     name: ClassVar[str] = "mi_projection"
-    numerics: ClassVar[str] = "idealised"
+    numerics: ClassVar[str] = "exact"
 
     def __post_init__(self) -> None:
         allowed = (Neighbours.ELEMENT,)
@@ -159,13 +166,16 @@ class PreparedProjection(PreparedMoments):
         """Draw the rows."""
         checks.same_shape(statistic, self.shape, _WHERE)
         assert statistic.rows is not None  # noqa: S101 - public under element
-        gram = statistic.matrix()
         rows = self._rows(statistic.rows)
         parameters: dict[str, Any] = {"rows": rows}
-        ridges = self._ridges(rows, self._known_bound(gram, statistic.rows, entropy, parameters))
-        parameters["largest_ridge"] = float(ridges.max())
-        law = ProjectionNoise(rows, tuple(ridges.tolist()))
-        return Measurement(draw(gram, ridges, rows, entropy), law, self.account, parameters)
+        units = self._ridge_units(rows, self._known_bound(statistic, entropy, parameters))
+        ridges = [each / self.shape.unit for each in units]
+        steps = self._steps(rows)
+        parameters["largest_ridge"] = max(ridges)
+        parameters["grid_step"] = float(max(steps))
+        law = ProjectionNoise(rows, tuple(ridges))
+        values = self._draw(statistic, units, steps, rows, entropy)
+        return Measurement(values, law, self.account, parameters)
 
     def _rows(self, count: int) -> int:
         rows = self.method.rows
@@ -174,11 +184,11 @@ class PreparedProjection(PreparedMoments):
         return projected_rows(rows, count, self.method.base) if isinstance(rows, str) else rows
 
     def _known_bound(
-        self, gram: Floats, count: int, entropy: Entropy, parameters: dict[str, Any]
+        self, statistic: Statistic, entropy: Entropy, parameters: dict[str, Any]
     ) -> float:
         """Return a lower bound on what the other columns and rows leave of each."""
         if self.query is not None:
-            lower = self.query.ask(gram, count, entropy)
+            lower = self.query.ask(statistic, entropy)
             parameters["lambda_lower"] = lower
             parameters["least_eigenvalue_bits"] = self.query.bits
             return max(lower, 0.0)
@@ -187,17 +197,41 @@ class PreparedProjection(PreparedMoments):
         parameters["lower_bound"] = self.method.lower_bound
         return self.method.lower_bound
 
-    def _ridges(self, rows: int, known: float) -> Floats:
-        ridges = np.zeros(self.shape.dimension)
+    def _ridge_units(self, rows: int, known: float) -> list[int]:
+        """Return the ridge of each column, in units of the grid of AᵀA."""
+        least, unit = rows * min(self.variances), self.shape.unit
+        units = [ridge_units(0.0, least, unit)] * self.shape.dimension
         for cell, variance in zip(self.cells, self.variances, strict=True):
-            ridges[list(cell.indices)] = max(up(up(rows * variance) - known), 0.0)
-        return ridges
+            ridge = up(up(rows * variance) - known)
+            for index in cell.indices:
+                units[index] = ridge_units(ridge, least, unit)
+        return units
 
+    def _steps(self, rows: int) -> list[Fraction]:
+        """Return the step of each column's grid; of columns without noise, the finest of all."""
+        finest = row_step(rows * min(self.variances))
+        steps = [finest] * self.shape.dimension
+        for cell, variance in zip(self.cells, self.variances, strict=True):
+            for index in cell.indices:
+                steps[index] = row_step(rows * variance)
+        return steps
 
-def draw(gram: Floats, ridges: Floats, rows: int, entropy: Entropy) -> Floats:
-    """Return independent rows of N(0, AᵀA + ridges)."""
-    factor = wishart.square_root(gram + np.diag(ridges), where=_WHERE)
-    return np.asarray(wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T)
+    def _draw(
+        self,
+        statistic: Statistic,
+        units: Sequence[int],
+        steps: Sequence[Fraction],
+        rows: int,
+        entropy: Entropy,
+    ) -> Floats:
+        """Return independent rows of N(0, AᵀA + ridges), each column on its own grid."""
+        coarsest = max(steps)
+        # With L the root of H, C·L is that of C·H·C: one factor then scales each column by its own.
+        finer = np.array([int(coarsest / step) for step in steps], object)
+        matrix = (statistic.integers + np.diag(np.array(units, object))) * np.outer(finer, finer)
+        factor = 1 / (self.shape.steps_per_unit * coarsest)
+        drawn = row_blocks(Root(matrix, min(units)), rows, factor, coarsest, entropy)
+        return np.concatenate([block / finer.astype(np.float64) for block in drawn])
 
 
 def _variance(cell: Cell, bits: float) -> float:

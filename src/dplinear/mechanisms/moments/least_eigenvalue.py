@@ -13,9 +13,10 @@ import numpy as np
 
 from dplinear import arguments
 from dplinear.arrays import Floats
+from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
-from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, SLACK, UNITS, least_units
+from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS, least_units
 from dplinear.mechanisms.moments.ridged import Fixed, Ready, Ridged, Setting
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
@@ -88,11 +89,9 @@ class Query:
     def ask(self, units: int, square: Fraction, entropy: Entropy) -> float:
         """Return the bound, given the `least_units` of the table itself, and B².
 
-        They are at most `SLACK` too many. The neighbour may have a row less, and an eigenvalue less
-        by B².
+        They are never too many. The neighbour may have a row less, and an eigenvalue less by B².
         """
-        noise = int(discrete.laplace(self.scale, 1, entropy=entropy)[0])
-        known = units - SLACK + noise
+        known = units + int(discrete.laplace(self.scale, 1, entropy=entropy)[0])
         return -ceiling(-Fraction(known - self.margin - UNITS, UNITS) * square)
 
 
@@ -189,10 +188,11 @@ class LeastEigenvalue(Ready):
             raise arguments.rejection("guarantee", "LeastEigenvalue", rule, asked)
         return checks.exact_account(asked, profile)
 
-    def settle(self, gram: Floats, entropy: Entropy) -> Setting:
+    def settle(self, statistic: Statistic, entropy: Entropy) -> Setting:
         """Ask for the least eigenvalue, and adjust the ridge or the rows."""
-        square = self.ridged.shape.bound**2
-        lower = self.query.ask(least_units(gram / float(square)), square, entropy)
+        shape = self.ridged.shape
+        units = least_units(statistic.integers, shape.sensitivity)
+        lower = self.query.ask(units, shape.bound**2, entropy)
         known = max(lower, 0.0)
         degrees, ridge = self.degrees, self.variant.ridge
         fallback = self.floor > ridge + known
@@ -200,7 +200,8 @@ class LeastEigenvalue(Ready):
             degrees = self._most_degrees(down(ridge + known, 2))
         else:
             ridge = max(ridge, up(self.floor - known)) if fallback else ridge
-        return Setting(degrees, ridge, self.account, self._parameters(lower, fallback=fallback))
+        parameters = self._parameters(lower, fallback=fallback)
+        return self.ridged.setting(degrees, ridge, ridge + known, self.account, **parameters)
 
     def _most_degrees(self, floor: float) -> int:
         """Return the most degrees of freedom that are private where H is nowhere below `floor`.

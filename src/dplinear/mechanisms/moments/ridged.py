@@ -3,6 +3,7 @@
 Both see the table through H = G + ridge·I only, and have the same profile, with the directions
 exchanged: it depends on the degrees of freedom and on B²/(ridge + a lower bound on the least
 eigenvalue of the smaller neighbour's G). docs/theory.md, "Gaussian sketch and inverse-Wishart".
+H is a matrix of integers: the ridge is rounded up to the grid of G (`release_grid.ridge_units`).
 """
 
 from abc import ABC, abstractmethod
@@ -13,10 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from dplinear.arrays import Floats
-from dplinear.exact.shape import Shape
+from dplinear.exact.roots import Root
+from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
+from dplinear.mechanisms.release_grid import ridge_units
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ApproxDP
@@ -44,33 +46,43 @@ class Ridged:
         ratio = ceiling(self.shape.bound**2 / Fraction(floor))
         return Sketch(degrees, ratio, self.neighbours, self.inverse)
 
+    def setting(
+        self, degrees: int, ridge: float, least: float, account: Account, **parameters: object
+    ) -> "Setting":
+        """Return what a draw uses that needs a ridge of at least `ridge`."""
+        unit = self.shape.unit
+        units = ridge_units(ridge, least, unit)
+        return Setting(degrees, units, unit, least, account, parameters)
+
 
 @dataclass(frozen=True)
 class Setting:
-    """What one draw uses, and what it promises. Public once the draw is released."""
+    """What one draw uses, and what it promises. Public once the draw is released.
+
+    The ridge is `units` of the grid of G, `unit` of which make 1. `least` is what H was calibrated
+    to be at least, the scale of what the draw is rounded to.
+    """
 
     degrees: int
-    ridge: float
+    units: int
+    unit: int
+    least: float
     account: Account
     parameters: Mapping[str, Any]
 
+    @property
+    def ridge(self) -> float:
+        """The ridge, in the cells' units."""
+        return self.units / self.unit
 
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """The eigenvalues and eigenvectors of a private second-moment matrix."""
+    def root(self, statistic: Statistic) -> Root:
+        """Return the root of H = G + ridge·I, exactly; H is at least the ridge, as G is at least 0.
 
-    values: Floats
-    vectors: Floats
-
-    @classmethod
-    def of(cls, gram: Floats) -> "Spectrum":
-        """Decompose the matrix; eigenvalues that rounding made negative count as zero."""
-        values, vectors = np.linalg.eigh(gram)
-        return cls(np.maximum(values, 0.0), vectors)
-
-    def root(self, ridge: float) -> Floats:
-        """Return F with F Fᵀ = G + ridge·I; after rounding, a Cholesky factor may not exist."""
-        return np.asarray(self.vectors * np.sqrt(self.values + ridge))
+        Private.
+        """
+        shifted = statistic.integers.copy()
+        shifted[np.diag_indices(len(shifted))] += self.units
+        return Root(shifted, self.units)
 
 
 class Ready(ABC):
@@ -79,7 +91,7 @@ class Ready(ABC):
     account: Account
 
     @abstractmethod
-    def settle(self, gram: Floats, entropy: Entropy) -> Setting:
+    def settle(self, statistic: Statistic, entropy: Entropy) -> Setting:
         """Return what the draw uses, given the private second moments."""
 
 
@@ -95,8 +107,8 @@ class Fixed(Ready):
         """Calibrate the ridge."""
         ridge = ridged.floor(asked, degrees)
         account = checks.exact_account(asked, ridged.profile(degrees, ridge))
-        return cls(Setting(degrees, ridge, account, {}), account)
+        return cls(ridged.setting(degrees, ridge, ridge, account), account)
 
-    def settle(self, gram: Floats, entropy: Entropy) -> Setting:
+    def settle(self, statistic: Statistic, entropy: Entropy) -> Setting:
         """Return what was settled."""
         return self.setting

@@ -42,7 +42,7 @@ class PublishedFixed(Fixed):
     def of(cls, ridged: Ridged, asked: ApproxDP, degrees: int) -> Self:
         """Take the ridge, and say what it keeps."""
         setting = super().of(ridged, asked, degrees).setting
-        account = accounts.what_holds(asked, ridged.profile(degrees, setting.ridge))
+        account = accounts.what_holds(asked, ridged.profile(degrees, setting.least))
         return cls(replace(setting, account=account), account)
 
 

@@ -16,9 +16,10 @@ from dplinear.analyst.noise_models.matrices import ProjectionNoise
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import AdditiveNoise, MIProjection, checks
-from dplinear.mechanisms.cells.mi_projection import PreparedProjection, draw
+from dplinear.mechanisms.cells.mi_projection import PreparedProjection
 from dplinear.mechanisms.contract import Account, Measurement
 from dplinear.mechanisms.rows.additive_noise import Noised, bits_of
+from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
 from dplinear.papers.accounts import NOT_KEPT
 from dplinear.papers.showkatbakhsh.peaks import PeakStatistic
@@ -70,10 +71,11 @@ class PublishedAdditiveNoise(AdditiveNoise):
 class PublishedProjection(MIProjection):
     """The noise of equation (13) on the columns other than the target, and no guarantee.
 
-    That noise is private, and is not told.
+    That noise is private, and is not told; so its draws are in floating point, with no public grid.
     """
 
     calibration: ClassVar[str] = "paper"
+    numerics: ClassVar[str] = "idealised"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +106,9 @@ class PreparedPublished(PreparedProjection):
         assert isinstance(statistic, PeakStatistic)  # noqa: S101 - as `release_sketch` reads it
         assert statistic.rows is not None  # noqa: S101 - public under element
         rows = self._rows(statistic.rows)
-        drawn = draw(statistic.matrix(), self._printed_variances(statistic, rows), rows, entropy)
+        covariance = statistic.matrix() + np.diag(self._printed_variances(statistic, rows))
+        factor = wishart.square_root(covariance, where=_PROJECTION)
+        drawn = wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
         return Measurement(drawn, ProjectionNoise(rows, None), self.account, {"rows": rows})
 
     def _printed_variances(self, statistic: PeakStatistic, rows: int) -> Floats:
