@@ -113,6 +113,7 @@ def test_labels_that_no_cell_can_hold_are_refused_by_their_type() -> None:
         PrivateLogisticRegression(**PUBLIC | {"classes": ("no", "yes")}).fit(X, y)
     with pytest.raises(ValueError, match="of one column of labels"):
         PrivateLogisticRegression(**PUBLIC).fit(X, np.column_stack([y, y]))
+    X, y = table(2000)  # enough for the noise never to hide them
     with pytest.warns(DataConversionWarning):
         PrivateLogisticRegression(**PUBLIC).fit(X, y[:, None])
 
