@@ -48,6 +48,8 @@ LEAST, MOST = chain._SQUARES
 class Table:
     """Rows that remember what was asked of them, and what a chain had spent by then."""
 
+    denominator = 1
+
     def __init__(self, rows: Floats) -> None:
         self.rows = rows
         self.asked: list[Sequence[RowSum]] = []

@@ -94,6 +94,8 @@ def task_of(
 class Recorded:
     """Examples that remember what was asked of them."""
 
+    denominator = 1
+
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
         self.asked: list[Any] = []

@@ -90,6 +90,8 @@ def rare_rows(seed: int, of: Design, count: int) -> Floats:
 class Rows:
     """An integer table in memory."""
 
+    denominator = 1
+
     def __init__(self, rows: Floats, block: int = BLOCK) -> None:
         self.rows, self.block = rows, block
 

@@ -94,6 +94,10 @@ class Answer:
 class SummableTable(Protocol):
     """A private table, as chains see it."""
 
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has, and so how fine the units of sums are."""
+
     def sums(self, statistics: Sequence[Any]) -> list[Sums]:
         """Return several exact sums over rows, in one pass."""
 
@@ -137,12 +141,12 @@ class NoisySums:
 
     def ask(self, queries: Sequence[Query], rows: SummableTable | None = None) -> list[Answer]:
         """Spend, pass over the rows once, or over another view of them, and release."""
-        noises = [_Noise.of(query, self.budget) for query in queries]
+        table = self._rows if rows is None else rows
+        noises = [_Noise.of(query, self.budget, table.denominator) for query in queries]
         square = sum((noise.cost for noise in noises), Fraction(0))
         inverse = sum((noise.inverse for noise in noises), Fraction(0))
         refusal = "A chain of sums would spend more than its budget."
         self.filter = self.filter.after((square, inverse), refusal)
-        table = self._rows if rows is None else rows
         sums = table.sums([query.statistic for query in queries])
         answers = [
             noise.release(query, exact, self._entropy)
@@ -161,19 +165,23 @@ def growing_shares(steps: int, total: Fraction) -> list[Fraction]:
 
 @dataclass(frozen=True)
 class _Noise:
-    """The scale at which a sum meets its noise; None where no row can move the sum."""
+    """The scale at which a sum meets its noise; None where no row can move the sum.
+
+    `weights` is how many of the sum's units are one of the statistic's.
+    """
 
     scale: Fraction | None
     cost: Fraction
     inverse: Fraction
+    weights: int
 
     @classmethod
-    def of(cls, query: Query, budget: Budget) -> "_Noise":
+    def of(cls, query: Query, budget: Budget, weights: int = 1) -> "_Noise":
         """Choose the scale at which the noise costs no more than the query's share."""
         statistic = query.statistic
-        square = statistic.sensitivity_squared(budget.neighbours)
+        square = statistic.sensitivity_squared(budget.neighbours) * weights**2
         if not square:
-            return cls(None, Fraction(0), Fraction(0))
+            return cls(None, Fraction(0), Fraction(0), weights)
         enough = query.share >= LEAST_SHARE
         moved = math.isqrt(math.floor(query.share * budget.square * VARIANCE)) if enough else 0
         # Rounding what is scaled moves each of the differences by less than one step.
@@ -181,11 +189,11 @@ class _Noise:
         if moved <= rounding:
             raise BudgetExceededError("A sum cannot be released for next to nothing.")
         scale = Fraction(down(float((moved - rounding) / root_ceiling(Fraction(square)))))
-        return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE)
+        return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE, weights)
 
     def release(self, query: Query, exact: Sums, entropy: Entropy) -> Answer:
         """Add the noise on integers; round each number once."""
-        unit = query.statistic.unit
+        unit = query.statistic.unit / self.weights
         if self.scale is None:
             return Answer(_cells(exact, unit), 0.0)
         worth = unit / self.scale

@@ -64,6 +64,7 @@ class Bounds(Mechanism):
 
     name: ClassVar[str] = "suggest_bounds"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))

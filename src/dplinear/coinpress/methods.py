@@ -99,6 +99,7 @@ class CoinPress(Mechanism, Generic[Estimate]):
     steps: int = 2
     scale: float | Sequence[float] | None = None
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         where = type(self).__name__

@@ -96,6 +96,7 @@ class CoinPressRegression(ModelMechanism):
     structure: str = "general"
     name: ClassVar[str] = "coinpress"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
     passes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

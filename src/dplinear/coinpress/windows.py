@@ -36,6 +36,10 @@ class View(Protocol):
     def half(self) -> Floats:
         """Half the width of each."""
 
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has."""
+
     def sums(self, statistics: Sequence[Any]) -> list[BigIntegers]:
         """Return several exact sums over its rows, in one pass."""
 

@@ -65,6 +65,8 @@ class Examples:
         # Rows whose Gram matrix float64 adds up exactly, though a feature may be worth above 1.
         self._step = max(1, min(BLOCK_ROWS, (1 << EXACT) // max(frame.norm, CELLS) ** 2))
 
+    denominator = 1  # rows in a set carry no weights
+
     def __repr__(self) -> str:
         return f"Examples({self.frame!r}, private)"
 

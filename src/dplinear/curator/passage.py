@@ -18,7 +18,7 @@ from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.rows import kept_rows
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import ArgumentError, wrong_type
+from dplinear.arguments import ArgumentError, rejection, wrong_type
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint
@@ -38,7 +38,9 @@ from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
+from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
+from dplinear.privacy.units import Unit
 from dplinear.registry import is_own
 from dplinear.schema import Schema, SchemaLike
 
@@ -50,6 +52,7 @@ _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table
 _OTHERS = frozenset(
     {"data", "ledger", "request", "output", "options", "threads", "engine", "progress"}
 )
+_UNIT = frozenset({"unit", "rows_per_unit"})
 # Whose parameters a gate passes on under the same names: an error names the gate that was called.
 _INNER = frozenset(
     {
@@ -82,6 +85,7 @@ class Passage:
         self.dataset = _text(given["dataset"], "dataset", where)
         named = _text(given["request"], "request", where)
         self.notes: tuple[str, ...] = ()  # of how "auto" was read
+        self.unit: Unit | None = None
         self._warnings: list[NotKeptWarning] = []
         self.entropy = simulation.entropy_for_release()
         self.named = named is not None
@@ -104,9 +108,48 @@ class Passage:
         self._warnings.append(warning)
 
     def schema(self, schema: SchemaLike | None) -> Schema:
-        """Return the schema that was given, as a mapping or not: both are one argument."""
-        found = self.given["schema"] = Schema.of(schema, self.where)
+        """Return the schema that was given, as a mapping or not, with the unit of privacy.
+
+        A unit that the schema names and one that is an argument of its own are one request.
+        """
+        found = self.given["schema"] = self.with_unit(Schema.of(schema, self.where))
         return found
+
+    def with_unit(self, schema: Schema) -> Schema:
+        """Return the schema with the unit that was given, or that it names itself."""
+        named, rows = self.given.get("unit"), self.given.get("rows_per_unit")
+        if named is not None:
+            if not isinstance(named, str):
+                raise wrong_type("unit", self.where, "the name of a column", type(named))
+            if schema.unit not in {None, named}:
+                rule = "left out, or the unit that the schema names"
+                raise rejection("unit", self.where, rule, named)
+            schema = schema.with_unit(named)
+        if schema.unit is None:
+            if rows is not None:
+                hint = 'name the column that says whom a row belongs to: unit="patient".'
+                raise rejection("rows_per_unit", self.where, "given with a unit", rows, hint)
+            return schema
+        self.unit = Unit.of(schema.unit, rows, self.where)
+        self.given |= {"unit": None, "rows_per_unit": self.unit.rows}
+        return schema
+
+    @property
+    def rows_per_unit(self) -> int:
+        """How many rows a unit of privacy counts as, at the most."""
+        return 1 if self.unit is None else self.unit.rows
+
+    def check_unit(self, method: Mechanism) -> None:
+        """Raise where a mechanism has no proof for all rows of a unit together."""
+        if self.unit is None:
+            return
+        if not method.for_units:
+            rule = f"left out for {method.name}, whose proof is about single rows"
+            hint = "the usual mechanism of release_moments and release_model takes units."
+            raise rejection("unit", self.where, rule, self.unit.column, hint)
+        if method.neighbours is not Neighbours.ADD_REMOVE:
+            rule = "add_remove where a unit of privacy is named"
+            raise rejection("neighbours", self.where, rule, method.neighbours)
 
     def cross(
         self,
@@ -122,6 +165,7 @@ class Passage:
         all that can be checked without reading it; `release`, which makes a release of the outcome;
         the `public` arguments that a ledger is told.
         """
+        self.check_unit(method)
         curve = curve_of(prepared.account)  # may fail for extreme guarantees: so, now
         kept = self._spend(method, prepared.account, public)
         if kept is not None:
@@ -163,6 +207,8 @@ class Passage:
             request=self.request,
             dataset=self.dataset,
             notes=account.notes + self.notes + _stranger(method) + counted,
+            unit=None if self.unit is None else self.unit.column,
+            rows_per_unit=None if self.unit is None else self.unit.rows,
         )
 
     def check_file(self, path: Path) -> None:
@@ -192,7 +238,7 @@ class Passage:
             guarantee=account.holds,
             neighbours=method.neighbours,
             mechanism=method.name,
-            parameters={"calibration": method.calibration, **public},
+            parameters={"calibration": method.calibration, **public, **self._of_unit()},
             concentrated=concentration(profile),
             profile=profile,
         )
@@ -200,6 +246,12 @@ class Passage:
         if kept is None:
             count(spent)
         return kept
+
+    def _of_unit(self) -> dict[str, Any]:
+        """Return what a ledger is told of the unit of privacy."""
+        if self.unit is None:
+            return {}
+        return {"unit": self.unit.column, "rows_per_unit": self.unit.rows}
 
     def _record(self, ledger: Ledger, spent: Request) -> bytes | None:
         arguments = _fingerprint(self.where, self.given)
@@ -314,7 +366,7 @@ def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
     public = {
         key: float(value) if isinstance(value, np.longdouble) else value
         for key, value in said.items()
-        if key not in _OTHERS
+        if key not in _OTHERS and not (key in _UNIT and value is None)
     }
     if given.get("constraint") is not None:
         # Labels are private. Of rows without a schema the columns are a public argument: a model

@@ -19,6 +19,7 @@ from dplinear.exact.grid import Grid, shape_of
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.shape import Shape
 from dplinear.exact.sums import Sums
+from dplinear.exact.weights import WHOLE
 from dplinear.schema import Schema
 
 
@@ -28,6 +29,11 @@ class Table:
     def __init__(self, reader: Reader, schema: Schema) -> None:
         self._reader = reader
         self.schema = schema
+
+    @property
+    def denominator(self) -> int:
+        """How many units of weight make a row that counts as one: 1 where rows have no weights."""
+        return 1 if self.schema.unit is None else WHOLE
 
     @cached_property
     def shape(self) -> Shape:

@@ -53,7 +53,8 @@ class Windowed:
         declared = check_plain(self.schema, "Windowed")
         ends = zip(declared.items(), low.tolist(), high.tolist(), strict=True)
         schema = Schema(
-            {name: write_column(_narrow(column, *pair)) for (name, column), *pair in ends}
+            {name: write_column(_narrow(column, *pair)) for (name, column), *pair in ends},
+            unit=self.schema.unit,
         )
         if self._last is None or self._last.schema != schema:  # rounded rows are kept for the next
             self._last = TableView(self._opened(schema), schema)

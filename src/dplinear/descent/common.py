@@ -56,6 +56,7 @@ class Descent(ModelMechanism):
 
     settings: Settings = field(default_factory=Settings)
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
     passes: ClassVar[bool] = True
     prepared: ClassVar[type[PreparedDescent]]
 

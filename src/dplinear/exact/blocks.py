@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.exact.grid import Grid, round_to_grid
 from dplinear.exact.integers import scratch
 from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.weights import parts
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder, decode
@@ -51,13 +52,24 @@ class Blocks(ABC, Generic[Part]):
     def add(self, rows: Floats) -> None:
         """Add a block of at most 4096 rounded rows, shape (dimension, rows); leave it as it is."""
 
+    def add_multiple(self, rows: Floats, times: int) -> None:
+        """Add a block of which every row counts so many times, if sums of rows are added up."""
+        raise TypeError(f"Rows of {type(self).__name__} carry no weights.")
+
+    def add_weighted(self, rows: Floats, weights: Integers) -> None:
+        """Add rounded rows, any number of them, each as often as its weight is units of 1/2^24."""
+        for times, chosen in parts(weights):
+            some = rows if len(chosen) == rows.shape[1] else np.take(rows, chosen, axis=1)
+            for start in range(0, some.shape[1], BLOCK_ROWS):
+                self.add_multiple(some[:, start : start + BLOCK_ROWS], times)
+
     @abstractmethod
     def result(self) -> Part:
         """Return the sum of all rows so far."""
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Add the rows of an Arrow batch that has the schema's columns."""
-        columns = {name: batch.column(name) for name in self.schema.columns}
+        columns = {name: batch.column(name) for name in self.schema.read_columns}
         self.update_columns(columns, batch.num_rows)
 
     def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:

@@ -1,8 +1,9 @@
 """What is public about a regression on integer rows before one is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dplinear.exact.shape import Shape
+from dplinear.exact.weights import WHOLE
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,8 @@ class Design:
     ones first if the model has an `intercept`; `target` is the place of what is explained. The
     features' cells have a squared norm of at most `feature_square`, the target's of at most
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
-    perhaps for all.
+    perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
+    units.
     """
 
     shape: Shape
@@ -23,8 +25,31 @@ class Design:
     target_square: int
     intercept: bool
     indicators: tuple[bool, ...]
+    weighted: bool = False
 
     @property
     def dimension(self) -> int:
         """The number of coefficients."""
         return len(self.features)
+
+    def of_sums(self) -> "Design":
+        """Return the same facts in the units of sums: finer ones, where rows carry weights."""
+        if not self.weighted:
+            return self
+        return replace(
+            self,
+            shape=self.shape.weighted(),
+            feature_square=self.feature_square * WHOLE,
+            target_square=self.target_square * WHOLE,
+        )
+
+    def of_rows(self) -> "Design":
+        """Return what `of_sums` was made from."""
+        if not self.weighted:
+            return self
+        return replace(
+            self,
+            shape=self.shape.unweighted(),
+            feature_square=self.feature_square // WHOLE,
+            target_square=self.target_square // WHOLE,
+        )

@@ -173,11 +173,15 @@ class Accumulator(Blocks[SecondMoments]):
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows."""
+        self.add_multiple(rows, 1)
+
+    def add_multiple(self, rows: Floats, times: int) -> None:
+        """Add a block of rounded rows, so many times."""
         if self._held is not None:
             rows = self._held.hold(rows)
         # At most 4096 products of cells in each entry: the grid keeps them below 2^53.
-        self._total.add((rows @ rows.T).astype(np.int64), 1 << WORD)
-        self._rows += rows.shape[1]
+        self._total.add((rows @ rows.T).astype(np.int64), 1 << WORD, times)
+        self._rows += times * rows.shape[1]
 
     def result(self) -> SecondMoments:
         """Return the matrix of all rows so far."""

@@ -71,6 +71,12 @@ def shape_of(schema: Schema) -> Shape:
     return Shape(schema.dimension, grid.steps_per_unit, grid.exponent)
 
 
+def moments_shape(schema: Schema) -> Shape:
+    """Return what is public about the second moments of these rows, weighted if they have units."""
+    shape = shape_of(schema)
+    return shape if schema.unit is None else shape.weighted()
+
+
 def plain_shape(dimension: int, square: float | None = None) -> Shape:
     """Return the same for rows of so many cells in [−1, 1], of a squared norm of at most `square`.
 

@@ -28,5 +28,9 @@ class Rows(Protocol):
         and the target's square at most `target_square`, verified on the integers that are added.
         """
 
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has."""
+
     def sums(self, statistics: Sequence[Any]) -> list[BigIntegers]:
         """Return several exact sums over rows, in one pass."""

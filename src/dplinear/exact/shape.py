@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear.arrays import BigIntegers, Floats
+from dplinear.exact.weights import HALF_BITS
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class Shape:
     def bound(self) -> Fraction:
         """B, the norm no row exceeds, in cells."""
         return Fraction(2**self.exponent, self.steps_per_unit)
+
+    def weighted(self) -> "Shape":
+        """Return the shape of second moments of weighted rows: a grid as fine as their weights.
+
+        Weights are whole numbers of 4^−12, so that each such sum is one of rows on a grid that is
+        2^12 times as fine, and whoever has a weight of 1 in all moves it by its `sensitivity`.
+        """
+        return Shape(self.dimension, self.steps_per_unit << HALF_BITS, self.exponent + HALF_BITS)
+
+    def unweighted(self) -> "Shape":
+        """Return the shape of the rows that such sums are of."""
+        return Shape(self.dimension, self.steps_per_unit >> HALF_BITS, self.exponent - HALF_BITS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,13 +46,13 @@ class SumTotal(Total):
         super().__init__((statistic.size,))
         self.statistic = statistic
 
-    def add_rows(self, rows: Floats, most: int = BLOCK_ROWS) -> None:
-        """Add the sum over a block, at most so many rows at a time."""
+    def add_rows(self, rows: Floats, most: int = BLOCK_ROWS, times: int = 1) -> None:
+        """Add the sum over a block, at most so many rows at a time; `times` as much."""
         bound = self.statistic.bound
         step = max(1, min(most, (1 << WORD) // bound))
         for start in range(0, rows.shape[1], step):
             block = rows[:, start : start + step]
-            self.add(self.statistic.sum(block), block.shape[1] * bound)
+            self.add(self.statistic.sum(block), block.shape[1] * bound, times)
 
 
 class SumAccumulator(Blocks[ExactSums]):
@@ -66,8 +66,12 @@ class SumAccumulator(Blocks[ExactSums]):
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows to every sum."""
+        self.add_multiple(rows, 1)
+
+    def add_multiple(self, rows: Floats, times: int) -> None:
+        """Add a block of rounded rows to every sum, so many times."""
         for total in self._totals:
-            total.add_rows(rows)
+            total.add_rows(rows, times=times)
 
     def result(self) -> ExactSums:
         """Return the sums of all rows so far."""

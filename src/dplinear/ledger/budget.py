@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from dplinear.analyst.releases.certificate import GUARANTEES
 from dplinear.arguments import positive, rejection, wrong_type
-from dplinear.ledger.request import LedgerError, Request, refusal
+from dplinear.ledger.request import WORD, LedgerError, Request, is_word, refusal
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
 
@@ -49,7 +49,8 @@ class Budget:
 
     Requires: it is declared before the first spend. `change`, for neighbours of single cells or of
     rows that change by so much, is the public amount; `missing_public`, with a `change`, that
-    neighbours agree on which cells hold no number.
+    neighbours agree on which cells hold no number; `unit`, the column of whose ids each stands for
+    one unit of privacy: neighbours then differ by all rows of one.
     Promises: spends whose costs add up to no more than `limit`, chosen in whatever way, satisfy the
     guarantee (but for the rounding above) as a whole. That is a theorem for each kind: ρ-zCDP
     (Feldman and Zrnic 2021, arXiv 2008.11193v4; Whitehouse et al. 2023, arXiv 2203.05481v3), μ-GDP
@@ -61,6 +62,7 @@ class Budget:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     change: float | None = None
     missing_public: bool = False
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         if type(self.guarantee) not in GUARANTEES.values():
@@ -78,6 +80,12 @@ class Budget:
         if self.missing_public and self.change is None:
             rule = "left out where no `change` is given"
             raise rejection("missing_public", "Budget", rule, self.missing_public)
+        if self.unit is not None:
+            if not is_word(self.unit):
+                raise wrong_type("unit", "Budget", f"the name of a column, {WORD}", self.unit)
+            if relation is not Neighbours.ADD_REMOVE:
+                rule = "add_remove where a unit of privacy is named"
+                raise rejection("neighbours", "Budget", rule, relation)
         if not self.limit.within(Units(_MOST, _MOST)):
             raise rejection("guarantee", "Budget", f"at most {_MOST // UNIT}", self.guarantee)
 
@@ -105,8 +113,17 @@ class Budget:
 
         A row is replaced by taking one away and adding one; a change of a cell, or of a row by so
         much, is a replacement. No number of replacements adds a row. A release for which missing
-        cells are public says nothing of neighbours that differ in them.
+        cells are public says nothing of neighbours that differ in them. One for rows says nothing
+        of units, which may have any number of them, and one for units nothing of a single row,
+        which changes the weights of the others.
         """
+        unit = parameters.get("unit")
+        if unit != self.unit:
+            raise refusal(
+                f"The budget protects {_protected(self.unit)}, and says nothing of a release that "
+                f"protects {_protected(unit)}.",
+                "ask for a release with the budget's unit, or count it as another dataset.",
+            )
         change, public = parameters.get("change"), bool(parameters.get("missing_public"))
         if (neighbours, change) == (self.neighbours, self.change) and public <= self.missing_public:
             return 1
@@ -151,7 +168,8 @@ class Budget:
             "neighbours": str(self.neighbours),
             "change": self.change,
         }
-        return facts | ({"missing_public": True} if self.missing_public else {})
+        facts |= {"missing_public": True} if self.missing_public else {}
+        return facts | ({} if self.unit is None else {"unit": self.unit})
 
     @staticmethod
     def from_facts(facts: Mapping[str, Any]) -> "Budget":
@@ -159,7 +177,8 @@ class Budget:
         guarantee = dict(facts["guarantee"])
         kind = GUARANTEES[guarantee.pop("kind")]
         public = facts.get("missing_public", False)
-        return Budget(kind(**guarantee), facts["neighbours"], facts["change"], public)
+        unit = facts.get("unit")
+        return Budget(kind(**guarantee), facts["neighbours"], facts["change"], public, unit)
 
     def text(self, units: Units) -> str:
         """Return units as a reader says them: "ρ = 0.25"."""
@@ -178,7 +197,8 @@ class Budget:
 
     @property
     def _relation(self) -> str:
-        return _relation(self.neighbours, self.change, public=self.missing_public)
+        relation = _relation(self.neighbours, self.change, public=self.missing_public)
+        return relation if self.unit is None else f"{relation}, all rows with one {self.unit!r},"
 
 
 _HINTS: dict[type[Guarantee], str] = {
@@ -224,6 +244,10 @@ def _group_spend(spend: Guarantee, steps: int) -> Guarantee:
         return spend.group(steps)
     except ValueError as error:
         raise LedgerError(str(error)) from None
+
+
+def _protected(unit: object) -> str:
+    return "single rows" if unit is None else f"all rows with one {unit!r}"
 
 
 def _relation(neighbours: Neighbours, change: object, *, public: bool) -> str:

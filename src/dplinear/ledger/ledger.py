@@ -124,12 +124,13 @@ class BudgetLedger(ABC):
         change: float | None = None,
         *,
         missing_public: bool = False,
+        unit: str | None = None,
     ) -> None:
         """Give a dataset its budget, once: it can never be raised, reset or taken back."""
         if not is_word(dataset):
             raise wrong_type("dataset", "declare", WORD, dataset)
         relation = Neighbours.parse(neighbours, "declare")
-        budget = Budget(guarantee, relation, change, missing_public)
+        budget = Budget(guarantee, relation, change, missing_public, unit)
         with self.writing() as lines:
             if lines.last("budget", dataset=dataset) is not None:
                 hint = "a budget cannot be raised once it is there; other data are another dataset."

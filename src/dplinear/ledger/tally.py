@@ -54,7 +54,8 @@ def _relation(one: Request) -> tuple[str, ...]:
     change = one.parameters.get("change")
     ranges = None if change is None else one.parameters.get("half_ranges")
     public = bool(one.parameters.get("missing_public"))
-    return str(one.neighbours), repr(change), repr(ranges), repr(public)
+    unit = one.parameters.get("unit")
+    return str(one.neighbours), repr(change), repr(ranges), repr(public), repr(unit)
 
 
 @contextmanager

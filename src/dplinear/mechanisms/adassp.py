@@ -72,6 +72,7 @@ class AdaSSP(ModelMechanism):
     shares: tuple[float, float, float] = SHARES
     name: ClassVar[str] = "adassp"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -85,8 +86,9 @@ class AdaSSP(ModelMechanism):
 
     def prepare(self, design: Design) -> "PreparedAdaSSP":
         """Choose the three variances, in units of the grid, and the step of the grid."""
+        sums = design.of_sums()
         for step in range(0, 256, 4):
-            distance = Distance(design, self.neighbours, step, self._off_diagonal_divisor(design))
+            distance = Distance(sums, self.neighbours, step, self._off_diagonal_divisor(design))
             variances = self._variances(distance)
             if variances is None or variances.least > _LARGEST_VARIANCE:
                 break
@@ -217,7 +219,10 @@ class Released:
 
 @dataclass(frozen=True)
 class PreparedAdaSSP(PreparedModel):
-    """Noise of known variances, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue)."""
+    """Noise of known variances, in units of 2^step (XᵀX, Xᵀy) and of BX²/2^20 (the eigenvalue).
+
+    `design` is in the units of sums.
+    """
 
     design: Design
     distance: Distance
@@ -226,7 +231,8 @@ class PreparedAdaSSP(PreparedModel):
 
     def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release the vector, and solve."""
-        statistic = Statistic(self.design.shape, rows.bounded_moments(self.design))
+        moments = rows.bounded_moments(self.design.of_rows())
+        statistic = Statistic(self.design.shape, moments)
         return self.solution(self.measure(statistic, entropy))
 
     def measure(self, statistic: Statistic, entropy: Entropy) -> Released:

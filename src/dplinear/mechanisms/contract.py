@@ -86,7 +86,9 @@ class Mechanism(ABC):
     """A way of releasing something.
 
     Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
-    all public. `calibration` is what the certificate says of the amount of noise.
+    all public. `calibration` is what the certificate says of the amount of noise. `for_units` says
+    that the proof needs no more of what is added or removed than how far it moves sums: then it
+    may be all rows of a unit of privacy, whose weights add up to 1.
     """
 
     guarantee: Guarantee
@@ -94,6 +96,7 @@ class Mechanism(ABC):
     name: ClassVar[str]
     numerics: ClassVar[str]
     calibration: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = False
 
 
 # What a gate sets itself, from arguments of its own.

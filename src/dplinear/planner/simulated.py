@@ -97,6 +97,8 @@ class SimulatedRows:
         """Return the second moments of a design's features and target, held to its bounds."""
         return design_moments(self, design)
 
+    denominator = 1  # its rows have no weights
+
     def sums(self, statistics: Sequence[Any]) -> list[BigIntegers]:
         """Return several exact sums over rows, in one pass."""
         for statistic in statistics:

@@ -38,10 +38,10 @@ Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
 
 # Text that Arrow converts without fail; anything else is looked at cell by cell.
-_SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
+SIMPLE_NUMBER = r"^-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?$"
 # Text that may be a number, a date or a time, however it is spelt: all that does not begin with a
 # letter, words of truth values and infinities, and identifiers.
-_MORE_THAN_TEXT = (
+MORE_THAN_TEXT = (
     r"^[^A-Za-z]|^(?i:true|false|yes|no|t|f|inf|infinity)([^A-Za-z]|$)|^[A-Fa-f][0-9A-Fa-f]{7}-"
 )
 _MICROSECONDS = {"s": 1e6, "ms": 1e3}
@@ -110,7 +110,7 @@ def _numbers_of_array(column: Numeric, cells: npt.NDArray[Any]) -> Floats:
         days = code == "M" and column.type == "date"
         return days_of_datetimes(cells) if days else np.full(len(cells), np.nan)
     if code in "fiub" and column.type != "date":
-        return _as_floats(cells)
+        return as_floats(cells)
     read = _reader(column)
     return _floats((read(cell) for cell in objects_of(cells).tolist()), len(cells))
 
@@ -132,7 +132,7 @@ def objects_of(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def _as_floats(cells: npt.NDArray[Any]) -> Floats:
+def as_floats(cells: npt.NDArray[Any]) -> Floats:
     """Return float64, without a word of a signalling NaN or a number that is too long for it."""
     with np.errstate(all="ignore"):
         return cells.astype(np.float64, copy=False)
@@ -147,7 +147,7 @@ def _numbers_of_text(column: Numeric, cells: pa.Array) -> Floats:
     binary = as_binary(cells)
     if column.type not in {"number", "integer"}:
         return _by_distinct(read, binary)
-    simple = pc.fill_null(pc.match_substring_regex(binary, _SIMPLE_NUMBER), fill_value=False)
+    simple = pc.fill_null(pc.match_substring_regex(binary, SIMPLE_NUMBER), fill_value=False)
     # By a filter: in old versions of Arrow `if_else` misreads slices of an array.
     parsed = pc.cast(binary.filter(simple), pa.float64())
     result, chosen = np.empty(len(binary)), np.asarray(simple)
@@ -185,7 +185,7 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
     if is_text(kind):
         array[:] = [text_in(cell) for cell in as_binary(cells).to_pylist()]
         return array
-    for what, values in _meanings(cells):
+    for what, values in meanings(cells):
         _put_texts(array, what, values)
     return array
 
@@ -202,7 +202,7 @@ def _put_texts(array: npt.NDArray[Any], kind: str, values: Floats) -> None:
     array[known] = [text_of(kind, float(value)) for value in values[known]]
 
 
-def _meanings(cells: pa.Array) -> list[tuple[str, Floats]]:
+def meanings(cells: pa.Array) -> list[tuple[str, Floats]]:
     """Return the keys of Arrow cells that are no text: values of each kind, NaN where none."""
     found = [("number", _plain_numbers(cells))]
     if _is_day(cells.type):
@@ -276,9 +276,7 @@ class _Levels:
         codes = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
         rest = codes < 0
         if self._by_value and rest.any():
-            meant = pc.fill_null(
-                pc.match_substring_regex(binary, _MORE_THAN_TEXT), fill_value=False
-            )
+            meant = pc.fill_null(pc.match_substring_regex(binary, MORE_THAN_TEXT), fill_value=False)
             rest &= np.asarray(meant)
             distinct = binary.filter(pa.array(rest)).dictionary_encode()
             values = [self.code(cell) for cell in distinct.dictionary.to_pylist()]
@@ -327,7 +325,7 @@ def codes_of(column: Category, cells: Cells) -> Codes:
     if is_text(cells.type):
         return levels.of_text(as_binary(cells))
     codes = np.full(len(cells), -1, np.int64)
-    for kind, values in _meanings(cells):
+    for kind, values in meanings(cells):
         codes = np.maximum(codes, levels.of_values(kind, values))
     return codes
 
@@ -335,7 +333,7 @@ def codes_of(column: Category, cells: Cells) -> Codes:
 def _codes_of_array(levels: _Levels, cells: npt.NDArray[Any]) -> Codes:
     kind = cells.dtype.kind
     if kind in "fiub":
-        return levels.of_values("number", _as_floats(cells))
+        return levels.of_values("number", as_floats(cells))
     if kind == "M":
         return levels.of_values("day", days_of_datetimes(cells))
     if kind == "m":

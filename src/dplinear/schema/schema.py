@@ -48,7 +48,7 @@ from dplinear.schema.terms import (
 
 Declaration = Sequence[Any] | Mapping[str, Any]  # of one column: see Schema
 
-_FILE_KEYS = {"columns", "derived", "intercept", "row_norm"}
+_FILE_KEYS = {"columns", "derived", "intercept", "row_norm", "unit"}
 _LARGEST_FILE = 16 * 2**20
 _SMALLEST_NORM = 2.0**-20
 
@@ -59,7 +59,9 @@ class Schema:
     Requires: one declaration per column, by name, from a mapping or keywords: `(low, high)`, a list
     of category names, "boolean", or a mapping with `type` and options (docs/schema.md). `derived`
     lists products, powers and comparisons: "age*smoker", "age^2", "age>=65". `row_norm` clips rows
-    below their worst-case norm.
+    below their worst-case norm. `unit` names the column that says whom a row belongs to, such as
+    "patient": guarantees are then for all rows of a unit, and a release says how many of them count
+    (`rows_per_unit`). Its ids may be of any type, and need no declaration.
     Promises: `features`, in an order that the declarations alone decide, with exact bounds and
     affine maps to [−1, 1]; `encode`, a bitwise function of each row alone that no cell can make
     raise, warn or change shape. Wrong declarations raise here, before any row is read.
@@ -73,6 +75,7 @@ class Schema:
         derived: Sequence[str] = (),
         intercept: bool = True,
         row_norm: float | Fraction | None = None,
+        unit: str | None = None,
         **columns: Declaration,
     ) -> None:
         if mapping is not None and not isinstance(mapping, Mapping):
@@ -84,12 +87,12 @@ class Schema:
             raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
         declared: dict[Any, Any] = dict(mapping or {}) | columns
         for name in declared:
-            if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            if not _is_name(name):
                 raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
         read = {name: read_column(name, what) for name, what in declared.items()}
         if isinstance(derived, str) or not isinstance(derived, Sequence):
             raise wrong_type("derived", WHERE, "a list of terms", derived)
-        self._assemble(read, tuple(derived), row_norm, intercept=intercept)
+        self._assemble(read, tuple(derived), row_norm, intercept=intercept, unit=unit)
 
     def _assemble(
         self,
@@ -98,8 +101,12 @@ class Schema:
         row_norm: Any,
         *,
         intercept: bool,
+        unit: str | None,
     ) -> None:
+        if unit is not None and not _is_name(unit):
+            raise wrong_type("unit", WHERE, "the name of a column", unit)
         self._columns, self._derived, self._intercept = dict(columns), derived, intercept
+        self._unit = unit
         self._features = self._build()
         self._norm_squared = sum(term.square for term in self.terms)
         self._row_norm = self._read_row_norm(row_norm)
@@ -223,6 +230,15 @@ class Schema:
             tuple(text for index, text in enumerate(self._derived) if index in terms),
             self._row_norm if clip else None,
             intercept=self._intercept if intercept is None else intercept,
+            unit=self._unit,
+        )
+        return part
+
+    def with_unit(self, unit: str | None) -> Self:
+        """Return the same schema of rows that belong to units: the column that says to which."""
+        part = object.__new__(type(self))
+        part._assemble(
+            self._columns, self._derived, self._row_norm, intercept=self._intercept, unit=unit
         )
         return part
 
@@ -235,7 +251,7 @@ class Schema:
         }
         if self._row_norm is not None:
             content["row_norm"] = write_number(self._row_norm)
-        return content
+        return content | ({} if self._unit is None else {"unit": self._unit})
 
     @property
     def declared(self) -> Mapping[str, Column]:
@@ -244,8 +260,20 @@ class Schema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The source columns that are read; all others of the table are ignored."""
+        """The source columns that features are made of."""
         return tuple(self._columns)
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whom a row belongs to; None: a row stands for itself."""
+        return self._unit
+
+    @cached_property
+    def read_columns(self) -> tuple[str, ...]:
+        """The source columns that are read, the unit's last; all others are ignored."""
+        if self._unit is None or self._unit in self._columns:
+            return self.columns
+        return (*self.columns, self._unit)
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -334,7 +362,13 @@ class Schema:
 
     def __repr__(self) -> str:
         shown = ", ".join(self._columns)
-        return f"Schema({shown}; {self.dimension} features, rows of norm at most {self.bound:.6g})"
+        facts = f"{self.dimension} features, rows of norm at most {self.bound:.6g}"
+        unit = "" if self._unit is None else f", units by {self._unit!r}"
+        return f"Schema({shown}; {facts}{unit})"
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 SchemaLike = Schema | Mapping[str, Any]

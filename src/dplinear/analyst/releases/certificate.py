@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from dplinear.analyst import notebook
-from dplinear.arguments import choice, real, rejection, wrong_type
+from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.units import Unit
 from dplinear.version import __version__
 
 GUARANTEES: dict[str, type[Guarantee]] = {
@@ -29,6 +30,7 @@ _FLOATS = (
 )
 _LONGEST = 2_000  # characters of a text
 _MOST = 1_000  # parameters, notes, or points of the curve
+_LATER = frozenset({"unit", "rows_per_unit"})  # which only certificates for units have
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Certificate:
     "idealised", the proof is about noise of real numbers and the program drew floating-point ones:
     the certificate is `of_ideal`, and `guarantee` says so. `simulated` marks
     seeded noise, which protects nobody. `parameters` are the mechanism's public numbers: each
-    text, a finite number, true, false or None.
+    text, a finite number, true, false or None. With a `unit`, neighbours differ by all rows that
+    share an id in that column, which count as at most `rows_per_unit` rows.
     """
 
     mechanism: str
@@ -56,6 +59,8 @@ class Certificate:
     dataset: str | None = None
     notes: tuple[str, ...] = ()
     version: str = field(default=__version__)
+    unit: str | None = None
+    rows_per_unit: int | None = None
 
     def __post_init__(self) -> None:
         checks: dict[str, Callable[[Any], Any]] = {
@@ -72,6 +77,8 @@ class Certificate:
             "dataset": lambda value: None if value is None else _text(value, "dataset"),
             "notes": _notes,
             "version": lambda value: _text(value, "version"),
+            "unit": lambda value: None if value is None else _text(value, "unit"),
+            "rows_per_unit": _rows_per_unit,
         }
         for name, check in checks.items():
             object.__setattr__(self, name, check(getattr(self, name)))
@@ -85,6 +92,8 @@ class Certificate:
     def guarantee(self) -> str:
         """What holds, in words, with its neighbours; and whether that is true of the program."""
         held_by = f"{self.neighbours} neighbours"
+        if self.unit is not None:
+            held_by += f" of {Unit(self.unit, self.rows_per_unit or 1)}"
         if self.holds is None:
             return f"no formal guarantee ({held_by})"
         return f"{self.holds} ({held_by}{', ' + IDEAL if self.of_ideal else ''})"
@@ -137,7 +146,12 @@ class Certificate:
             "dataset": self.dataset,
             "notes": list(self.notes),
             "version": self.version,
-        }
+        } | self._of_unit()
+
+    def _of_unit(self) -> dict[str, Any]:
+        if self.unit is None:
+            return {}
+        return {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
 
     @staticmethod
     def from_dict(content: Any) -> "Certificate":
@@ -145,7 +159,7 @@ class Certificate:
         names = [entry.name for entry in fields(Certificate)]
         if not isinstance(content, dict):
             raise wrong_type("content", "Certificate.from_dict", "a mapping", content)
-        if set(content) != set(names):
+        if set(content) | _LATER != set(names) | _LATER or not set(content) <= set(names):
             rule = "made of " + ", ".join(names)
             raise rejection("content", "Certificate.from_dict", rule, ", ".join(map(str, content)))
         holds = content["holds"]
@@ -191,6 +205,10 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise wrong_type("simulated", _WHERE, "true or false", value)
     return value
+
+
+def _rows_per_unit(value: Any) -> int | None:
+    return None if value is None else integer(value, "rows_per_unit", _WHERE, low=1)
 
 
 def _read_list(value: Any, parameter: str, rule: str) -> list[Any]:

@@ -26,6 +26,8 @@ _STEPS = 1 << 20
 class _Rows:
     """A table as chains see it."""
 
+    denominator = 1
+
     def __init__(self, rows: Floats) -> None:
         self._rows = rows
 

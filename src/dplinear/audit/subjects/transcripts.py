@@ -27,12 +27,18 @@ from dplinear.schema import Schema
 class Summed(Protocol):
     """A table as chains see it."""
 
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has."""
+
     def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return exact sums."""
 
 
 class Rows:
     """Integer rows in memory, columns first."""
+
+    denominator = 1
 
     def __init__(self, rows: Floats) -> None:
         self._rows = rows
@@ -52,6 +58,11 @@ class ListeningRows:
         self._pair, self._truth = pair, truth
         self._asked: list[tuple[RowSum, BigIntegers, BigIntegers]] = []
         self.loss, self.square = 0.0, 0.0
+
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has."""
+        return self._pair[self._truth].denominator
 
     def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return the sums of the table that answers; remember the other's."""

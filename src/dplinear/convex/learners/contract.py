@@ -20,6 +20,10 @@ from dplinear.mechanisms.contract import Account, Mechanism, Prepared
 class Passes(Protocol):
     """Private examples, as learners see them."""
 
+    @property
+    def denominator(self) -> int:
+        """How many units of weight a row of weight 1 has."""
+
     def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
         """Return several exact sums, in one pass."""
 

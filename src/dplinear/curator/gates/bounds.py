@@ -40,6 +40,8 @@ def suggest_bounds(
     guarantee: Guarantee | None = None,
     rho: float | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     within: Any = WITHIN,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
@@ -65,14 +67,15 @@ def suggest_bounds(
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
         asked = read_guarantee(_WHERE, epsilon, delta, guarantee, rho=rho)
         own_options(Bounds, options, _WHERE)
-        schema = _declare_schema(columns, within)
+        schema = passage.with_unit(_declare_schema(columns, within))
         wide = _around_zero(schema)
         method = Bounds(guarantee=asked, neighbours=relation)
         prepared = method.prepare(len(schema.columns))
         reading: dict[str, Any] = reading_options(options)
 
         def open_part(part: Schema) -> Reader:
-            return open_reader(data, part, again=True, **reading)
+            rows = passage.rows_per_unit
+            return open_reader(data, part, again=True, rows_per_unit=rows, **reading)
 
         open_part(wide)
 
@@ -128,7 +131,7 @@ def _around_zero(given: Schema) -> Schema:
             wide[name] = {"type": column.type, "low": -ends[1], "high": ends[1]}
         else:
             wide[name] = write_column(column)
-    return Schema(wide)
+    return Schema(wide, unit=given.unit)
 
 
 def _schema(given: Schema, found: Ranges) -> Schema:
@@ -145,4 +148,4 @@ def _schema(given: Schema, found: Ranges) -> Schema:
         if most - least <= narrow or not seen:  # all of it is beyond what was given, or nowhere
             least, most = column.low, column.high
         suggested[name] = {"type": column.type, "low": least, "high": most}
-    return Schema(suggested)
+    return Schema(suggested, unit=given.unit)

@@ -46,6 +46,8 @@ def release_mean(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -89,6 +91,8 @@ def release_covariance(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -145,7 +149,7 @@ def _cross(
     reading: dict[str, Any] = reading_options(options)
 
     def open_part(part: Schema) -> Reader:
-        return open_reader(data, part, again=True, **reading)
+        return open_reader(data, part, again=True, rows_per_unit=passage.rows_per_unit, **reading)
 
     open_part(schema)
     own = own_options(type(method), options, passage.where)

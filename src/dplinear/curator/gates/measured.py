@@ -62,7 +62,8 @@ def measured_through(
     Promises: the release says the number of rows where that is public, whatever `read` handed on.
     """
     reading = reading_options(passage.given["options"])
-    reader = open_reader(passage.given["data"], schema, **reading)
+    data, rows = passage.given["data"], passage.rows_per_unit
+    reader = open_reader(data, schema, rows_per_unit=rows, **reading)
     seen: list[Statistic] = []
 
     def table() -> Statistic:

@@ -23,6 +23,7 @@ from dplinear.curator.gates.one_model import OneModel
 from dplinear.curator.gates.options import (
     LearnerOptions,
     ModelOptions,
+    for_units,
     own_options,
     reading_options,
 )
@@ -70,6 +71,8 @@ def release_model(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     loss: str = ...,
     mechanism: str | ModelMechanism | None = None,
     intercept: bool = True,
@@ -122,6 +125,8 @@ def release_model(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     loss: str | Loss = "squared",
     mechanism: str | ModelMechanism | ConstrainedMechanism | None = None,
     intercept: bool | None = None,
@@ -193,7 +198,8 @@ def release_model(
             hint = "a model of rows without a schema needs row_norm=... and constraint=... instead."
             raise wrong_type("schema", _WHERE, "a Schema", schema, hint)
         if constraint is not None:
-            for name, value in {"schema": schema, "features": features}.items():
+            others = {"schema": schema, "features": features, "unit": unit}
+            for name, value in others.items():
                 if value is not None:  # labels may stand here by mistake: only their type is told
                     hint = "write release_model(X, target=y, row_norm=..., constraint=...)."
                     rule = "left out where a constraint is given"
@@ -234,7 +240,9 @@ def model_through(
 ) -> ModelRelease:
     """Calibrate, check the table, and go through the passage."""
     prepared = solver.prepare(model.design)
-    reading = reading_options(passage.given["options"]) | {"again": solver.passes}
+    passage.check_unit(solver)
+    reading = reading_options(passage.given["options"])
+    reading |= {"again": solver.passes, "rows_per_unit": passage.rows_per_unit}
     opened = _open_part(passage.given["data"], schema, model.schema, **reading)
     table: list[_Counted] = []
 
@@ -262,7 +270,8 @@ def _mechanism(loss: object, mechanism: object) -> type[ModelMechanism]:
 
 def _auto(model: "OneModel", asked: Guarantee, relation: Neighbours, rows: int | None) -> Choice:
     """Return the planner's choice of a method for the model's loss."""
-    names, own = tuple(MODELS[model.loss].own), model.schema
+    own = model.schema
+    names = for_units(MODELS[model.loss].own, own)
     if len(names) == 1:
         return Choice(names[0], f"'auto' is {names[0]} here, the one method for this loss.")
     size = (len(model.features), own.dimension, own.bound**2)
@@ -306,11 +315,11 @@ def _open_part(
     """
     thin = is_sparse(data)
     plain = isinstance(data, np.ndarray) and data.dtype.names is None
-    if not (plain or thin) or part.columns == whole.columns:
+    if not (plain or thin) or part.read_columns == whole.read_columns:
         reader = open_reader(data, part, **reading)
         return lambda: reader
     check_shape(whole, data.shape)
-    indices = [whole.columns.index(name) for name in part.columns]
+    indices = [whole.read_columns.index(name) for name in part.read_columns]
     if thin:
         open_reader(csr_array((0, len(indices)), dtype=data.dtype), part, **reading)
         return lambda: open_reader(SparseRows.of(data).select(indices), part, **reading)

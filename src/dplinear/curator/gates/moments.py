@@ -6,9 +6,9 @@ from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import choice, rejection
 from dplinear.curator.gates.measured import measured_through
 from dplinear.curator.gates.objects import unfold
-from dplinear.curator.gates.options import MomentsOptions, own_options
+from dplinear.curator.gates.options import MomentsOptions, for_units, own_options
 from dplinear.curator.passage import Passage
-from dplinear.exact.grid import shape_of
+from dplinear.exact.grid import moments_shape
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms import GaussianSketch, MomentsMechanism
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
@@ -27,6 +27,8 @@ def release_moments(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = Neighbours.ADD_REMOVE,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     mechanism: str | MomentsMechanism = "analyze_gauss",
     expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
@@ -61,10 +63,13 @@ def release_moments(
         rows = read_expected(expected_rows, where)
         if name == AUTO:
             size = (schema.dimension - schema.has_intercept, schema.dimension, schema.bound**2)
-            found = choose("moments", tuple(MOMENTS.own), Asked(asked, relation, *size), rows)
+            found = choose(
+                "moments", for_units(MOMENTS.own, schema), Asked(asked, relation, *size), rows
+            )
             name, passage.notes = found.name, (found.note,)
         chosen = MOMENTS[name]
         own = own_options(chosen, said, where)
         built = chosen(guarantee=asked, neighbours=relation, **own)
-        prepared = built.prepare(shape_of(schema))
+        passage.check_unit(built)
+        prepared = built.prepare(moments_shape(schema))
         return measured_through(passage, built, prepared, own, schema, kind=MomentsRelease)

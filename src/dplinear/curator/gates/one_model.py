@@ -128,6 +128,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         target_square=min(shape.steps_per_unit**2, whole),
         intercept=schema.has_intercept,
         indicators=tuple(schema.features[place].is_indicator for place in features),
+        weighted=schema.unit is not None,
     )
 
 

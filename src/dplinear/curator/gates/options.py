@@ -14,6 +14,7 @@ from dplinear.descent.settings import Settings
 from dplinear.mechanisms.contract import Mechanism, option_names
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
 from dplinear.mechanisms.rows.row_maps import RowMap
+from dplinear.schema import Schema
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -129,6 +130,11 @@ def own_options(
 def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that belong to the reading."""
     return {name: value for name, value in options.items() if name in READING}
+
+
+def for_units(methods: Mapping[str, type[Mechanism]], schema: Schema) -> tuple[str, ...]:
+    """Return the names of the methods that may be chosen: with units, those proved for them."""
+    return tuple(name for name, kind in methods.items() if schema.unit is None or kind.for_units)
 
 
 def plain_number(value: Any) -> Any:

@@ -18,6 +18,7 @@ from dplinear.curator.sources.files import from_files
 from dplinear.curator.sources.paths import expand, is_paths
 from dplinear.curator.sources.pool import LocalReader, available_cores
 from dplinear.curator.sources.source import WHERE, Reader, Source, SourceError
+from dplinear.curator.sources.unit_rows import UnitReader
 from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.exact.gram import Moments, SecondMoments
@@ -61,9 +62,13 @@ def open_reader(
     engine: str | None = None,
     progress: bool | None = None,
     again: bool = False,
+    rows_per_unit: int = 1,
 ) -> Reader:
-    """Check all that can be checked before a row is read; `again`: for more passes than one."""
-    step = partial(_open_reader, data, schema, threads, engine, progress, again)
+    """Check all that can be checked before a row is read; `again`: for more passes than one.
+
+    Where the schema names a unit of privacy, each counts as at most `rows_per_unit` rows.
+    """
+    step = partial(_open_reader, data, schema, threads, engine, progress, again, rows_per_unit)
     reader = _Discreet(_withholding(step))
     warm(data, progress=progress)
     return reader
@@ -99,6 +104,7 @@ def _open_reader(  # noqa: PLR0917 - as above
     engine: str | None,
     progress: bool | None,  # noqa: FBT001 - the caller's arguments, passed on
     again: bool,  # noqa: FBT001
+    rows_per_unit: int,
 ) -> Reader:
     if not isinstance(schema, Schema):
         raise wrong_type("schema", WHERE, "a Schema", schema)
@@ -125,6 +131,8 @@ def _open_reader(  # noqa: PLR0917 - as above
 
         return SparkReader(data, schema)
     source = local_source(data, schema)
+    if schema.unit is not None:
+        return UnitReader(source, schema, rows_per_unit, threads=workers, progress=progress)
     if again and source.once:
         rule = "a table that can be read more than once, since several passes are made"
         hint = "write the stream to a file, or hold it in memory: pyarrow.table(data)."

@@ -34,7 +34,7 @@ def check_dtype(schema: Schema, dtype: np.dtype[Any], table: str) -> None:
 
 def check_shape(schema: Schema, shape: tuple[int, ...]) -> None:
     """Raise unless the shape is (rows, source columns)."""
-    count = len(schema.columns)
+    count = len(schema.read_columns)
     if len(shape) != 2 or shape[1] != count:
         rule = f"of shape (rows, {count}), one column for each of the schema's"
         hint = "a table with more columns needs names: a data frame, or a structured array."
@@ -50,7 +50,7 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
         check_names(schema, data.dtype.names, "the array")
         if data.ndim != 1:
             raise rejection("data", WHERE, "a one-dimensional structured array", data.ndim)
-        for name in schema.columns:
+        for name in schema.read_columns:
             if data.dtype[name].shape:
                 rule = f"a table whose column '{name}' holds single values (the array)"
                 raise rejection("data", WHERE, rule, kind_of(data.dtype[name]))
@@ -72,7 +72,7 @@ def _add_rows(data: Any, start: int, accumulator: Blocks[Any]) -> Iterator[int]:
 
 def _add_fields(data: npt.NDArray[Any], start: int, accumulator: Blocks[Any]) -> Iterator[int]:
     block = data[start : start + STEP]
-    columns = {name: block[name] for name in accumulator.schema.columns}
+    columns = {name: block[name] for name in accumulator.schema.read_columns}
     accumulator.update_columns(columns, len(block))
     yield len(block)
 

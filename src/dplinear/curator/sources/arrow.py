@@ -63,13 +63,13 @@ def _openings(data: Any, schema: Schema) -> tuple[Opening, Opening]:
         check_names(schema, data.columns, "the relation")
         kinds = dict(zip(data.columns, map(str, data.types), strict=True))
         relation = data.project(
-            ", ".join(_select_column(name, kinds[name]) for name in schema.columns)
+            ", ".join(_select_column(name, kinds[name]) for name in schema.read_columns)
         )
         json = frozenset(name for name, kind in kinds.items() if kind == _JSON)
         return partial(_relation, relation.limit(0), json), partial(_relation, relation, json)
     if library == "polars" and hasattr(data, "collect"):
         check_names(schema, _open_stream(data.collect_schema).names(), "the frame")
-        frame = data.select(list(schema.columns))
+        frame = data.select(list(schema.read_columns))
         return (
             lambda: _stream(exportable(frame.collect_schema().to_frame())),
             lambda: _stream(exportable(frame.collect(engine="streaming"))),
@@ -132,7 +132,7 @@ def _select_columns(data: Any, schema: Schema) -> Any:
     """Ask a table for the needed columns only."""
     names = data.column_names if isinstance(data, pa.Table) else data.columns
     check_names(schema, names, "the table" if isinstance(data, pa.Table) else "the frame")
-    return data.select(list(schema.columns))
+    return data.select(list(schema.read_columns))
 
 
 class _Stream:
@@ -159,7 +159,7 @@ def _tasks(reader: pa.RecordBatchReader) -> Iterator[Task]:
 def from_pandas(data: Any, schema: Schema) -> Source:
     """Read a pandas data frame column by column."""
     check_names(schema, data.columns, "the frame")
-    columns = {name: series_cells(data[name]) for name in schema.columns}
+    columns = {name: series_cells(data[name]) for name in schema.read_columns}
     return from_columns(columns, len(data))
 
 

@@ -62,7 +62,7 @@ def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
     if {"to_delayed", "columns"} <= known:
         check_names(schema, _ask_dask(lambda: list(data.columns)), "the Dask data frame")
         return _read_frame, _ask_dask(
-            lambda: list(_without_conversion(data)[list(schema.columns)].to_delayed())
+            lambda: list(_without_conversion(data)[list(schema.read_columns)].to_delayed())
         )
     if {"to_delayed", "chunks"} <= known:
         check_shape(schema, data.shape)

@@ -71,7 +71,7 @@ def _add_file(file: Path, header: list[str], start: int, accumulator: Blocks[Any
     """Add the rows of a file."""
     mark = _delimiter(file)
     broken = b"-\n" if len(header) > 1 else f"{mark}\n".encode()
-    read = _Cells(header, accumulator.schema.columns, mark)
+    read = _Cells(header, accumulator.schema.read_columns, mark)
     try:
         with _open(file) as opened:
             opened.seek(start)

@@ -73,7 +73,7 @@ def parquet_pieces(file: Path, schema: Schema) -> list[Piece]:
 
 def add_row_group(piece: Piece, accumulator: Blocks[Any]) -> Iterator[int]:
     """Add the rows of one row group."""
-    batches = piece.batches(accumulator.schema.columns)
+    batches = piece.batches(accumulator.schema.read_columns)
     yield from _add_all(batches, f"row group {piece.group} of '{piece.path.name}'", accumulator)
 
 
@@ -102,7 +102,7 @@ def _ipc(file: Path, schema: Schema) -> list[Task]:
     except (pa.ArrowException, OSError):
         raise failure(f"the metadata of '{file.name}'") from None
     check_names(schema, types.names, f"'{file.name}'")
-    fields = sorted(types.get_field_index(name) for name in schema.columns)
+    fields = sorted(types.get_field_index(name) for name in schema.read_columns)
     return [partial(_add_ipc_batch, file, index, fields) for index in range(count)]
 
 

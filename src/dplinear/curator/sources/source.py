@@ -78,12 +78,12 @@ def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
     would tell of a cell. Where a type means nothing in a column, its cells are missing.
     """
     seen = Counter(names)
-    absent = [name for name in schema.columns if not seen[name]]
+    absent = [name for name in schema.read_columns if not seen[name]]
     if absent:
         hint = "the schema names columns of the source; all others are ignored."
         rule = f"a table with every column of the schema ({table} lacks some)"
         raise rejection("data", WHERE, rule, ", ".join(absent), hint)
-    twice = [name for name in schema.columns if seen[name] > 1]
+    twice = [name for name in schema.read_columns if seen[name] > 1]
     if twice:
         rule = f"a table with every column of the schema once ({table} has some twice)"
         raise rejection("data", WHERE, rule, ", ".join(twice))

@@ -114,7 +114,7 @@ def _read_paths(data: Any, schema: Schema) -> _Job:
 def _select_columns(data: Any, schema: Schema) -> Any:
     """Return the data frame with the schema's columns alone, once they are checked."""
     check_names(schema, data.columns, "the Spark data frame")
-    chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.columns))
+    chosen = data.select(*("`{}`".format(name.replace("`", "``")) for name in schema.read_columns))
     with withheld("the types of the Spark data frame"):
         # As the pass will have it, and before anything is spent. A zone changes no type's nature.
         zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}

@@ -43,6 +43,7 @@ class AnalyzeGauss(MomentsMechanism):
 
     name: ClassVar[str] = "analyze_gauss"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))

@@ -1,0 +1,200 @@
+"""Rounded rows that wait for their weights: in memory while they are few, then in temporary files.
+
+All rows of a unit must be seen before any of them has a weight. So rows are read and rounded once,
+kept with the key of their unit, and dealt into buckets by it, so that the rows of a unit are in one
+bucket. Buckets are weighed one after the other: memory holds the ids of one bucket, never all.
+
+Temporary files have no name from the moment they are made (where the system allows it), are
+readable by nobody else, and are gone with the process. They hold rounded cells, so their disk must
+be trusted as the table's own.
+"""
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dplinear.arrays import Integers
+
+Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers below 2^21
+Weigh = Callable[[pa.Array], Integers]
+
+BUCKETS = 128
+_HELD = 2**29  # bytes of rows and keys in memory, beyond which they go to files
+_CHUNK_CELLS = 2**20  # in a chunk of weighted rows, which one thread works on
+_MOST_ROWS = 2**15
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Weighted rows, in memory or in a file."""
+
+    load: Callable[[], Cells]
+    weights: Integers
+
+
+class Spool:
+    """Takes rows with the keys of their units, from any thread; then gives them with weights."""
+
+    def __init__(self, dimension: int, held: int = _HELD) -> None:
+        self._dimension, self._limit = dimension, held
+        self._lock = threading.Lock()
+        self._memory: list[tuple[Cells, pa.Array]] = []
+        self._held = 0
+        self._files: list[IO[bytes]] | None = None
+
+    def put(self, cells: Cells, keys: pa.Array) -> None:
+        """Take rows, and a key for each; those without one have no weight, and are not kept."""
+        known = np.asarray(keys.is_valid())
+        if not known.all():
+            cells, keys = cells[known], keys.filter(pa.array(known))
+        with self._lock:
+            if self._files is not None:
+                self._write(cells, keys)
+                return
+            self._memory.append((cells, keys))
+            self._held += cells.nbytes + keys.nbytes
+            if self._held > self._limit:
+                self._spill()
+
+    def _spill(self) -> None:
+        self._files = [_open_temporary(self) for _ in range(BUCKETS)]
+        for cells, keys in self._memory:
+            self._write(cells, keys)
+        self._memory.clear()
+
+    def _write(self, cells: Cells, keys: pa.Array) -> None:
+        assert self._files is not None  # noqa: S101 - by the callers
+        for bucket, (some, own) in enumerate(deal(cells, keys, BUCKETS)):
+            if len(some):
+                self._files[bucket].write(pack(some, own))
+
+    def weighed(self, weigh: Weigh) -> list[Chunk]:
+        """Return all rows with their weights; the spool is empty then."""
+        if self._files is None:
+            rows, self._memory = self._memory, []
+            return list(chunks_of(rows, weigh, self._dimension))
+        files, self._files = self._files, []
+        store = _Store(self._dimension)
+        found: list[Chunk] = []
+        for file in files:
+            file.seek(0)
+            found += map(store.keep, chunks_of(unpack(file), weigh, self._dimension))
+            file.close()
+        return found
+
+
+def chunks_of(rows: list[tuple[Cells, pa.Array]], weigh: Weigh, dimension: int) -> Iterator[Chunk]:
+    """Return all rows of some units, in the order of their weights, a chunk at a time.
+
+    Rows of weight 0 are left out.
+    """
+    if not rows:
+        return
+    weights = weigh(pa.concat_arrays([own for _, own in rows]))
+    cells = np.concatenate([some for some, _ in rows])
+    order = np.argsort(weights, kind="stable")
+    order = order[np.searchsorted(weights[order], 1) :]
+    step = max(1, min(_MOST_ROWS, _CHUNK_CELLS // dimension))
+    for start in range(0, len(order), step):
+        chosen = order[start : start + step]
+        yield Chunk(partial(_same, cells[chosen]), weights[chosen])
+
+
+def _same(cells: Cells) -> Cells:
+    return cells
+
+
+def _open_temporary(owner: object) -> IO[bytes]:
+    """Return a file without a name, closed with its owner."""
+    file = tempfile.TemporaryFile(prefix="dplinear-")
+    weakref.finalize(owner, file.close)
+    return file
+
+
+class _Store:
+    """A temporary file of chunks."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._file = _open_temporary(self)
+        self._end = 0
+
+    def keep(self, chunk: Chunk) -> Chunk:
+        """Return the same chunk, its rows in the file."""
+        content = chunk.load().tobytes()
+        self._file.write(content)
+        self._file.flush()
+        start, size = self._end, len(content)
+        self._end += size
+
+        def load() -> Cells:
+            data = os.pread(self._file.fileno(), size, start)
+            if len(data) != size:
+                raise OSError("a temporary file was cut short")
+            return np.frombuffer(data, np.float32).reshape(-1, self._dimension)
+
+        return Chunk(load, chunk.weights)
+
+
+def deal(cells: Cells, keys: pa.Array, count: int) -> list[tuple[Cells, pa.Array]]:
+    """Return rows dealt into buckets, such that equal keys come into the same one."""
+    codes = _hashes(keys) % np.uint64(count)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(count + 1, dtype=np.uint64))
+    sorted_cells, sorted_keys = cells[order], keys.take(pa.array(order))
+    return [(sorted_cells[a:b], sorted_keys[a:b]) for a, b in pairwise(ends)]
+
+
+def _hashes(keys: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return a number for each key, equal for equal keys. Others may share it: nothing rests on it.
+
+    A polynomial of the bytes, modulo 2^64.
+    """
+    keys = pa.concat_arrays([keys])  # its own buffers, from the beginning
+    _, offsets, data = keys.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(keys) + 1)
+    found = np.zeros(len(keys), np.uint64)
+    if data is None or not len(keys):
+        return found
+    letters = np.frombuffer(data, np.uint8)[: ends[-1]].astype(np.uint64)
+    lengths = np.diff(ends)
+    place = np.arange(len(letters)) - np.repeat(ends[:-1], lengths)
+    powers = np.cumprod(np.full(int(lengths.max(initial=1)), _MULTIPLIER))
+    filled = np.flatnonzero(lengths)
+    terms = (letters + np.uint64(1)) * powers[place]
+    found[filled] = np.add.reduceat(terms, ends[:-1][filled])
+    found ^= found >> np.uint64(32)
+    return found
+
+
+def pack(cells: Cells, keys: pa.Array) -> bytes:
+    """Return rows and keys as bytes, without pickle. They are private."""
+    flat = pa.array(np.ascontiguousarray(cells).ravel(), pa.float32())
+    rows = pa.FixedSizeListArray.from_arrays(flat, cells.shape[1])
+    batch = pa.record_batch({"key": pa.concat_arrays([keys]), "cells": rows})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def unpack(file: Any) -> list[tuple[Cells, pa.Array]]:
+    """Return all that `pack` made of rows, one behind the other in a file."""
+    found: list[tuple[Cells, pa.Array]] = []
+    size = os.fstat(file.fileno()).st_size if hasattr(file, "fileno") else len(file.getbuffer())
+    while file.tell() < size:
+        for batch in pa.ipc.open_stream(file):
+            cells = batch.column("cells").flatten().to_numpy()
+            found.append((cells.reshape(batch.num_rows, -1), batch.column("key")))
+    return found

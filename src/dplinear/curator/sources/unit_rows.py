@@ -1,0 +1,140 @@
+"""Rows that belong to units of privacy, such as people: read once, weighed, then passed over.
+
+A unit of m rows counts as at most k of them: each of its rows has weight min(1, k/m), and in sums a
+k-th part of that, min(1/k, 1/m). So the weights of a unit add up to at most 1, and all of its rows
+together move a sum by at most what one row moves it by (docs/theory.md, "Units of privacy"). They
+depend on the unit's own rows alone. A row without an id has weight 0.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dplinear.arrays import Floats, Integers
+from dplinear.curator.sources.pool import run
+from dplinear.curator.sources.source import Source, failure
+from dplinear.curator.sources.spool import Chunk, Spool
+from dplinear.exact.blocks import Blocks, Part, Reduction
+from dplinear.exact.weights import shared_weights
+from dplinear.schema import Schema
+from dplinear.schema.cells import Cells
+from dplinear.schema.unit_keys import keys_of
+
+
+class _Gathered:
+    """What a pass adds up that only puts rows aside."""
+
+    @staticmethod
+    def to_bytes() -> bytes:
+        return b""
+
+
+class _Gatherer(Blocks[_Gathered]):
+    """Rounds rows, and puts them into a spool with the keys of their units."""
+
+    def __init__(self, schema: Schema, spool: Spool) -> None:
+        super().__init__(schema)
+        self._spool = spool
+        self._keys = keys_of(np.empty(0))
+        self._rounded: list[npt.NDArray[np.float32]] = []
+
+    def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
+        """Put rows aside whose columns are Arrow or NumPy arrays of equal length."""
+        assert self.schema.unit is not None  # noqa: S101 - what it is made for
+        keys = keys_of(columns[self.schema.unit])
+        super().update_columns(columns, rows)
+        self._put(keys)
+
+    def update_array(self, block: npt.NDArray[Any]) -> None:
+        """Put rows of a NumPy array aside, whose columns are the schema's, the unit's last."""
+        names = self.schema.read_columns
+        assert self.schema.unit is not None  # noqa: S101 - as above
+        keys = keys_of(block[:, names.index(self.schema.unit)])
+        super().update_array(block[:, : len(self.schema.columns)])
+        self._put(keys)
+
+    def add(self, rows: Floats) -> None:
+        """Take note of rounded rows."""
+        self._rounded.append(rows.T.astype(np.float32, order="C"))
+
+    def _put(self, keys: pa.Array) -> None:
+        rows, self._rounded = self._rounded, []
+        if rows:
+            self._spool.put(np.concatenate(rows), keys)
+
+    def result(self) -> _Gathered:
+        """Return nothing: the rows are in the spool."""
+        return _Gathered()
+
+
+class _Gathering(Reduction[_Gathered]):
+    """The pass that puts rows into a spool."""
+
+    def __init__(self, schema: Schema, spool: Spool) -> None:
+        super().__init__(schema)
+        self._spool = spool
+
+    def accumulator(self) -> _Gatherer:
+        return _Gatherer(self.schema, self._spool)
+
+    def merge(self, parts: Iterable[_Gathered]) -> _Gathered:
+        return _Gathered()
+
+    def read(self, data: bytes) -> _Gathered:
+        return _Gathered()
+
+
+def weigh(keys: pa.Array, rows_per_unit: int) -> Integers:
+    """Return the weight of each row, whose unit's key is given; all rows of a unit are there.
+
+    Keys are equal where their bytes are: a hash only finds those to compare.
+    """
+    encoded = keys.dictionary_encode()
+    codes = np.asarray(encoded.indices)
+    counts = np.bincount(codes, minlength=len(encoded.dictionary))
+    return np.asarray(shared_weights(np.maximum(counts, 1), rows_per_unit)[codes])
+
+
+class UnitReader:
+    """Passes over the weighted rows of a table that this process reads itself, once."""
+
+    def __init__(
+        self,
+        source: Source,
+        schema: Schema,
+        rows_per_unit: int,
+        *,
+        threads: int,
+        progress: bool | None,
+    ) -> None:
+        self._source, self._schema, self._rows_per_unit = source, schema, rows_per_unit
+        self._threads, self._progress = threads, progress
+        self._chunks: list[Chunk] | None = None
+
+    def run(self, reduction: Reduction[Part]) -> Part:
+        """Run a pass; the first one reads the table."""
+        if self._chunks is None:
+            spool = Spool(self._schema.dimension)
+            run(
+                self._source,
+                _Gathering(self._schema, spool),
+                threads=self._threads,
+                progress=self._progress,
+            )
+            self._chunks = spool.weighed(partial(weigh, rows_per_unit=self._rows_per_unit))
+            self._source = Source([])
+        tasks = [partial(_add_chunk, chunk) for chunk in self._chunks]
+        return run(Source(tasks), reduction, threads=self._threads, progress=False)
+
+
+def _add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
+    try:
+        cells = chunk.load()
+    except OSError:
+        raise failure("a temporary file") from None
+    accumulator.add_weighted(np.ascontiguousarray(cells.T, np.float64), chunk.weights)
+    yield len(chunk.weights)

@@ -1,0 +1,193 @@
+"""Units of privacy: all rows of one id together move a sum by at most what one row does."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import dplinear as dpl
+from dplinear.arguments import ArgumentError
+from dplinear.curator.sources import open_reader, spool
+from dplinear.exact.gram import Moments
+from dplinear.exact.grid import Grid, moments_shape
+from dplinear.exact.weights import WHOLE
+from dplinear.ledger import LedgerError, open_ledger
+from dplinear.noise import simulation
+
+SCHEMA = dpl.Schema({"x": (-1, 1), "y": (0, 3)}, unit="id")
+PLAIN = dpl.Schema({"x": (-1, 1), "y": (0, 3)})
+
+
+def table(seed: int = 0, units: int = 60) -> pa.Table:
+    random = simulation.generator(seed)
+    ids = np.repeat(np.arange(units), random.integers(1, 30, units))
+    random.shuffle(ids)
+    rows = len(ids)
+    columns = {"x": random.uniform(-2, 2, rows), "y": random.uniform(0, 4, rows)}
+    return pa.table({**columns, "id": [f"p{i}" for i in ids]})
+
+
+def corners(rows: int, unit: str | None) -> pa.Table:
+    return pa.table({"x": [1.0] * rows, "y": [3.0] * rows, "id": pa.array([unit] * rows, "string")})
+
+
+def moments(data: Any, k: int = 1, **reading: Any) -> Any:
+    return open_reader(data, SCHEMA, rows_per_unit=k, **reading).run(Moments(SCHEMA)).integers
+
+
+def exact_moments(data: pa.Table, k: int) -> Any:
+    """Return Σ min(1/k, 1/m)·z zᵀ by the definition."""
+    steps, ids = Grid.of(SCHEMA).steps_per_unit, np.array(data["id"])
+    x, y = np.array(data["x"]).clip(-1, 1), np.array(data["y"]).clip(0, 3) / 1.5 - 1
+    rows = np.rint(np.column_stack([np.ones(len(x)), x, y]) * steps)
+    total: Any = np.zeros((3, 3))
+    for unit in set(ids.tolist()):
+        own = rows[ids == unit]
+        total += own.T @ own * min(1 / k, 1 / len(own))
+    return total
+
+
+@pytest.mark.parametrize("k", [1, 3, 50])
+def test_a_unit_counts_as_at_most_so_many_rows(k: int) -> None:
+    found = moments(table(), k).astype(float) / WHOLE
+    assert np.allclose(found, exact_moments(table(), k), rtol=2.0**-11)
+
+
+def test_the_same_bits_from_every_source_in_any_order(tmp_path: Path) -> None:
+    data = table()
+    parquet.write_table(data, tmp_path / "t.parquet", row_group_size=97)
+    csv.write_csv(data, tmp_path / "t.csv")
+    expected = moments(data, 2)
+    order = simulation.generator(5).permutation(data.num_rows)
+    numbers = [int(name[1:]) for name in data["id"].to_pylist()]
+    numbered = data.set_column(2, "id", pa.array(numbers))
+    for other in (
+        *(data.take(order), tmp_path / "t.parquet", tmp_path / "t.csv", data.to_reader(50)),
+        data.set_column(2, "id", data["id"].combine_chunks().dictionary_encode()),
+        *(numbered, numbered.set_column(2, "id", pa.array([f"{i:04d}" for i in numbers]))),
+        np.column_stack([np.array(numbered[name]) for name in ("x", "y", "id")]),
+    ):
+        assert (moments(other, 2) == expected).all()
+    for threads in (1, 3):
+        assert (moments(tmp_path / "t.parquet", 2, threads=threads) == expected).all()
+
+
+@pytest.mark.engine
+def test_the_same_bits_from_frames() -> None:
+    import polars as pl
+
+    data = table()
+    for frame in (data.to_pandas(), pl.from_arrow(data), pl.from_arrow(data).lazy()):  # type: ignore[union-attr]
+        assert (moments(frame, 2) == moments(data, 2)).all()
+
+
+def test_rows_that_do_not_fit_into_memory_give_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = table(units=400)
+    expected = moments(data, 2)
+    spilled: list[int] = []
+    spill = spool.Spool._spill
+
+    def counted(self: spool.Spool) -> None:
+        spilled.append(1)
+        spill(self)
+
+    monkeypatch.setattr(spool.Spool, "_spill", counted)
+    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (3_000,))
+    reader = open_reader(data, SCHEMA, rows_per_unit=2)
+    for _ in range(2):
+        assert (reader.run(Moments(SCHEMA)).integers == expected).all()
+    assert spilled
+
+
+@pytest.mark.parametrize("missing", [None, "", "NA"])
+def test_rows_without_an_id_count_for_nothing(missing: str | None) -> None:
+    more = pa.concat_tables([table(), corners(9, missing)])
+    assert (moments(more) == moments(table())).all()
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 1_000])
+def test_one_unit_more_moves_moments_by_at_most_their_sensitivity(k: int, rows: int) -> None:
+    more = pa.concat_tables([corners(rows, "new"), table()])
+    moved = moments(more, k) - moments(table(), k)
+    reach = float(np.sqrt(float((moved**2).sum()))) / moments_shape(SCHEMA).sensitivity
+    assert reach <= 1
+    assert reach > 0.999 * min(1, rows / k)
+
+
+def test_weights_depend_on_the_rows_of_the_unit_alone() -> None:
+    data = table()
+    own = np.array(data["id"]) == "p7"
+    one, rest = data.filter(pa.array(own)), data.filter(pa.array(~own))
+    assert (moments(data, 3) == moments(one, 3) + moments(rest, 3)).all()
+
+
+def test_a_unit_as_argument_and_in_the_schema_are_one_request(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("t", dpl.ZCDP(1), unit="id")
+    given: dict[str, Any] = {"guarantee": dpl.ZCDP(0.5), "ledger": ledger, "dataset": "t"}
+    first = dpl.release_moments(table(), SCHEMA, request="a", rows_per_unit=2, **given)
+    again = dpl.release_moments(table(), PLAIN, request="a", unit="id", rows_per_unit=2, **given)
+    assert first.certificate == again.certificate
+    assert (first.certificate.unit, first.certificate.rows_per_unit) == ("id", 2)
+    assert [status.releases for status in ledger.status()] == [1]
+
+
+def test_a_budget_of_units_admits_no_release_for_rows_nor_the_other_way(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("people", dpl.ZCDP(1), unit="id")
+    ledger.declare("rows", dpl.ZCDP(1))
+    given: dict[str, Any] = {"guarantee": dpl.ZCDP(0.5), "ledger": ledger}
+    for schema, dataset in ((PLAIN, "people"), (SCHEMA, "rows")):
+        with pytest.raises(LedgerError, match="'id'"):
+            dpl.release_moments(table(), schema, dataset=dataset, **given)
+    assert [status.releases for status in ledger.status()] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "parameter"),
+    [
+        ({"rows_per_unit": 2, "schema": PLAIN}, "rows_per_unit"),
+        ({"unit": "other"}, "unit"),
+        ({"unit": 5}, "unit"),
+        ({"rows_per_unit": 0}, "rows_per_unit"),
+        ({"rows_per_unit": 1.5}, "rows_per_unit"),
+        ({"neighbours": "replace"}, "neighbours"),
+        ({"mechanism": "sketch"}, "unit"),
+        ({"mechanism": "additive_wishart"}, "unit"),
+    ],
+)
+def test_wrong_units_are_refused(given: dict[str, Any], parameter: str) -> None:
+    arguments = {"data": table(), "schema": SCHEMA, "epsilon": 1.0, "delta": 1e-6} | given
+    with pytest.raises(ArgumentError) as caught:
+        dpl.release_moments(**arguments)
+    assert caught.value.parameter == parameter
+    assert caught.value.where == "release_moments"
+
+
+def test_every_gate_that_sums_takes_units() -> None:
+    data = table(units=2_000)
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "rows_per_unit": 2}
+    with simulation.door(1):
+        models = [
+            dpl.release_model(data, SCHEMA, "y", **choice, **given)
+            for choice in (
+                *({"mechanism": name} for name in ("whitened_descent", "adassp", "coinpress")),
+                *({"loss": "huber"}, {"loss": "logistic"}),
+            )
+        ]
+        made = [
+            *models,
+            dpl.release_moments(data, SCHEMA, **given),
+            dpl.release_mean(data, SCHEMA, **given),
+            dpl.release_covariance(data, SCHEMA, **given),
+            dpl.suggest_bounds(data, ["x", "y"], unit="id", **given),
+        ]
+    for release in made:
+        assert (release.certificate.unit, release.certificate.rows_per_unit) == ("id", 2)
+        assert "'id'" in release.certificate.guarantee
