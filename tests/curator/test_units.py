@@ -174,13 +174,11 @@ def test_every_gate_that_sums_takes_units() -> None:
     data = table(units=2_000)
     given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "rows_per_unit": 2}
     with simulation.door(1):
-        models = [
-            dpl.release_model(data, SCHEMA, "y", **choice, **given)
-            for choice in (
-                *({"mechanism": name} for name in ("whitened_descent", "adassp", "coinpress")),
-                *({"loss": "huber"}, {"loss": "logistic"}),
-            )
+        choices: list[dict[str, Any]] = [
+            *({"mechanism": name} for name in ("whitened_descent", "adassp", "coinpress")),
+            *({"loss": "huber"}, {"loss": "logistic"}),
         ]
+        models = [dpl.release_model(data, SCHEMA, "y", **each, **given) for each in choices]
         made = [
             *models,
             dpl.release_moments(data, SCHEMA, **given),

@@ -117,7 +117,7 @@ def _same(cells: Cells) -> Cells:
 
 def _open_temporary(owner: object) -> IO[bytes]:
     """Return a file without a name, closed with its owner."""
-    file = tempfile.TemporaryFile(prefix="dplinear-")
+    file = tempfile.TemporaryFile(prefix="dplinear-")  # noqa: SIM115 - closed as said
     weakref.finalize(owner, file.close)
     return file
 
