@@ -80,7 +80,7 @@ def test_the_same_bits_from_frames() -> None:
     import polars as pl
 
     data = table()
-    for frame in (data.to_pandas(), pl.from_arrow(data), pl.from_arrow(data).lazy()):  # type: ignore[union-attr]
+    for frame in (data.to_pandas(), pl.from_arrow(data), pl.from_arrow(data).lazy()):
         assert (moments(frame, 2) == moments(data, 2)).all()
 
 
@@ -179,7 +179,7 @@ def test_every_gate_that_sums_takes_units() -> None:
             *({"loss": "huber"}, {"loss": "logistic"}),
         ]
         models = [dpl.release_model(data, SCHEMA, "y", **each, **given) for each in choices]
-        made = [
+        made: list[Any] = [
             *models,
             dpl.release_moments(data, SCHEMA, **given),
             dpl.release_mean(data, SCHEMA, **given),

@@ -87,7 +87,9 @@ def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalF
     moving = design.intercept and structure in {"mean", "general"}
     columns = _numeric(design)
     octaves = Octaves(design.shape, [*columns, design.target])
-    counted, seen = chain.ask([Query(Count(), SHARES.count), Query(octaves, SHARES.octaves)])
+    counted, seen = chain.ask(
+        [Query(Count(design.leaves_out), SHARES.count), Query(octaves, SHARES.octaves)]
+    )
     count = max(float(counted.values[0]), 0.0)
     rows = max(count, _FEWEST)
     found = boxes(seen.values, seen.sigma, rows, centred=not moving)

@@ -33,6 +33,7 @@ from dplinear.ledger.request import (
 )
 from dplinear.ledger.spent import note_spent, note_unsure
 from dplinear.ledger.tally import count
+from dplinear.mechanisms.checks import RELATIONS
 from dplinear.mechanisms.contract import Account, Made, Mechanism, Prepared, Private
 from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
@@ -86,6 +87,7 @@ class Passage:
         named = _text(given["request"], "request", where)
         self.notes: tuple[str, ...] = ()  # of how "auto" was read
         self.unit: Unit | None = None
+        self._leaves_out = False
         self._warnings: list[NotKeptWarning] = []
         self.entropy = simulation.entropy_for_release()
         self.named = named is not None
@@ -113,6 +115,7 @@ class Passage:
         A unit that the schema names and one that is an argument of its own are one request.
         """
         found = self.given["schema"] = self.with_unit(Schema.of(schema, self.where))
+        self._leaves_out = bool(found.needed_features)
         return found
 
     def with_unit(self, schema: Schema) -> Schema:
@@ -139,8 +142,11 @@ class Passage:
         """How many rows a unit of privacy counts as, at the most."""
         return 1 if self.unit is None else self.unit.rows
 
-    def check_unit(self, method: Mechanism) -> None:
-        """Raise where a mechanism has no proof for all rows of a unit together."""
+    def check_rows(self, method: Mechanism) -> None:
+        """Raise where a mechanism has no proof for all rows of a unit, or for rows left out."""
+        if self._leaves_out and method.neighbours not in RELATIONS:
+            rule = 'free of columns with missing="leave_out", where every row is released'
+            raise rejection("schema", self.where, rule, "such columns")
         if self.unit is None:
             return
         if not method.for_units:
@@ -165,7 +171,7 @@ class Passage:
         all that can be checked without reading it; `release`, which makes a release of the outcome;
         the `public` arguments that a ledger is told.
         """
-        self.check_unit(method)
+        self.check_rows(method)
         curve = curve_of(prepared.account)  # may fail for extreme guarantees: so, now
         kept = self._spend(method, prepared.account, public)
         if kept is not None:

@@ -87,11 +87,13 @@ def _is_number(column: object) -> bool:
 def _narrow(column: Numeric, low: float, high: float) -> Numeric:
     """Return a column with closer bounds: whole numbers, or seconds, where it holds such."""
     if column.type == "boolean":
-        return column
+        return replace(column, leave_out=bool(column.leave_out))
     least, most = Fraction(low), Fraction(high)
     if column.type in _STEPS:
         step = _STEPS[column.type]
         least = floor(least / step) * step
         most = max(ceil(most / step) * step, least + step)
     least, most = max(least, column.low), min(most, column.high)
-    return replace(column, low=least, high=most, missing=min(max(column.missing, least), most))
+    constant = min(max(column.missing, least), most)
+    # Said or not, it is the constant of the whole column, and not the middle of the window.
+    return replace(column, low=least, high=most, missing=constant, leave_out=bool(column.leave_out))

@@ -74,7 +74,7 @@ class Descent(ModelMechanism):
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 7
+        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 8
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
         account = checks.exact_account(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

@@ -86,6 +86,7 @@ class PreparedLogistic(PreparedDescent):
                 "score_clip": steps.clips.score,
                 "leverage_clip": steps.clips.leverage,
                 "kept": kept,
+                **known.row_count.parameters,
             },
             noise=known.frame.spread(own @ state.noise @ own.T),
             spread=known.frame.spread(own @ spread @ own.T) if unknown is None else None,

@@ -20,6 +20,7 @@ class Settings:
 
     count: Fraction = Fraction(40, 1000)
     count_first: Fraction = Fraction(10, 1000)  # of that; the rest only where it is needed
+    left_out: Fraction = Fraction(1, 1000)  # for the number of rows that lack a number
     feature_sums: Fraction = Fraction(12, 1000)
     target_sum: Fraction = Fraction(8, 1000)
     squares: Fraction = Fraction(5, 1000)  # each of two
@@ -35,7 +36,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
-        parts += [self.bands, self.intercept]
+        parts += [self.left_out, self.bands, self.intercept]
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):
             raise wrong_type("shares", _WHERE, "Fractions", parts + firsts)

@@ -18,7 +18,7 @@ from dplinear.descent.whitening import Places, Whitening, plain, whitening
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import SumOfSquares
-from dplinear.exact.row_sums import Count, RowSum
+from dplinear.exact.row_sums import Count, LeftOut, RowSum
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
@@ -33,10 +33,22 @@ _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of rows: as released, and biased up, so that steps err towards small."""
+    """The number of rows: as released, and biased up, so that steps err towards small.
+
+    `left_out` is how many others lack a number that the model needs, where that is released.
+    """
 
     released: float
     error: float
+    left_out: Answer | None = None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """What a certificate says of rows that were left out."""
+        if self.left_out is None:
+            return {}
+        count, noise = max(float(self.left_out.values[0]), 0.0), self.left_out.sigma
+        return {"rows_left_out": count, "rows_left_out_noise": noise}
 
     @property
     def rows(self) -> float:
@@ -79,7 +91,7 @@ def _release_centre(
     """Release the count and the means; a mean that is mostly noise is left at the middle."""
     size = design.dimension - design.intercept
     frame = Frame(design, np.zeros(size), 0.0)
-    queries = [Query(Count(), settings.count_first)]
+    queries = [Query(Count(design.leaves_out), settings.count_first)]
     if design.intercept:
         clip = SUM_CLIP * math.sqrt(size)
         features = MappedSum(design.shape, frame.features, clip)
@@ -87,10 +99,13 @@ def _release_centre(
         if target:
             whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
             queries.append(Query(whole, settings.target_sum))
+    if design.leaves_out and not design.weighted:
+        queries.append(Query(LeftOut(), settings.left_out))
     count, *sums = chain.ask(queries)
+    left_out = sums.pop() if design.leaves_out and not design.weighted else None
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
-        count = again(chain, Count(), count, settings.count_first, settings.count)
-    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma)
+        count = again(chain, Count(design.leaves_out), count, settings.count_first, settings.count)
+    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, left_out)
     if not sums:
         return row_count, frame
     middle = _mean(sums[0], row_count.rows, doubt=1.5, worst=0.1)

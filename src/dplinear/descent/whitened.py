@@ -148,7 +148,7 @@ class _Run:
             "residual_scale": ending.scale,
             "residual_clip": ending.clip.residual,
             "gradient_clip": ending.clip.product,
-        }
+        } | known.row_count.parameters
 
 
 def _widest(scale: float) -> float:

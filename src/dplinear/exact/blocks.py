@@ -16,7 +16,7 @@ import pyarrow as pa
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.grid import Grid, round_to_grid
 from dplinear.exact.integers import scratch
-from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.row_sums import BLOCK_ROWS, take_columns
 from dplinear.exact.weights import parts
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
@@ -94,10 +94,34 @@ class Blocks(ABC, Generic[Part]):
         """
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
             block = scaled[:, start : start + BLOCK_ROWS]
+            present = self._present(block)
             rows = round_to_grid(self._grid, block, self._encoder.missing)
-            self.add(rows)
-            if self.keep is not None:
-                self.keep.append(rows.astype(np.float32))
+            self.add_present(rows, present)
+
+    def _present(self, scaled: Floats) -> npt.NDArray[np.bool_] | None:
+        """Return which rows have all the numbers that they need; None: all of them do.
+
+        A number is missing exactly where its scaled value is NaN.
+        """
+        needed = self.schema.needed_features
+        if not needed:
+            return None
+        some = take_columns(scaled, needed)
+        if not some.size or not np.isnan(some.min()):
+            return None
+        return np.asarray(~np.isnan(some).any(axis=0))
+
+    def leave(self, count: int) -> None:
+        """Take note of rows that are left out."""
+
+    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
+        """Add a block of rounded rows, but for those that are left out."""
+        if present is not None:
+            self.leave(int(np.count_nonzero(~present)))
+            rows = rows[:, present]
+        self.add(rows)
+        if self.keep is not None:
+            self.keep.append(rows.astype(np.float32))
 
     def add_kept(self, block: Kept) -> None:
         """Add a block that an earlier pass kept."""

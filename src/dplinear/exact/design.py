@@ -15,7 +15,7 @@ class Design:
     features' cells have a squared norm of at most `feature_square`, the target's of at most
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
-    units.
+    units; `leaves_out`, that rows may be left out because of what they hold.
     """
 
     shape: Shape
@@ -26,6 +26,7 @@ class Design:
     intercept: bool
     indicators: tuple[bool, ...]
     weighted: bool = False
+    leaves_out: bool = False
 
     @property
     def dimension(self) -> int:

@@ -73,17 +73,46 @@ class RowSum(ABC):
 
 @dataclass(frozen=True)
 class Count(RowSum):
-    """The number of rows."""
+    """The number of rows.
 
+    `varies`: rows may be left out because of what they hold, so that replacing one may change their
+    number, too.
+    """
+
+    varies: bool = False
     shape: Shape | None = field(default=None, init=False)
     size: int = field(default=1, init=False)
     bound: int = field(default=1, init=False)
     unit: Fraction = field(default=Fraction(1), init=False)
     replaced: ClassVar[int] = 0
 
+    def sensitivity_squared(self, neighbours: Neighbours) -> int:
+        """Return the most that the sums of two neighbours differ by, in squared norm."""
+        return 1 if self.varies else super().sensitivity_squared(neighbours)
+
     def sum(self, rows: Floats) -> Integers:
         """Return the number of rows."""
         return np.array([rows.shape[1]], np.int64)
+
+
+@dataclass(frozen=True)
+class LeftOut(RowSum):
+    """The number of rows that are left out of all other sums, for want of a number they need.
+
+    Requires: rows without weights, and the first pass over them: rows that were left out are not
+    kept for a second one.
+    Promises: `bound` 1. The accumulator counts them (`Blocks.leave`); rows that are added are none.
+    """
+
+    shape: Shape | None = field(default=None, init=False)
+    size: int = field(default=1, init=False)
+    bound: int = field(default=1, init=False)
+    unit: Fraction = field(default=Fraction(1), init=False)
+    replaced: ClassVar[int] = 1
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return 0: these rows were not left out."""
+        return np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
-from dplinear.exact.row_sums import BLOCK_ROWS, WORD, RowSum
+from dplinear.exact.row_sums import BLOCK_ROWS, WORD, LeftOut, RowSum
 from dplinear.exact.totals import Total, integers_of, normalise
 from dplinear.schema import Schema
 
@@ -72,6 +72,12 @@ class SumAccumulator(Blocks[ExactSums]):
         """Add a block of rounded rows to every sum, so many times."""
         for total in self._totals:
             total.add_rows(rows, times=times)
+
+    def leave(self, count: int) -> None:
+        """Count rows that are left out, where that is asked for."""
+        for total in self._totals:
+            if isinstance(total.statistic, LeftOut):
+                total.add(np.array([count]), count)
 
     def result(self) -> ExactSums:
         """Return the sums of all rows so far."""

@@ -18,6 +18,7 @@ from dplinear.arguments import choice, rejection, wrong_type
 from dplinear.schema.canonical import EPOCH, MICROSECONDS_PER_DAY, canonical, days
 
 WHERE = "Schema"
+LEAVE_OUT = "leave_out"
 NUMERIC_TYPES = ("number", "integer", "boolean", "date")
 TYPES = (*NUMERIC_TYPES, "category")
 
@@ -45,7 +46,9 @@ _HINT = (
 class Numeric:
     """A column of bounded numbers: numbers, integers, booleans (0 or 1) or dates (in days).
 
-    `missing` is the public number that stands for a cell without a number in it.
+    `missing` is the public number that stands for a cell without a number in it. With `leave_out`,
+    a row with such a cell is left out of sums instead; None: nobody said, and each release has its
+    own rule.
     """
 
     type: str
@@ -53,6 +56,7 @@ class Numeric:
     high: Fraction
     missing: Fraction
     missing_indicator: bool = False
+    leave_out: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -159,16 +163,22 @@ def _numeric(kind: str, options: Mapping[str, Any], parameter: str) -> Numeric:
         check_bounds(low, high, parameter, shown)
         if kind == "integer" and not (low.denominator == high.denominator == 1):
             raise rejection(parameter, WHERE, "bounded by whole numbers", shown)
-    missing = (low + high) / 2
-    if "missing" in options:
+    missing, leave_out = (low + high) / 2, None
+    indicator = _flag(options, "missing_indicator", parameter, default=False)
+    if options.get("missing") == LEAVE_OUT:
+        if indicator:
+            rule = "left out where rows with missing cells are"
+            raise rejection(f"{parameter}.missing_indicator", WHERE, rule, indicator)
+        leave_out = True
+    elif "missing" in options:
+        leave_out = False
         read = exact_day if kind == "date" else exact_number
         given = options["missing"]
-        rule = "a public number within the column's bounds"
+        rule = f'a public number within the bounds of the column, or "{LEAVE_OUT}"'
         missing = read(given, f"{parameter}.missing", rule, given)
         if not low <= missing <= high:
             raise rejection(f"{parameter}.missing", WHERE, rule, given)
-    indicator = _flag(options, "missing_indicator", parameter, default=False)
-    return Numeric(kind, low, high, missing, indicator)
+    return Numeric(kind, low, high, missing, indicator, leave_out)
 
 
 def _category(options: Mapping[str, Any], parameter: str) -> Category:
@@ -287,7 +297,9 @@ def write_column(column: Column) -> dict[str, Any]:
             declared["other"] = other if isinstance(other, str) else write_number(other)
         return declared | ({} if column.drop_first else {"drop_first": False})
     write = _write_day if column.type == "date" else write_number
-    declared = {"type": column.type, "missing": write(column.missing)}
+    declared = {"type": column.type}
+    if column.leave_out is not None:
+        declared["missing"] = LEAVE_OUT if column.leave_out else write(column.missing)
     if column.type != "boolean":
         declared |= {"low": write(column.low), "high": write(column.high)}
     return declared | ({"missing_indicator": True} if column.missing_indicator else {})

@@ -8,6 +8,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -197,6 +198,36 @@ class Schema:
         """
         with read_before():
             return cls.from_dict(content)
+
+    def leaving_out(self) -> Self:
+        """Return the same schema, of rows that are left out where a number is missing.
+
+        Columns for which something else is said, or that have an indicator of missing cells, stay
+        as they are. In a category a missing cell is a level of its own.
+        """
+        columns = {
+            name: replace(column, leave_out=True)
+            if isinstance(column, Numeric)
+            and column.leave_out is None
+            and not column.missing_indicator
+            else column
+            for name, column in self._columns.items()
+        }
+        part = object.__new__(type(self))
+        part._assemble(
+            columns, self._derived, self._row_norm, intercept=self._intercept, unit=self._unit
+        )
+        return part
+
+    @cached_property
+    def needed_features(self) -> tuple[int, ...]:
+        """The indices of features whose missing cells leave a row out: those of such columns."""
+        return tuple(
+            index
+            for name, column in self._columns.items()
+            if isinstance(column, Numeric) and column.leave_out
+            for index in self.own_features(name)
+        )
 
     def check_levels(self) -> None:
         """Raise unless the levels of every category stay apart, whatever library reads them."""

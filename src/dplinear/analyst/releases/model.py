@@ -193,6 +193,7 @@ class ModelRelease:
             more = "; ..." if len(shown) > _MOST_SHOWN else ""
             listed = "; ".join(shown[:_MOST_SHOWN]) + more
             notes.append(f"Standard deviations that are due to the noise alone: {listed}.")
+        notes += self._left_out()
         if self.empty:
             notes.append(f"No row seems to hold {', '.join(self.empty)}: left out of the model.")
         if self.certificate.simulated:
@@ -200,6 +201,16 @@ class ModelRelease:
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
         return notes
+
+    def _left_out(self) -> list[str]:
+        """Return a sentence on the rows that lack a number the model needs, where there are any."""
+        said = self.certificate.parameters
+        count, noise = said.get("rows_left_out"), said.get("rows_left_out_noise")
+        if not isinstance(count, float) or not isinstance(noise, float) or count <= 3 * noise:
+            return []
+        share = count / (count + self.count) if self.count else 1.0
+        size = f"About {count:,.0f} rows ({share:.0%}; noise: ±{noise:,.0f})"
+        return [f"{size} lack the target or a feature. They were left out of the model."]
 
     def _estimates(self) -> Floats:
         return np.array([self[name] for name in self.labels])

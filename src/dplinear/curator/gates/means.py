@@ -8,6 +8,7 @@ import numpy as np
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.results import NamedMatrix, NamedVector
+from dplinear.arguments import rejection
 from dplinear.arrays import Floats
 from dplinear.coinpress.covariance import CovarianceEstimate
 from dplinear.coinpress.mean import MeanEstimate
@@ -145,6 +146,9 @@ def _cross(
 ) -> _Release:
     """Calibrate, check the table, and go through the passage."""
     data, options = passage.given["data"], passage.given["options"]
+    if schema.needed_features and method.neighbours.rows_are_public:
+        rule = "add_remove where rows with missing cells are left out"
+        raise rejection("neighbours", passage.where, rule, method.neighbours)
     prepared = method.prepare(len(check_plain(schema, passage.where)))
     reading: dict[str, Any] = reading_options(options)
 

@@ -240,7 +240,7 @@ def model_through(
 ) -> ModelRelease:
     """Calibrate, check the table, and go through the passage."""
     prepared = solver.prepare(model.design)
-    passage.check_unit(solver)
+    passage.check_rows(solver)
     reading = reading_options(passage.given["options"])
     reading |= {"again": solver.passes, "rows_per_unit": passage.rows_per_unit}
     opened = _open_part(passage.given["data"], schema, model.schema, **reading)
@@ -251,7 +251,8 @@ def model_through(
         return table[0]
 
     def release(solution: Solution, certificate: Certificate) -> ModelRelease:
-        public = table[0].count() if solver.neighbours.rows_are_public else None
+        known = solver.neighbours.rows_are_public and not model.design.leaves_out
+        public = table[0].count() if known else None
         return model.release(solution, certificate, public)
 
     return passage.cross(solver, prepared, read, release, model.public | dict(own))

@@ -70,6 +70,6 @@ def release_moments(
         chosen = MOMENTS[name]
         own = own_options(chosen, said, where)
         built = chosen(guarantee=asked, neighbours=relation, **own)
-        passage.check_unit(built)
+        passage.check_rows(built)
         prepared = built.prepare(moments_shape(schema))
         return measured_through(passage, built, prepared, own, schema, kind=MomentsRelease)

@@ -42,8 +42,13 @@ class OneModel:
         intercept: bool,
         loss: str = "squared",
         where: str = _WHERE,
+        complete: bool = True,
     ) -> "OneModel":
-        """Read the arguments of `where`; raise where they name no model."""
+        """Read the arguments of `where`; raise where they name no model.
+
+        `complete`: rows that lack the target or a feature are left out, unless their columns say
+        otherwise.
+        """
         if not isinstance(target, str):
             hint = "labels go without a schema, beside row_norm=... and constraint=..."
             raise wrong_type("target", where, TARGET.partition(",")[0], type(target), hint)
@@ -51,6 +56,7 @@ class OneModel:
         goal = schema.names[model.targets[0]]
         chosen = tuple(schema.names[place] for place in model.named)
         own = schema.select((*chosen, goal), intercept=intercept)
+        own = own.leaving_out() if complete else own
         ones = (INTERCEPT,) if intercept else ()
         places = tuple(own.names.index(name) for name in (*ones, *chosen))
         place = own.names.index(goal)
@@ -129,6 +135,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         intercept=schema.has_intercept,
         indicators=tuple(schema.features[place].is_indicator for place in features),
         weighted=schema.unit is not None,
+        leaves_out=bool(schema.needed_features),
     )
 
 

@@ -62,6 +62,10 @@ class _Cutter(Blocks[_Nothing]):
                 self.ready.append(self._block)
                 self._block, self._filled = self._room(), 0
 
+    def add_present(self, rows: Floats, present: Any) -> None:
+        """Hand over every row: released rows are as many as the table's."""
+        self.add(rows)
+
     def finish(self) -> None:
         """Hand over the rows of a block that no more rows will fill."""
         if self._filled:

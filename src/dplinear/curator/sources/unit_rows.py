@@ -41,6 +41,7 @@ class _Gatherer(Blocks[_Gathered]):
         self._spool = spool
         self._keys = keys_of(np.empty(0))
         self._rounded: list[npt.NDArray[np.float32]] = []
+        self._present_rows: list[npt.NDArray[np.bool_]] = []
 
     def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
         """Put rows aside whose columns are Arrow or NumPy arrays of equal length."""
@@ -59,12 +60,19 @@ class _Gatherer(Blocks[_Gathered]):
 
     def add(self, rows: Floats) -> None:
         """Take note of rounded rows."""
+        self.add_present(rows, None)
+
+    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
+        """Take note of rounded rows, and of which are left out: those are none of their unit's."""
         self._rounded.append(rows.T.astype(np.float32, order="C"))
+        self._present_rows.append(np.ones(rows.shape[1], bool) if present is None else present)
 
     def _put(self, keys: pa.Array) -> None:
         rows, self._rounded = self._rounded, []
+        present, self._present_rows = self._present_rows, []
         if rows:
-            self._spool.put(np.concatenate(rows), keys)
+            kept = np.concatenate(present)
+            self._spool.put(np.concatenate(rows)[kept], keys.filter(pa.array(kept)))
 
     def result(self) -> _Gathered:
         """Return nothing: the rows are in the spool."""
