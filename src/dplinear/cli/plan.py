@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 _ABOUT = "What is known of the table"
 _PAGE = "Printing"
 # Settings of a release, which a plan need not know.
-_RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
+_RELEASE = frozenset(
+    {"data", "ledger", "dataset", "request", "output", "overwrite", "threads", "rows"}
+)
 
 
 def plan(
     *,
-    rows: Annotated[
-        float | None, flags.option("--rows", text="or a guess of their number", panel=_ABOUT)
+    expected_rows: Annotated[
+        float | None,
+        flags.option("--expected-rows", text="or a guess of their number", panel=_ABOUT),
     ] = None,
     columns: Annotated[
         int | None,
@@ -71,6 +74,10 @@ def plan(
     rho: flags.Rho = None,
     mu: flags.Mu = None,
     bits: flags.Bits = None,
+    rows: Annotated[
+        int | None,
+        flags.option("--rows", text="with --bits alone: of a sketch (1000)", panel=flags.GUARANTEE),
+    ] = None,
     neighbours: Annotated[
         str | None,
         flags.option(
@@ -136,15 +143,18 @@ def _make_plan(said: dict[str, Any]) -> "Plan":
     from dplinear.cli.errors import CommandError
     from dplinear.cli.settings import one_guarantee, require
 
-    hint = "--rows 10000: a guess of the order of magnitude will do."
-    count = require(said, "rows", "The command does not say how many rows there are.", hint)
+    hint = "--expected-rows 10000: a guess of the order of magnitude will do."
+    if "rows" in said:
+        raise CommandError("--rows is of a sketch, beside --bits alone.", hint)
+    told = "The command does not say how many rows there are."
+    count = require(said, "expected_rows", told, hint)
     promise = one_guarantee(said, frozenset({"bits"}))
     described = isinstance(said.get("columns"), dict) or {"schema", "column"} & set(said)
     size = read_schema(said) if described else said.pop("columns", None)
     if size is None:
         hint = '--columns 8, or --column "age 0 100" and so on.'
         raise CommandError("The command does not say which columns there are.", hint)
-    known = {key: value for key, value in said.items() if key != "rows"}
+    known = {key: value for key, value in said.items() if key != "expected_rows"}
     made: Plan = dplinear.plan(count, size, **promise, **known)
     return made
 
@@ -221,8 +231,6 @@ def _bits(said: dict[str, Any], *, json: bool) -> None:
     from dplinear.planner.bits import compare_guarantees
 
     chosen = {name: said[name] for name in ("delta", "rows") if name in said}
-    if isinstance(chosen.get("rows"), float) and chosen["rows"].is_integer():
-        chosen["rows"] = int(chosen["rows"])
     found = compare_guarantees(said["bits"], **chosen)
     if json:
         names = ("what", "additive", "sketch")

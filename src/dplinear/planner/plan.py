@@ -230,7 +230,7 @@ class Plan:
 
 
 def plan(
-    rows: float,
+    expected_rows: float,
     columns: int | SchemaLike,
     *,
     epsilon: float | None = None,
@@ -247,17 +247,17 @@ def plan(
 ) -> Plan:
     """Predict the error of every mechanism that can answer a question, before a budget is spent.
 
-    Requires: public figures only: the number of `rows`, or a guess of its order of magnitude;
-    `columns`, the number of features or a Schema (with the target among its columns); the budget
-    and `neighbours` as for a release; what to `learn`. What may be assumed of the table: the
-    `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the plan
-    covers all of them), the share of variance that the best line would have `explained` (half of
-    it), the `width` of bounds in standard deviations (4), the number of principal `components`.
+    Requires: public figures only: `expected_rows`, their number or a guess of its order of
+    magnitude; `columns`, the number of features or a Schema (with the target among its columns);
+    the budget and `neighbours` as for a release; what to `learn`. What may be assumed of the table:
+    the `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the
+    plan covers all of them), the share of variance that the best line would have `explained` (half
+    of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
     Promises: nothing is read and nothing is spent; the same arguments give the same numbers.
     """
     question = QUESTIONS[choice(learn, "learn", WHERE, QUESTIONS)]
     facts = read_facts(
-        rows,
+        expected_rows,
         columns,
         epsilon=epsilon,
         delta=delta,
