@@ -84,7 +84,7 @@ class Contest:
         return found
 
     def _count(self, rows: SimulatedRows) -> int | None:
-        return None if self.neighbours is Neighbours.ADD_REMOVE else rows.count
+        return rows.count if self.neighbours.rows_are_public else None
 
     def _regression(self, prepared: PreparedMoments, statistic: Statistic, seed: int) -> Floats:
         """Release moments and regress on them, as an analyst would."""
