@@ -435,7 +435,7 @@ def test_lists_of_each_kind_add_up_in_their_own_way() -> None:
 def test_filters_admit_all_that_is_left_and_no_more() -> None:
     account = compose.Filter((Fraction(1),), (Fraction(0),)).after((Fraction(0.75),), "")
     assert account.admits((Fraction(0.25),))
-    assert account.after((Fraction(0.25),), "").remaining == (0,)
+    assert account.after((Fraction(0.25),), "").remaining == (Fraction(0),)
     more = (Fraction(math.nextafter(0.25, 1)),)
     assert not account.admits(more)
     with pytest.raises(compose.BudgetExceededError, match="these words"):

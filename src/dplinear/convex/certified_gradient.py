@@ -18,16 +18,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from dplinear.arrays import BigIntegers, Floats
+from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.convex.accurate_slopes import ERROR, exact_slope, slopes
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.smooth_losses import SmoothLoss
 from dplinear.exact.integers import EXACT
 
 _SLOPE_BITS = 51  # of a slope as an integer
-Words = npt.NDArray[np.int64]
+Words = Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dplinear.arrays import BigIntegers, Floats
+from dplinear.arrays import BigIntegers, Booleans, Floats
 
 
 class Reals(Protocol):
@@ -37,7 +36,7 @@ class Reals(Protocol):
 
 def round_enclosure(
     middle: BigIntegers, error: BigIntegers, scale: Fraction
-) -> tuple[BigIntegers, NDArray[np.bool_]]:
+) -> tuple[BigIntegers, Booleans]:
     """Round scale·x for real numbers x that are known to lie within `error` of `middle`.
 
     Requires: integers, errors of at least 0; scale above 0.

@@ -9,12 +9,11 @@ the digits (Lee, Battle, Raina and Ng 2006, the feature-sign search).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Indices
 
-Places = NDArray[np.intp]
+Places = Indices
 
 TOLERANCE = 1e-10
 _ROUNDS = 2_000

@@ -5,14 +5,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from dplinear.arguments import integer, rejection, wrong_type
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.schema.sparse_rows import SparseRows
 
-Places = npt.NDArray[np.int64]
+Places = Integers
 
 _WHERE = "SparseVector"
 _LONGEST = 1 << 31

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.arguments import integer
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.noise import simulation
 
 _STARTS = 5
@@ -39,7 +38,7 @@ class Clusters:
     of which the noise is expected to be `noise`.
     """
 
-    labels: NDArray[np.int64] = field()
+    labels: Integers = field()
     centres: Floats
     kind: str
     inertia: float
@@ -51,7 +50,7 @@ class Clusters:
 
 
 class _Mixture(NamedTuple):
-    labels: NDArray[np.int64]
+    labels: Integers
     centres: Floats
     gain: float
 
@@ -79,7 +78,7 @@ def kmeans(
     return Clusters(labels, centres, kind, inertia, noise)
 
 
-def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], Floats]:
+def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[Integers, Floats]:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -91,7 +90,7 @@ def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], 
 
 
 def _best_mixture(
-    rows: Floats, law: DistanceErrorModel, clusters: int, labels: NDArray[np.int64], seed: int
+    rows: Floats, law: DistanceErrorModel, clusters: int, labels: Integers, seed: int
 ) -> _Mixture:
     """Fit from the clusters of the rows, and from those of the rows made round; return the better.
 
@@ -113,7 +112,7 @@ def _is_clear(gain: float, rows: Floats, law: DistanceErrorModel, clusters: int,
     return gain > _CLEAR * _gain_by_chance(rows, law, clusters, seed)
 
 
-def _mixture(rows: Floats, variance: float, labels: NDArray[np.int64], clusters: int) -> _Mixture:
+def _mixture(rows: Floats, variance: float, labels: Integers, clusters: int) -> _Mixture:
     """Fit the mixture by expectation and maximisation; gain is over one cluster, a row.
 
     The known noise enters as a floor: no direction has less variance than the noise.

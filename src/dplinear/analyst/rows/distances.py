@@ -12,16 +12,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
-from dplinear.arrays import Floats
+from dplinear.arrays import Booleans, Floats, Integers
 from dplinear.noise import simulation
 
 METHODS = ("simulated", "chebyshev")
-Places = NDArray[np.int64]
+Places = Integers
 
 _BLOCK = 2**22  # distances held at once, where not all are asked for
 _DRAWS = 40_000
@@ -54,7 +53,7 @@ class Distances:
 
     error_model: DistanceErrorModel
     noisy: Floats = field()
-    same: NDArray[np.bool_] = field()
+    same: Booleans = field()
 
     @property
     def squared(self) -> Floats:
