@@ -9,7 +9,6 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 BigIntegers = npt.NDArray[np.object_]  # Python's own, of any size
-WholeNumbers = Integers | BigIntegers  # in words where all of them fit
 Indices = npt.NDArray[np.intp]
 Booleans = npt.NDArray[np.bool_]
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dplinear.arguments import Real
-from dplinear.arrays import WholeNumbers
 from dplinear.noise import discrete, fixed_point, inversion, simulation
-from dplinear.noise.discrete import Precision
+from dplinear.noise.discrete import Integers, Precision
 from dplinear.noise.entropy import Entropy, system, words
 
 from .laws import (
@@ -47,7 +46,7 @@ COARSE = Precision(guide_bits=3, table_bits=5, slack=2**30)
 MIDDLING = Precision(guide_bits=6, table_bits=10, slack=2**26)
 
 
-def check_law(drawn: WholeNumbers, tail: Callable[[int], mpmath.mpf]) -> None:
+def check_law(drawn: Integers, tail: Callable[[int], mpmath.mpf]) -> None:
     edges, masses = bins(tail, drawn.size)
     assert misfit(counts(drawn, edges), masses) > FALSE_ALARM
 
@@ -72,7 +71,7 @@ def test_gaussian_takes_variances_that_are_no_squares(variance: Fraction) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(37, 11), Fraction(1000), Fraction(2**40)])
 def test_laws_hold_in_long_runs(scale: Fraction) -> None:
-    def seen(draw: Callable[[], WholeNumbers], tail: Callable[[int], mpmath.mpf]) -> float:
+    def seen(draw: Callable[[], Integers], tail: Callable[[int], mpmath.mpf]) -> float:
         edges, masses = bins(tail, 10**8, most=1000)
         total = np.sum([counts(draw(), edges) for _ in range(100)], axis=0)
         return misfit(total, masses)
@@ -413,7 +412,7 @@ def draw(law: str, scale: int, size: int) -> NDArray[np.int64]:
     return integers(drawn)
 
 
-def integers(drawn: WholeNumbers) -> NDArray[np.int64]:
+def integers(drawn: Integers) -> NDArray[np.int64]:
     assert drawn.dtype == np.int64
     return np.asarray(drawn, np.int64)
 

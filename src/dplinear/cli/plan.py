@@ -117,22 +117,22 @@ def plan(
     said = merge_settings(given, aside=_RELEASE)
     for name in ("html", "output", "overwrite"):
         said.pop(name, None)
-    goal = said.pop("error", None)
+    wanted = said.pop("error", None)
     if "bits" in said and not {"columns", "schema", "column", "learn"} & set(said):
         _bits(said, json=json_)
         return
     target = pages.place(output, Path("plan.html"), overwrite=overwrite) if html else None
     made = _make_plan(said)
-    reached = None if goal is None else _reach_goal(made, goal)
+    reached = None if wanted is None else _reach_goal(made, wanted)
     if target is not None:
         from dplinear.report import plan_page
 
         pages.write(target, plan_page(made))
     if json_:
-        extra = {} if reached is None else {"for_error": {"error": goal} | reached}
+        extra = {} if reached is None else {"for_error": {"error": wanted} | reached}
         tell(made.facts() | extra | ({} if target is None else {"page": target}))
         return
-    _show(made, goal, reached, _column_flags(config, schema))
+    _show(made, wanted, reached, _column_flags(config, schema))
     if target is not None:
         say("", facts([("page", short_path(target))]))
 
@@ -159,15 +159,15 @@ def _make_plan(said: dict[str, Any]) -> "Plan":
     return made
 
 
-def _reach_goal(made: "Plan", goal: float) -> dict[str, Any]:
+def _reach_goal(made: "Plan", wanted: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
     from dplinear.arguments import positive
 
-    positive(goal, "error", "plan")
+    positive(wanted, "error", "plan")
     found: dict[str, Any] = {}
     for name, ask in (("budget", made.budget_for), ("rows", made.rows_for)):
         try:
-            found[name] = ask(goal)
+            found[name] = ask(wanted)
         except ValueError:  # out of reach by this alone
             found[name] = None
     return found
@@ -180,7 +180,9 @@ def _column_flags(config: str | None, schema: str | None) -> str:
     return " ".join(named) or "--schema FILE"
 
 
-def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, described: str) -> None:
+def _show(
+    made: "Plan", wanted: float | None, reached: dict[str, Any] | None, described: str
+) -> None:
     from dplinear.planner.commands import as_command
     from dplinear.planner.plan import unit_of
 
@@ -205,7 +207,7 @@ def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, desc
         unit = unit_of(given.guarantee)
         by = "out of reach" if budget is None else f"{unit} = {budget:.3g}"
         size = "out of reach" if rows is None else f"{rows:,} rows"
-        told.append((f"for {goal:g}", f"{by} at this size, or {size} at this budget"))
+        told.append((f"for {wanted:g}", f"{by} at this size, or {size} at this budget"))
     told.append(("next", as_command(made.recommended.call, described)))
     say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
 

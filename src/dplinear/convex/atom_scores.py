@@ -86,8 +86,8 @@ class AtomScores:
         if most << max(limbs.shape[1] - 2, 0) * self._limb > _LARGEST:
             products = products.astype(object)
         scores = products[:, 0] >> self._shift
-        for place in range(1, limbs.shape[1]):
-            scores = scores + (products[:, place] << (place - 1) * self._limb)
+        for index in range(1, limbs.shape[1]):
+            scores = scores + (products[:, index] << (index - 1) * self._limb)
         return np.asarray(scores)
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplinear import arguments
-from dplinear.arrays import Booleans, Indices, Integers, WholeNumbers
 from dplinear.noise import inversion, sizes
 from dplinear.noise.entropy import Entropy, Words, system, words
 from dplinear.noise.fixed_point import ERROR, exponent, scaled_exponential
+
+Integers = NDArray[np.int64] | NDArray[np.object_]
 
 CHUNK = 1 << 14
 _LARGEST_SCALE = Fraction(2**60)
@@ -41,7 +42,7 @@ FINE = Precision()
 
 def laplace(
     scale: arguments.Real, size: int | tuple[int, ...], *, entropy: Entropy | None = None
-) -> WholeNumbers:
+) -> Integers:
     """Draw integers y with probability proportional to exp(-|y| / scale).
 
     Requires: scale a rational in (0, 2^60]; a float stands for its exact binary value.
@@ -57,7 +58,7 @@ def laplace(
 
 def gaussian(
     variance: arguments.Real, size: int | tuple[int, ...], *, entropy: Entropy | None = None
-) -> WholeNumbers:
+) -> Integers:
     """Draw integers y with probability proportional to exp(-y² / (2·variance)).
 
     Requires: variance a rational in (0, 2^100]; a float stands for its exact binary value.
@@ -143,7 +144,7 @@ def _plan(rate: Fraction, power: int, shift: int, precision: Precision) -> Plan:
     )
 
 
-def _counts(thresholds: Words, prefix: Words) -> tuple[Indices, Booleans]:
+def _counts(thresholds: Words, prefix: Words) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the V that each prefix settles, and whether it does."""
     at_least = len(thresholds) - np.searchsorted(thresholds, prefix, side="right")
     settled = prefix >= 2
@@ -162,11 +163,11 @@ def _guide(thresholds: Words, limit: int, precision: Precision) -> NDArray[np.ui
     return np.where(settled, smallest.astype(np.uint16), _OPEN)
 
 
-def _draw(plan: Plan, shape: tuple[int, ...], entropy: Entropy) -> WholeNumbers:
+def _draw(plan: Plan, shape: tuple[int, ...], entropy: Entropy) -> Integers:
     total = math.prod(shape)
     drawn = np.empty(total, np.int64)
     wide: dict[int, int] = {}
-    missing: list[Indices] = []
+    missing: list[NDArray[np.intp]] = []
     for start in range(0, total, CHUNK):
         target = drawn[start : start + CHUNK]
         refused, long = _candidates(plan, target, entropy)
@@ -209,8 +210,8 @@ class Undecided:
 
 
 def _candidates(
-    plan: Plan, target: Integers, entropy: Entropy
-) -> tuple[Indices, list[tuple[int, int]]]:
+    plan: Plan, target: NDArray[np.int64], entropy: Entropy
+) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
     """Fill `target` with one candidate each.
 
     Returns the places of those refused, and those accepted that need more than 63 bits.
@@ -255,7 +256,7 @@ def _candidates(
     return np.flatnonzero(refused), long
 
 
-def settle(plan: Plan, bits: Bits, entropy: Entropy) -> tuple[Booleans, list[Undecided]]:
+def settle(plan: Plan, bits: Bits, entropy: Entropy) -> tuple[NDArray[np.bool_], list[Undecided]]:
     """Settle V (in place) and the acceptance of every candidate that a few bits decide.
 
     Returns which are refused, and which are undecided: those are left to integers of any length.

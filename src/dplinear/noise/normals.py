@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplinear import arguments
-from dplinear.arrays import BigIntegers, Booleans, Floats, Indices
+from dplinear.arrays import BigIntegers, Floats, Indices
 from dplinear.noise import discrete, inversion
 from dplinear.noise.discrete import CHUNK, FINE, Bits, Plan, Precision, Undecided, settle
 from dplinear.noise.entropy import Entropy, Words, system, words
@@ -31,7 +31,7 @@ class Normals:
     def __init__(
         self,
         value: NDArray[np.uint16],
-        minus: Booleans,
+        minus: NDArray[np.bool_],
         first: Words,
         long: dict[int, Digits],
         entropy: Entropy,

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dplinear.arrays import BigIntegers, Booleans, Floats
+from dplinear.arrays import BigIntegers, Floats
 
 
 class Reals(Protocol):
@@ -36,7 +37,7 @@ class Reals(Protocol):
 
 def round_enclosure(
     middle: BigIntegers, error: BigIntegers, scale: Fraction
-) -> tuple[BigIntegers, Booleans]:
+) -> tuple[BigIntegers, NDArray[np.bool_]]:
     """Round scale·x for real numbers x that are known to lie within `error` of `middle`.
 
     Requires: integers, errors of at least 0; scale above 0.

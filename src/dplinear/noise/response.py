@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from dplinear import arguments
-from dplinear.arrays import Integers
 from dplinear.noise.entropy import Entropy, words
 from dplinear.noise.inversion import exponential
 
@@ -19,6 +19,8 @@ _WHERE = "noise.Response"
 _BITS = 64
 _MOST = 1 << 16  # levels
 _ALL = 1 << _BITS
+
+Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Response:
         """The probability of the truth."""
         return self.truths / _ALL
 
-    def draw(self, codes: Integers, entropy: Entropy) -> Integers:
+    def draw(self, codes: Codes, entropy: Entropy) -> Codes:
         """Return an answer for each code.
 
         Requires: integers from 0 to levels − 1; of any other, the answer is that of level 0.
@@ -65,7 +67,7 @@ class Response:
         return np.where(told, truth, (truth + steps) % self.levels)
 
 
-def _uniform(many: int, count: int, entropy: Entropy) -> Integers:
+def _uniform(many: int, count: int, entropy: Entropy) -> Codes:
     """Return uniform integers from 0 to many − 1, by rejection."""
     fair = np.uint64(_ALL // many * many - 1)  # draws up to here fall evenly on all of them
     drawn = words(entropy, count)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear import arguments
-from dplinear.arrays import WholeNumbers
 from dplinear.noise.entropy import Entropy, Words, system
 from dplinear.noise.integers import uniform_below
 from dplinear.noise.inversion import below, exponential
@@ -26,6 +25,8 @@ _STEPS = 1024  # to a unit of the exponent: a proposal is refused about once in 
 _REACH = 28  # exp(−28)·2^40 < 1
 _LEAST_UNIT = Fraction(1, 2**1000)  # a normal float64
 _SHORT = 1 - 2.0**-50  # outweighs four roundings to nearest
+
+Qualities = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 def draw(qualities: npt.ArrayLike, unit: arguments.Real, *, entropy: Entropy | None = None) -> int:
@@ -50,7 +51,7 @@ def draw(qualities: npt.ArrayLike, unit: arguments.Real, *, entropy: Entropy | N
             return place
 
 
-def _shortfalls(qualities: npt.ArrayLike) -> WholeNumbers:
+def _shortfalls(qualities: npt.ArrayLike) -> Qualities:
     """Return by how much each quality falls short of the best one."""
     values = np.asarray(qualities)
     rule = f"a list of 1 to {MOST} integers"
@@ -65,7 +66,7 @@ def _shortfalls(qualities: npt.ArrayLike) -> WholeNumbers:
     return np.asarray(best - values.astype(object))
 
 
-def _weights(short: WholeNumbers, unit: Fraction) -> Words:
+def _weights(short: Qualities, unit: Fraction) -> Words:
     """Return upper bounds of exp(−unit·short)·2^40, above them by a thousandth, or one, at most."""
     # Beyond the table's end all weights are 1, so a longer shortfall counts as its end.
     most = int(_REACH / unit) + 1

@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dplinear import arguments
-from dplinear.arrays import Array, Floats
+from dplinear.arrays import Floats
 from dplinear.noise import sizes
 from dplinear.noise.entropy import Entropy, system, words
 
@@ -102,7 +102,9 @@ def _degrees(degrees: Any, dimension: int, where: str) -> float:
     return arguments.real(degrees, "degrees", where, low=dimension - 1, open_low=True, hint=hint)
 
 
-def _matrix_error(parameter: str, where: str, rule: str, matrix: Array) -> arguments.ArgumentError:
+def _matrix_error(
+    parameter: str, where: str, rule: str, matrix: NDArray[Any]
+) -> arguments.ArgumentError:
     shape = " x ".join(str(side) for side in matrix.shape) or "0-dimensional"
     hint = "its entries are not shown, as they may be private."
     return arguments.ArgumentError(parameter, where, rule, f"a {shape} array that is not", hint)

@@ -30,7 +30,7 @@ _TARGET = "y"
 
 def plain_schema(columns: int) -> Schema:
     """Return the schema of a plain design: features in [−1, 1], the target last."""
-    names = [*(f"x{place}" for place in range(columns)), _TARGET]
+    names = [*(f"x{index}" for index in range(columns)), _TARGET]
     return Schema(dict.fromkeys(names, (-1, 1)))
 
 

@@ -309,20 +309,20 @@ def rank_lines(question: Question, facts: Facts, ways: Sequence[str]) -> list[Li
 
 
 def _least(
-    function: Callable[[float], float], goal: float, low: float, high: float
+    function: Callable[[float], float], wanted: float, low: float, high: float
 ) -> float | None:
-    """Return the least place at which a falling function is at most `goal`; None if nowhere."""
-    if function(high) > goal:
+    """Return the least place at which a falling function is at most `wanted`; None if nowhere."""
+    if function(high) > wanted:
         return None
-    if function(low) <= goal:
+    if function(low) <= wanted:
         return low
 
     def above(place: float) -> float:
-        return math.log(function(math.exp(place)) / goal)
+        return math.log(function(math.exp(place)) / wanted)
 
     found = math.exp(brentq(above, math.log(low), math.log(high), xtol=_CLOSE, rtol=_CLOSE))
     for _ in range(_STEPS):  # to the side on which the goal is reached
-        if function(found) <= goal:
+        if function(found) <= wanted:
             break
         found *= 1 + _CLOSE
     return min(found, high)

@@ -19,10 +19,10 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear import arguments
-from dplinear.arrays import WholeNumbers
 from dplinear.mechanisms.rows.row_changes import Changes
 from dplinear.mechanisms.rows.row_maps import RowMap, grid_cost
 from dplinear.noise import discrete
+from dplinear.noise.discrete import Integers
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
@@ -65,7 +65,7 @@ class RowNoise:
         """Whether the noise is Gaussian."""
         return self.kind.endswith("gaussian")
 
-    def draw(self, shape: tuple[int, int], entropy: Entropy) -> WholeNumbers:
+    def draw(self, shape: tuple[int, int], entropy: Entropy) -> Integers:
         """Return fresh noise."""
         exact = Fraction(self.scale)
         if self.normal:
