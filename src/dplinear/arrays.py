@@ -10,6 +10,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 BigIntegers = npt.NDArray[np.object_]  # Python's own, of any size
 Indices = npt.NDArray[np.intp]
+Booleans = npt.NDArray[np.bool_]
 
 _KINDS = {"c": "complex numbers", "m": "spans of time", "M": "dates", "O": "objects", "S": "bytes"}
 

@@ -39,7 +39,7 @@ def release(**changes: Any) -> ConstrainedRelease:
     built = ConstrainedRelease(
         source=SparseVector.of(THETA),
         loss="squared",
-        reading=NUMBERS,
+        units=NUMBERS,
         certificate=CERTIFICATE,
         constraint={"set": "l1", "radius": 1.0},
         projection=PROJECTION,
@@ -56,8 +56,8 @@ CHANGES: list[dict[str, Any]] = [
     {"source": SparseVector.of(np.arange(1.0, 9.0))},
     {"source": SparseVector.of(np.zeros(8))},
     {"projection": None, "compressed": None, "lift": {}, "plan": {}},
-    {"loss": "hinge", "reading": LABELS},
-    {"loss": "logistic", "reading": dataclasses.replace(LABELS, classes=(0, 1.5))},
+    {"loss": "hinge", "units": LABELS},
+    {"loss": "logistic", "units": dataclasses.replace(LABELS, classes=(0, 1.5))},
     {"loss": "huber"},
 ]
 
@@ -83,7 +83,7 @@ def test_predictions_are_in_the_tables_own_units() -> None:
 def test_labels_are_predicted_as_they_were_given() -> None:
     X = np.zeros((2, 8))
     X[0, 1], X[1, 4] = 2.0, 4.0
-    logistic = release(loss="logistic", reading=LABELS)
+    logistic = release(loss="logistic", units=LABELS)
     assert logistic.decision_function(X) == pytest.approx([0.5, -0.5])
     assert logistic.predict(X).tolist() == ["yes", "no"]
     assert logistic.classes == ("no", "yes")
@@ -129,7 +129,7 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
     made.save(tmp_path / "model.json")
     for read in (load(tmp_path / "model.json", kind="linear"), pickle.loads(pickle.dumps(made))):
         assert isinstance(read, ConstrainedRelease)
-        for name in ("loss", "reading", "certificate", "constraint", "projection", "lift", "plan"):
+        for name in ("loss", "units", "certificate", "constraint", "projection", "lift", "plan"):
             assert getattr(read, name) == getattr(made, name)
         assert read.rows == made.rows
         assert np.array_equal(read.theta, made.theta)
@@ -142,8 +142,8 @@ def test_files_bring_back_every_bit(changes: dict[str, Any], tmp_path: Path) -> 
 def test_sparse_models_have_small_files(tmp_path: Path) -> None:
     wide = np.zeros(1_000_000)
     wide[[3, 999_999]] = 1.0
-    reading = dataclasses.replace(NUMBERS, constant=None)
-    release(source=SparseVector.of(wide), reading=reading).save(tmp_path / "model.json")
+    units = dataclasses.replace(NUMBERS, constant=None)
+    release(source=SparseVector.of(wide), units=units).save(tmp_path / "model.json")
     assert (tmp_path / "model.json").stat().st_size < 5_000
     assert load(tmp_path / "model.json", kind="linear").coefficients.shape == (1_000_000,)
 

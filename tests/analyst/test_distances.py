@@ -206,14 +206,14 @@ def test_without_noise_distances_and_neighbours_are_those_of_the_rows(released: 
     np.testing.assert_allclose(squareform(rows.distance_matrix(condensed=True)), true, atol=1e-4)
     np.fill_diagonal(true, np.inf)
     found = rows.nearest(np.arange(60), 5)
-    np.testing.assert_array_equal(found.places[:, 0][[3, 7]], [7, 3])
-    places, wanted = found.places, np.argsort(true)[:, :5]
+    np.testing.assert_array_equal(found.indices[:, 0][[3, 7]], [7, 3])
+    places, wanted = found.indices, np.argsort(true)[:, :5]
     # Rows 3 and 7 are equal, so they come in either order.
     np.testing.assert_array_equal(
         np.where(places == 7, 3, places), np.where(wanted == 7, 3, wanted)
     )
     np.testing.assert_allclose(found.squared, np.sort(true, axis=1)[:, :5], atol=1e-4)
-    assert rows.nearest(3).places.shape == (1,)
+    assert rows.nearest(3).indices.shape == (1,)
     kernel = rows.kernel(0.7)
     np.fill_diagonal(true, 0)
     np.testing.assert_allclose(kernel, np.exp(-true / (2 * 0.49)), atol=1e-3)
@@ -243,7 +243,7 @@ def test_blocks_make_the_matrix(released: Any, monkeypatch: pytest.MonkeyPatch) 
     blocks = list(rows.distance_blocks())
     assert [start for start, _ in blocks] == list(range(0, 60, 2))
     np.testing.assert_allclose(np.concatenate([block for _, block in blocks]), whole, atol=1e-12)
-    np.testing.assert_array_equal(rows.nearest(np.arange(60), 3).places, near.places)
+    np.testing.assert_array_equal(rows.nearest(np.arange(60), 3).indices, near.indices)
     again = rows.distances(np.arange(60)[:, None], np.arange(60))
     np.testing.assert_array_equal(again.noisy, pairs.noisy)
 

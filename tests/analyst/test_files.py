@@ -175,7 +175,8 @@ def test_a_release_comes_back_to_the_bit(law: NoiseModel, rows: int | None, tmp_
 def test_the_file_is_plain_json_with_a_plain_npy_array(content: bytes) -> None:
     document = json.loads(content)
     assert list(document) == [
-        "format", "version", "kind", "checksum", "certificate", "schema", "law", "rows", "arrays",
+        "format", "version", "kind", "checksum",
+        "certificate", "schema", "law", "rows", "arrays",
     ]  # fmt: skip
     assert (document["format"], document["version"]) == ("dplinear-release", 1)
     assert sealed(content) == content
@@ -794,7 +795,7 @@ def test_further_kinds_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tall = Tall(schema, values, SketchNoise(7, 0.5), CERTIFICATE)
     with pytest.raises(TypeError, match="a release of a known kind"):
         save(tall, tmp_path / "tall")
-    files.register(MatrixKind("tall", Tall, laws=(SketchNoise,)))
+    files.register(MatrixKind("tall", Tall, noise_models=(SketchNoise,)))
     save(tall, tmp_path / "tall")
     after: Any = load(tmp_path / "tall", kind="tall")
     assert type(after) is Tall

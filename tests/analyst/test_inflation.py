@@ -249,7 +249,7 @@ def test_a_model_of_many_features_is_shown_by_those_that_count(tmp_path: Path) -
     model = ConstrainedRelease(
         source=SparseVector(size, places, np.array([0.5, -0.25, 0.1])),
         loss="squared",
-        reading=UnitConversion(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0)),
+        units=UnitConversion(row_norm=2.0, scale=0.5, constant=1.0, target_bounds=(10.0, 30.0)),
         certificate=release_rows(np.zeros((3, 16)), WIDE, bits=0.5).certificate,
         constraint={"set": "l1", "radius": 1.0},
     )

@@ -95,7 +95,7 @@ def test_sketch_and_inverse_wishart() -> None:
 
 
 def test_every_law_has_a_density() -> None:
-    assert set(densities.BY_LAW) == {
+    assert set(densities.BY_NOISE_MODEL) == {
         SymmetricGaussian,
         WishartNoise,
         SketchNoise,

@@ -68,7 +68,7 @@ def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = rows.distances([0, 0, 5, 5], [1, 2, 1, 2])
     assert [each["squared"] for each in found] == expected.squared.tolist()
     near = told(capsys, "distances", path, "--i", "7", "--count", "3")
-    assert [each["j"] for each in near] == np.ravel(rows.nearest(7, 3).places).tolist()
+    assert [each["j"] for each in near] == np.ravel(rows.nearest(7, 3).indices).tolist()
     assert main(["distances", path, "--i", "7", "--count", "3", "--method", "chebyshev"]) == 0
     shown = capsys.readouterr().out
     assert "squared" in shown

@@ -20,7 +20,7 @@ from dplinear.report import grid
 
 pytestmark = pytest.mark.heavy
 
-FACTS = ["--rows", "20000", "--columns", "8", "--epsilon", "1", "--delta", "1e-6"]
+FACTS = ["--expected-rows", "20000", "--columns", "8", "--epsilon", "1", "--delta", "1e-6"]
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -53,22 +53,35 @@ def test_a_file_for_a_release_serves_a_plan_and_the_command_that_follows(
         'data = "visits.parquet"\noutput = "visits.json"\nledger = "budget.db"\nrho = 0.1\n'
         "[columns]\nage = [0, 100]\ncharges = [0, 60_000]\n"
     )
-    found = told(capsys, "--config", str(file), "--rows", "1e4", "--learn", "moments")
+    found = told(capsys, "--config", str(file), "--expected-rows", "1e4", "--learn", "moments")
     assert found["guarantee"] == "ρ = 0.1"
     assert found["rows"] == 10_000
     assert found["dimension"] == 3
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
-    assert main(["plan", "--config", str(file), "--rows", "1e4", "--learn", "moments"]) == 0
+    assert (
+        main(["plan", "--config", str(file), "--expected-rows", "1e4", "--learn", "moments"]) == 0
+    )
     following = "dplinear release moments DATA --config release.toml --rho 0.1"
     assert following in capsys.readouterr().out
+
+
+def test_a_file_for_a_release_says_how_many_rows_are_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the name that the gates have for it; `rows` are those of a sketch."""
+    file = tmp_path / "release.toml"
+    file.write_text(
+        "rho = 0.1\nexpected_rows = 9_000\nrows = 20\n[columns]\nage = [0, 100]\ncost = [0, 1]\n"
+    )
+    assert told(capsys, "--config", str(file), "--learn", "moments")["rows"] == 9_000
 
 
 def test_of_a_mechanism_that_is_left_out_the_hint_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "500")
-    words = ["--rows", "20000", "--columns", "8", "--rho", "0.1", "--learn", "moments"]
+    words = ["--expected-rows", "20000", "--columns", "8", "--rho", "0.1", "--learn", "moments"]
     expected = dpl.plan(20_000, 8, guarantee=ZCDP(0.1), learn="moments")
     assert expected.refused
     assert main(["plan", *words]) == 0
@@ -108,7 +121,9 @@ def test_bits_are_told_in_other_words(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_next_command_is_one(
     learn: str, promise: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, "--rows", "9000", "--columns", "3", "--learn", learn, *promise.split())
+    found = told(
+        capsys, "--expected-rows", "9000", "--columns", "3", "--learn", learn, *promise.split()
+    )
     call = as_command(found["lines"][0]["call"])
     told_of = {"DATA": [], "FILE": ["no.json"], "NAME": ["b"]}
     words = [part for word in call.split()[1:] for part in told_of.get(word, [word])]

@@ -18,7 +18,7 @@ from dplinear.privacy import ZCDP
 COLUMNS = ["--column", "age 0 100", "--column", "smoker no,yes", "--column", "charges 0 60000"]
 PRIVATE = ["--epsilon", "1", "--delta", "1e-6"]
 OUT = ["--output", "new.json"]
-PLAN = ["plan", "--rows", "900", "--columns", "3", *PRIVATE]
+PLAN = ["plan", "--expected-rows", "900", "--columns", "3", *PRIVATE]
 RELEASE = ["release", "moments", "visits.parquet", *COLUMNS, *PRIVATE, *OUT]
 COUNTED = ["--ledger", "budget.db", "--dataset", "visits"]
 
@@ -233,11 +233,12 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("place-not-whole", ["distances", "rows.parquet", "--i", "a", "--j", "1"], 2, "whole numbers"),
     ("audit-of-nothing", ["audit", "laplacian"], 2, "did you mean laplace?"),
     ("audit-without-runs", ["audit", "laplace", "--trials", "0"], 2, "'trials' parameter"),
-    ("plan-without-rows", ["plan", "--columns", "3", *PRIVATE], 2, "--rows 10000"),
-    ("plan-without-columns", ["plan", "--rows", "3", *PRIVATE], 2, "--columns 8"),
+    ("plan-without-rows", ["plan", "--columns", "3", *PRIVATE], 2, "--expected-rows 10000"),
+    ("plan-with-rows-of-a-sketch", [*PLAN, "--rows", "9"], 2, "--expected-rows 10000"),
+    ("plan-without-columns", ["plan", "--expected-rows", "3", *PRIVATE], 2, "--columns 8"),
     (
         "plan-for-what",
-        ["plan", "--rows", "9", "--columns", "2", *PRIVATE, "--learn", "trees"],
+        ["plan", "--expected-rows", "9", "--columns", "2", *PRIVATE, "--learn", "trees"],
         2,
         "'learn'",
     ),

@@ -216,7 +216,7 @@ def test_labels_may_be_any_two_in_any_holder() -> None:
         with simulation.door(9):
             asked = LABELS | {"classes": classes}
             found.append(dpl.release_model(X, target=labels, **asked, epsilon=1e6, loss="logistic"))
-        assert found[-1].reading.classes == classes
+        assert found[-1].units.classes == classes
         assert np.array_equal(found[-1].theta, found[0].theta)
     assert np.mean(found[0].predict(X) == yes) > 0.8
 

@@ -224,7 +224,7 @@ def test_integers_of_numpy_are_exact_bounds() -> None:
 def test_numbers_of_any_class_are_kept_as_floats_and_saved() -> None:
     for norm in (2, Fraction(2), np.float32(2)):
         release = dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING | {"row_norm": norm})
-        assert type(release.reading.row_norm) is float
+        assert type(release.units.row_norm) is float
     asked: dict[str, Any] = {"mechanism": "mi_projection", "bits": 0.5}
     sketch = dplinear.release_sketch(ROWS, SCHEMA, **asked, lower_bound=_any(Fraction(1, 2)))
     assert sketch.certificate.parameters["lower_bound"] == 0.5

@@ -156,7 +156,7 @@ def test_the_design_is_the_papers(design: Design) -> None:
     assert np.linalg.norm(design.coefficients, axis=0) == pytest.approx(np.full(COLUMNS, LENGTH))
     covariance = design.covariance
     for redundant in REDUNDANT:
-        places = design.places(redundant)
+        places = design.indices(redundant)
         inner, cross = covariance[np.ix_(places, places)][:-1], design.truth(redundant)
         assert np.linalg.solve(inner[:, :-1], inner[:, -1]) == pytest.approx(cross, abs=1e-9)
     assert design.cells.trace() * design.bound**2 == pytest.approx(2 * COLUMNS)

@@ -24,7 +24,7 @@ from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
-SMALL: dict[str, Any] = {"rows": 300, "features": 30, "nonzeros": 5, "constraint": 5.0}
+SMALL: dict[str, Any] = {"expected_rows": 300, "features": 30, "nonzeros": 5, "constraint": 5.0}
 
 
 def test_it_is_there_when_asked_for() -> None:
@@ -107,7 +107,7 @@ def test_without_noise_it_learns_what_the_gate_does(
 def test_more_rows_than_are_simulated_count_as_less_noise(monkeypatch: Any) -> None:
     monkeypatch.setattr(compressed_forecast, "MOST_ROWS", 300)
     asked = SMALL | BUDGET | {"dimensions": [], "mechanisms": ["noisy_gradient"]}
-    few, many = (forecast_compressed(**asked | {"rows": rows}) for rows in (300, 30_000))
+    few, many = (forecast_compressed(**asked | {"expected_rows": rows}) for rows in (300, 30_000))
     assert few.simulated == many.simulated == 300
     assert many.rows == 30_000
     assert many.lines[0].excess < few.lines[0].excess / 2
@@ -203,7 +203,9 @@ def test_it_prints_as_a_table() -> None:
 
 def test_the_command_prints_it() -> None:
     page = io.StringIO()
-    words = "--rows 200 --features 20 --nonzeros 0 --delta 0 --dimensions 5 --repetitions 1"
+    words = (
+        "--expected-rows 200 --features 20 --nonzeros 0 --delta 0 --dimensions 5 --repetitions 1"
+    )
     main(words.split(), Console(file=page, width=100))
     text = page.getvalue()
     assert "Forecast for 200 rows, 20 features (dense)" in text
@@ -259,7 +261,7 @@ def test_other_words_for_a_dimension_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"rows": 1}, ValueError, "'rows' parameter of forecast_compressed"),
+        ({"expected_rows": 1}, ValueError, "'expected_rows' parameter of forecast_compressed"),
         ({"features": 0}, ValueError, "'features'"),
         ({"nonzeros": 16}, ValueError, "'nonzeros' .*\n\nHint: leave rows dense"),
         ({"nonzeros": 0}, ValueError, "'nonzeros'"),

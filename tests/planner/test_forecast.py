@@ -125,10 +125,14 @@ def test_it_says_when_a_budget_buys_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"rows": 0}, ValueError, "'rows' parameter of forecast must be an integer"),
-        ({"rows": 2.5}, TypeError, "'rows'"),
-        ({"rows": 2_000_001}, ValueError, "at most 2,000,000 for 3 columns"),
-        ({"columns": 998, "rows": 100_001}, ValueError, "ask for 100,000"),
+        (
+            {"expected_rows": 0},
+            ValueError,
+            "'expected_rows' parameter of forecast must be an integer",
+        ),
+        ({"expected_rows": 2.5}, TypeError, "'expected_rows'"),
+        ({"expected_rows": 2_000_001}, ValueError, "at most 2,000,000 for 3 columns"),
+        ({"columns": 998, "expected_rows": 100_001}, ValueError, "ask for 100,000"),
         ({"columns": 0}, ValueError, "'columns'"),
         ({"epsilon": None, "delta": None}, TypeError, "no default privacy"),
         ({"guarantee": ApproxDP(1, 1e-6)}, ValueError, "left out where epsilon"),
@@ -149,7 +153,7 @@ def test_it_says_when_a_budget_buys_nothing() -> None:
 )
 def test_nonsense_is_refused(change: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        forecast(**({"rows": 50, "columns": 3, "tables": 1, **BUDGET} | change))
+        forecast(**({"expected_rows": 50, "columns": 3, "tables": 1, **BUDGET} | change))
 
 
 def test_a_line_that_was_not_asked_for_is_refused() -> None:

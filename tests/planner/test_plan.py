@@ -197,10 +197,10 @@ _AT: dict[str, Any] = {"epsilon": 1.0, "rows": 10_000, "columns": 5}
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"rows": 0}, "rows"),
-        ({"rows": 10.5}, "rows"),
-        ({"rows": "many"}, "rows"),
-        ({"rows": 10**13}, "rows"),
+        ({"expected_rows": 0}, "expected_rows"),
+        ({"expected_rows": 10.5}, "expected_rows"),
+        ({"expected_rows": "many"}, "expected_rows"),
+        ({"expected_rows": 10**13}, "expected_rows"),
         ({"columns": 0}, "columns"),
         ({"columns": 2.0}, "columns"),
         ({"columns": ["age"]}, "columns"),
@@ -222,9 +222,9 @@ _AT: dict[str, Any] = {"epsilon": 1.0, "rows": 10_000, "columns": 5}
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_wrong_arguments_get_one_sentence(change: dict[str, object], named: str) -> None:
-    given = {"rows": 1_000, "columns": 5, **BUDGET} | change
+    given = {"expected_rows": 1_000, "columns": 5, **BUDGET} | change
     with pytest.raises((TypeError, ValueError), match=rf"^The '{named}' parameter of \w+ must be "):
-        dpl.plan(given.pop("rows"), given.pop("columns"), **given)
+        dpl.plan(given.pop("expected_rows"), given.pop("columns"), **given)
 
 
 def test_wrong_targets_get_one_sentence() -> None:

@@ -309,8 +309,8 @@ BUGS = (
         "rounding_forgotten",
         "a scaled sum is rounded, and the noise does not count what that moves",
         "adaptive/noisy_sums.py",
-        "down(float((moved - rounding) / root_ceiling(Fraction(square))))",
-        "down(float(moved / root_ceiling(Fraction(square))))",
+        "root_quotient(moved - rounding, Fraction(square))",
+        "root_quotient(moved, Fraction(square))",
         "tests/adaptive/test_noisy_sums.py::test_rounding_is_inside_what_is_paid_for",
     ),
     # Gates

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dplinear.noise.simulation import generator
-from dplinear.privacy.rounding import ULP, ceiling, down, multiple, root_ceiling, up
+from dplinear.privacy.rounding import ULP, ceiling, down, multiple, root_ceiling, root_quotient, up
 
 FRACTIONS = [
     Fraction(1, 3),
@@ -59,3 +59,11 @@ def test_a_root_that_starts_on_the_wrong_side_is_mended(
     monkeypatch.setattr(math, "sqrt", lambda value: exactly(value) * away)
     found = root_ceiling(Fraction(2))
     assert Fraction(found) ** 2 >= 2 > Fraction(math.nextafter(found, 0.0)) ** 2
+
+
+def test_quotients_by_roots_are_below_by_little() -> None:
+    for square in FRACTIONS:
+        for number in (0, 1, 7, 10**12 + 1):
+            found = Fraction(root_quotient(number, square))
+            assert found**2 * square <= number**2
+            assert (found * (1 + Fraction(8, 2**52))) ** 2 * square >= number**2

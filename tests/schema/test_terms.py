@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from dplinear.analyst.regression.model import read_model
-from dplinear.analyst.regression.names import places
+from dplinear.analyst.regression.names import indices_of
 from dplinear.curator.gates.one_model import most_squared
 from dplinear.curator.sources.ordered import open_rows
 from dplinear.curator.windows import check_plain
@@ -165,13 +165,13 @@ def test_a_name_means_one_thing(data: st.DataObject) -> None:
     for name in schema.columns:
         made = [i for i, f in enumerate(schema.features) if _own(f, name)]
         if made:
-            assert set(places(schema, name, "features", "tests")) <= set(made)
+            assert set(indices_of(schema, name, "features", "tests")) <= set(made)
     for index, text in enumerate(schema.to_dict()["derived"]):
-        for place in places(schema, text, "features", "tests"):
+        for place in indices_of(schema, text, "features", "tests"):
             term: Any = schema.features[place].term
             assert (term.index, term.text) == (index, text)
     for place in range(int(schema.has_intercept), schema.dimension):
-        assert places(schema, schema.names[place], "features", "tests") == [place]
+        assert indices_of(schema, schema.names[place], "features", "tests") == [place]
 
 
 def _own(feature: Any, column: str) -> bool:

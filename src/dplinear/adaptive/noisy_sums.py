@@ -22,7 +22,7 @@ from dplinear.privacy.compose import BudgetExceededError, Filter
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.gaussian import GridGaussian
-from dplinear.privacy.rounding import ceiling, down, root_ceiling
+from dplinear.privacy.rounding import ceiling, root_ceiling, root_quotient
 
 # Sums are scaled, not noise: each is brought to a grid on which noise of this one variance costs
 # its share. So tables for drawing are made once, and no grid is coarse.
@@ -188,7 +188,7 @@ class _Noise:
         rounding = math.isqrt(statistic.size - 1) + 1
         if moved <= rounding:
             raise BudgetExceededError("A sum cannot be released for next to nothing.")
-        scale = Fraction(down(float((moved - rounding) / root_ceiling(Fraction(square)))))
+        scale = Fraction(root_quotient(moved - rounding, Fraction(square)))
         return cls(scale, Fraction(moved) ** 2 / VARIANCE, statistic.size / VARIANCE, weights)
 
     def release(self, query: Query, exact: Sums, entropy: Entropy) -> Answer:

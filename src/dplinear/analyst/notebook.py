@@ -58,11 +58,11 @@ def table(
     Of more rows than fit a screen the first are shown.
     """
     top = "".join(
-        f'<th scope="col" style="{HEAD};text-align:{_side(place)}">{html.escape(head)}</th>'
-        for place, head in enumerate(heads)
+        f'<th scope="col" style="{HEAD};text-align:{_side(index)}">{html.escape(head)}</th>'
+        for index, head in enumerate(heads)
     )
     head = f"<thead><tr>{top}</tr></thead>" if heads else ""
-    body = "".join(_row(row, bold=place == strong) for place, row in enumerate(rows[:_SHOWN]))
+    body = "".join(_row(row, bold=index == strong) for index, row in enumerate(rows[:_SHOWN]))
     more = len(rows) - _SHOWN
     ending = f"<p><small>{more} more rows</small></p>" if more > 0 else ""
     start = f'<table style="{TABLE}">'
@@ -93,5 +93,5 @@ def _row(row: Sequence[str], *, bold: bool) -> str:
     return f"<tr>{head}{html.escape(name)}</th>{cells}</tr>"
 
 
-def _side(place: int) -> str:
-    return "left" if place == 0 else "right"
+def _side(index: int) -> str:
+    return "left" if index == 0 else "right"

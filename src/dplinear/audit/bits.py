@@ -53,7 +53,7 @@ def bit_numbers(values: Floats, usual: Floats) -> Floats:
     `usual` is the size of each of the numbers, from both tables together.
     """
     words = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    last = [(words >> np.uint64(place)) & np.uint64(1) for place in range(_LAST)]
+    last = [(words >> np.uint64(index)) & np.uint64(1) for index in range(_LAST)]
     zeros = trailing_zeros(values) + 1
     near = [np.where(np.abs(values) < usual * 2.0**-region, zeros, 0.0) for region in REGIONS]
     return np.concatenate([*(part.astype(np.float64) for part in last), *near], axis=1)

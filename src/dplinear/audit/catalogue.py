@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from dplinear import arguments
 from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
-from dplinear.audit.densities import BY_LAW
+from dplinear.audit.densities import BY_NOISE_MODEL
 from dplinear.audit.subjects.chains import SUBJECTS
 from dplinear.audit.subjects.contract import Subject
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
@@ -252,7 +252,7 @@ def _registered_entry(kind: type[Mechanism], subject: Callable[[Any, Entropy], S
 
 def moments_subject(mechanism: MomentsMechanism, entropy: Entropy) -> Subject:
     """Return how a mechanism for second moments is audited: by its density, or by a score."""
-    known = type(mechanism.prepare(SHAPE).noise_model) in BY_LAW
+    known = type(mechanism.prepare(SHAPE).noise_model) in BY_NOISE_MODEL
     return MatrixSubject(mechanism) if known else RegisteredMoments(mechanism, entropy)
 
 

@@ -67,9 +67,9 @@ def _logistic(features: Floats, known: Floats) -> Floats:
     weights = np.zeros(features.shape[1])
     penalty = _RIDGE * len(known) * np.eye(len(weights))
     for _ in range(_STEPS):
-        chance = expit(features @ weights)
-        slope = features.T @ (known - chance) - penalty @ weights
-        curve = (features * (chance * (1 - chance))[:, None]).T @ features + penalty
+        probability = expit(features @ weights)
+        slope = features.T @ (known - probability) - penalty @ weights
+        curve = (features * (probability * (1 - probability))[:, None]).T @ features + penalty
         step = np.linalg.solve(curve, slope)
         weights += step
         if np.abs(step).max() < 1e-8:

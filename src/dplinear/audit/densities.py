@@ -30,24 +30,24 @@ def laplace(values: Floats, one: Floats, other: Floats, scale: float) -> Floats:
 
 
 def symmetric_gaussian(
-    values: Floats, one: Floats, other: Floats, law: SymmetricGaussian
+    values: Floats, one: Floats, other: Floats, noise_model: SymmetricGaussian
 ) -> Floats:
     """Compare on the upper triangle."""
     rows, columns = np.triu_indices(one.shape[0])
-    variance = np.where(rows == columns, law.diagonal, law.off_diagonal)
+    variance = np.where(rows == columns, noise_model.diagonal, noise_model.off_diagonal)
     at = (rows, columns)
     return normal(values[:, *at], one[at], other[at], variance)
 
 
-def wishart_noise(values: Floats, one: Floats, other: Floats, law: WishartNoise) -> Floats:
+def wishart_noise(values: Floats, one: Floats, other: Floats, noise_model: WishartNoise) -> Floats:
     """Compare |N|^((k−d−1)/2)·exp(−tr N/2τ²), which is 0 unless N is positive definite."""
 
     def log_density(noise: Floats) -> Floats:
         eigenvalues = np.linalg.eigvalsh(noise)
         inside = eigenvalues[:, 0] > 0
-        power = (law.degrees - noise.shape[-1] - 1) / 2
+        power = (noise_model.degrees - noise.shape[-1] - 1) / 2
         logs = np.log(np.where(inside[:, None], eigenvalues, 1.0))
-        log = power * logs.sum(axis=1) - eigenvalues.sum(axis=1) / (2 * law.scale)
+        log = power * logs.sum(axis=1) - eigenvalues.sum(axis=1) / (2 * noise_model.scale)
         return np.where(inside, log, -np.inf)
 
     first, second = log_density(values - one), log_density(values - other)
@@ -55,18 +55,20 @@ def wishart_noise(values: Floats, one: Floats, other: Floats, law: WishartNoise)
     return np.where(impossible, 0.0, first - np.where(impossible, 0.0, second))
 
 
-def sketch(values: Floats, one: Floats, other: Floats, law: SketchNoise) -> Floats:
+def sketch(values: Floats, one: Floats, other: Floats, noise_model: SketchNoise) -> Floats:
     """Compare k rows of N(0, H), H = G + ridge·I, from their moments SᵀS/k."""
-    precisions, logs = _ridge_spreads(one, other, law.ridge)
-    traces = law.rows * np.einsum("nij,ji->n", values, precisions[0] - precisions[1])
-    return np.asarray(-(law.rows * (logs[0] - logs[1]) + traces) / 2)
+    precisions, logs = _ridge_spreads(one, other, noise_model.ridge)
+    traces = noise_model.rows * np.einsum("nij,ji->n", values, precisions[0] - precisions[1])
+    return np.asarray(-(noise_model.rows * (logs[0] - logs[1]) + traces) / 2)
 
 
-def inverse_wishart(values: Floats, one: Floats, other: Floats, law: InverseWishartNoise) -> Floats:
+def inverse_wishart(
+    values: Floats, one: Floats, other: Floats, noise_model: InverseWishartNoise
+) -> Floats:
     """Compare |H|^(ν/2)·exp(−tr(H M⁻¹)/2), H = G + ridge·I."""
-    _, logs = _ridge_spreads(one, other, law.ridge)
+    _, logs = _ridge_spreads(one, other, noise_model.ridge)
     traces = np.einsum("nij,ji->n", np.linalg.inv(values), one - other)
-    return np.asarray((law.degrees * (logs[0] - logs[1]) - traces) / 2)
+    return np.asarray((noise_model.degrees * (logs[0] - logs[1]) - traces) / 2)
 
 
 def _ridge_spreads(one: Floats, other: Floats, ridge: float) -> tuple[list[Floats], list[float]]:
@@ -75,8 +77,8 @@ def _ridge_spreads(one: Floats, other: Floats, ridge: float) -> tuple[list[Float
     return [np.asarray(np.linalg.inv(spread), np.float64) for spread in spreads], logs
 
 
-# By the law that a release carries.
-BY_LAW: dict[type, Callable[[Floats, Floats, Floats, Any], Floats]] = {
+# By the noise model that a release carries.
+BY_NOISE_MODEL: dict[type, Callable[[Floats, Floats, Floats, Any], Floats]] = {
     SymmetricGaussian: symmetric_gaussian,
     WishartNoise: wishart_noise,
     SketchNoise: sketch,

@@ -39,12 +39,12 @@ class Holder:
 
 def names_of(columns: int) -> list[str]:
     """Return the columns' names."""
-    return [f"c{place}" for place in range(columns)]
+    return [f"c{index}" for index in range(columns)]
 
 
 def _table(rows: Floats) -> pa.Table:
     names = names_of(rows.shape[1])
-    return pa.table({name: pa.array(rows[:, place]) for place, name in enumerate(names)})
+    return pa.table({name: pa.array(rows[:, index]) for index, name in enumerate(names)})
 
 
 def _parquet(rows: Floats, folder: Path) -> str:

@@ -180,7 +180,7 @@ def pairs(neighbours: Neighbours, count: int, seed: int) -> list[tuple[Floats, F
     longer = [np.vstack((table, row)) for row in rows]
     if neighbours is Neighbours.ADD_REMOVE:
         return [(each, table) for each in longer]
-    return [(longer[place], longer[place - 1]) for place in range(1, len(longer))]
+    return [(longer[index], longer[index - 1]) for index in range(1, len(longer))]
 
 
 def replay(
@@ -291,7 +291,7 @@ def together(results: Sequence[Replay]) -> list[Replay]:
     for result in results:
         found.setdefault(replace(result, source="", pairs=0), []).append(result.source)
     named = [replace(line, source=", ".join(sources)) for line, sources in found.items()]
-    order = {name: place for place, name in enumerate([MOMENTS, *CHAINS])}
+    order = {name: index for index, name in enumerate([MOMENTS, *CHAINS])}
     last = len(order)
     return sorted(named, key=lambda line: (order.get(line.mechanism, last), line.neighbours))
 

@@ -39,16 +39,16 @@ def released_rows(holder: Holder, schema: Schema, bound: float, folder: Path) ->
     """
     columns, shape = len(schema.columns), shape_of(schema)
     odd = np.array([value * bound if abs(value) <= 1 else value for value in _ODD])
-    places = tuple(range(1, columns + 1))  # behind the constant
+    indices = tuple(range(1, columns + 1))  # behind the constant
     matrix = row_maps.draw("gaussian", columns, 2, simulation.entropy(1)).integers
     for relation in (Neighbours.ELEMENT, Neighbours.ROW_L2):
         one_cell = relation is Neighbours.ELEMENT
         groups = [
-            np.eye(columns)[place] * np.where(np.isfinite(odd), odd, 0.0)[:, None]
-            for place in range(columns)
+            np.eye(columns)[index] * np.where(np.isfinite(odd), odd, 0.0)[:, None]
+            for index in range(columns)
         ]
-        for place, group in enumerate(groups):
-            group[:, place] = odd
+        for index, group in enumerate(groups):
+            group[:, index] = odd
         if not one_cell:
             groups = [np.array(list(itertools.product(odd[[0, 1, -1]], repeat=columns)))]
         read = _integers(holder, np.vstack(groups), schema, folder)[1 : columns + 1]
@@ -59,7 +59,7 @@ def released_rows(holder: Holder, schema: Schema, bound: float, folder: Path) ->
                 for part in (read[:, a:b] for a, b in itertools.pairwise(ends))
             ]
         )
-        changes = changes_of(schema, shape, relation, Bounded(), places, "replay")
+        changes = changes_of(schema, shape, relation, Bounded(), indices, "replay")
         image = float(np.abs(moves @ matrix).sum(axis=1).max())
         declared = changes.image_l1(matrix)
         yield "projection", relation, "‖vA‖₁", declared, image, len(moves)
@@ -82,8 +82,8 @@ def gradients(holder: Holder, pairs: Any, relation: Neighbours, folder: Path) ->
     rules = Rules(
         features=len(names_of(pairs[0][0].shape[1])) - 1, row_norm=1.0, target_bounds=(-1, 1)
     )
-    place = np.linspace(-0.3, 0.4, rules.features)
-    gradient = SlopeSum(rules.frame, SquaredLoss(), place, 0.5)
+    index = np.linspace(-0.3, 0.4, rules.features)
+    gradient = SlopeSum(rules.frame, SquaredLoss(), index, 0.5)
     limit, most = gradient.sensitivity_squared(relation), 0
     for pair in pairs:
         one, other = (

@@ -6,17 +6,15 @@ among the corners of all that are allowed. Nothing is shared with the mechanisms
 """
 
 import itertools
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Array, Floats
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.privacy.neighbours import Neighbours
 
 
-def moments(shape: Shape, rows: NDArray[Any], copies: int) -> Statistic:
+def moments(shape: Shape, rows: Array, copies: int) -> Statistic:
     """Return the exact moments of `copies` of a few rows, each in columns of its own."""
     exact = np.array(rows, object).reshape(-1, shape.dimension)
     block = exact.T @ exact if len(exact) else np.zeros((shape.dimension,) * 2, int)
@@ -30,7 +28,7 @@ def moments(shape: Shape, rows: NDArray[Any], copies: int) -> Statistic:
 
 def matrix_pair(
     shape: Shape, neighbours: Neighbours, *, oblique: bool = False, base: int = 0
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[Array, Array]:
     """Return the rows of two tables whose moments are as far apart as neighbours' can be.
 
     `oblique` rows are along the diagonals, so that every entry of the matrix moves.

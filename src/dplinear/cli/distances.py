@@ -58,17 +58,17 @@ def distances(
     if ("j" in said) == ("count" in said):
         raise CommandError("The command needs either --j or --count.", hint)
     if "count" in said:
-        pairs = loaded.nearest(first, said["count"]).places
+        pairs = loaded.nearest(first, said["count"]).indices
     else:
         second = _places("j", said["j"])
         pairs = [second for _ in first]
-    ones = [place for place, others in zip(first, pairs, strict=True) for _ in others]
+    ones = [index for index, others in zip(first, pairs, strict=True) for _ in others]
     twos = [int(other) for others in pairs for other in others]
     found = loaded.distances(ones, twos)
     how = {name: said[name] for name in ("confidence", "method") if name in said}
     ends = found.interval(**how)
     columns = (found.squared, found.standard_error, ends.low, ends.high)
-    values = [[float(column[place]) for column in columns] for place in range(len(ones))]
+    values = [[float(column[index]) for column in columns] for index in range(len(ones))]
     if json_:
         keys = ("squared", "standard_error", "low", "high")
         tell(

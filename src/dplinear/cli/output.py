@@ -120,9 +120,9 @@ def table(
         padding=(0, 1, 0, 0),
         show_edge=False,
     )
-    for place, head in enumerate(heads):
+    for index, head in enumerate(heads):
         made.add_column(
-            Text(printable(head)), justify="left" if place < left else "right", overflow="fold"
+            Text(printable(head)), justify="left" if index < left else "right", overflow="fold"
         )
     for row in rows:
         made.add_row(*(Text(printable(cell)) for cell in row))

@@ -46,7 +46,7 @@ def pca(
             }
         )
         return
-    heads = ("feature", *(f"component {place}" for place in range(1, len(found.components) + 1)))
+    heads = ("feature", *(f"component {index}" for index in range(1, len(found.components) + 1)))
     lines = [
         (name, *(f"{number:+.3f}" for number in column))
         for name, column in zip(found.names, found.components.T, strict=True)

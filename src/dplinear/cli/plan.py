@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 _ABOUT = "What is known of the table"
 _PAGE = "Printing"
 # Settings of a release, which a plan need not know.
-_RELEASE = frozenset({"data", "ledger", "dataset", "request", "output", "overwrite", "threads"})
+_RELEASE = frozenset(
+    {"data", "ledger", "dataset", "request", "output", "overwrite", "threads", "rows"}
+)
 
 
 def plan(
     *,
-    rows: Annotated[
-        float | None, flags.option("--rows", text="or a guess of their number", panel=_ABOUT)
+    expected_rows: Annotated[
+        float | None,
+        flags.option("--expected-rows", text="or a guess of their number", panel=_ABOUT),
     ] = None,
     columns: Annotated[
         int | None,
@@ -71,6 +74,10 @@ def plan(
     rho: flags.Rho = None,
     mu: flags.Mu = None,
     bits: flags.Bits = None,
+    rows: Annotated[
+        int | None,
+        flags.option("--rows", text="with --bits alone: of a sketch (1000)", panel=flags.GUARANTEE),
+    ] = None,
     neighbours: Annotated[
         str | None,
         flags.option(
@@ -110,22 +117,22 @@ def plan(
     said = merge_settings(given, aside=_RELEASE)
     for name in ("html", "output", "overwrite"):
         said.pop(name, None)
-    goal = said.pop("error", None)
+    wanted = said.pop("error", None)
     if "bits" in said and not {"columns", "schema", "column", "learn"} & set(said):
         _bits(said, json=json_)
         return
     target = pages.place(output, Path("plan.html"), overwrite=overwrite) if html else None
     made = _make_plan(said)
-    reached = None if goal is None else _reach_goal(made, goal)
+    reached = None if wanted is None else _reach_goal(made, wanted)
     if target is not None:
         from dplinear.report import plan_page
 
         pages.write(target, plan_page(made))
     if json_:
-        extra = {} if reached is None else {"for_error": {"error": goal} | reached}
+        extra = {} if reached is None else {"for_error": {"error": wanted} | reached}
         tell(made.facts() | extra | ({} if target is None else {"page": target}))
         return
-    _show(made, goal, reached, _column_flags(config, schema))
+    _show(made, wanted, reached, _column_flags(config, schema))
     if target is not None:
         say("", facts([("page", short_path(target))]))
 
@@ -136,28 +143,31 @@ def _make_plan(said: dict[str, Any]) -> "Plan":
     from dplinear.cli.errors import CommandError
     from dplinear.cli.settings import one_guarantee, require
 
-    hint = "--rows 10000: a guess of the order of magnitude will do."
-    count = require(said, "rows", "The command does not say how many rows there are.", hint)
+    hint = "--expected-rows 10000: a guess of the order of magnitude will do."
+    if "rows" in said:
+        raise CommandError("--rows is of a sketch, beside --bits alone.", hint)
+    told = "The command does not say how many rows there are."
+    count = require(said, "expected_rows", told, hint)
     promise = one_guarantee(said, frozenset({"bits"}))
     described = isinstance(said.get("columns"), dict) or {"schema", "column"} & set(said)
     size = read_schema(said) if described else said.pop("columns", None)
     if size is None:
         hint = '--columns 8, or --column "age 0 100" and so on.'
         raise CommandError("The command does not say which columns there are.", hint)
-    known = {key: value for key, value in said.items() if key != "rows"}
+    known = {key: value for key, value in said.items() if key != "expected_rows"}
     made: Plan = dplinear.plan(count, size, **promise, **known)
     return made
 
 
-def _reach_goal(made: "Plan", goal: float) -> dict[str, Any]:
+def _reach_goal(made: "Plan", wanted: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
     from dplinear.arguments import positive
 
-    positive(goal, "error", "plan")
+    positive(wanted, "error", "plan")
     found: dict[str, Any] = {}
     for name, ask in (("budget", made.budget_for), ("rows", made.rows_for)):
         try:
-            found[name] = ask(goal)
+            found[name] = ask(wanted)
         except ValueError:  # out of reach by this alone
             found[name] = None
     return found
@@ -170,7 +180,9 @@ def _column_flags(config: str | None, schema: str | None) -> str:
     return " ".join(named) or "--schema FILE"
 
 
-def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, described: str) -> None:
+def _show(
+    made: "Plan", wanted: float | None, reached: dict[str, Any] | None, described: str
+) -> None:
     from dplinear.planner.commands import as_command
     from dplinear.planner.plan import unit_of
 
@@ -195,7 +207,7 @@ def _show(made: "Plan", goal: float | None, reached: dict[str, Any] | None, desc
         unit = unit_of(given.guarantee)
         by = "out of reach" if budget is None else f"{unit} = {budget:.3g}"
         size = "out of reach" if rows is None else f"{rows:,} rows"
-        told.append((f"for {goal:g}", f"{by} at this size, or {size} at this budget"))
+        told.append((f"for {wanted:g}", f"{by} at this size, or {size} at this budget"))
     told.append(("next", as_command(made.recommended.call, described)))
     say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
 
@@ -221,8 +233,6 @@ def _bits(said: dict[str, Any], *, json: bool) -> None:
     from dplinear.planner.bits import compare_guarantees
 
     chosen = {name: said[name] for name in ("delta", "rows") if name in said}
-    if isinstance(chosen.get("rows"), float) and chosen["rows"].is_integer():
-        chosen["rows"] = int(chosen["rows"])
     found = compare_guarantees(said["bits"], **chosen)
     if json:
         names = ("what", "additive", "sketch")

@@ -54,12 +54,14 @@ def regress(
     said = merge_settings(given)
     loaded = load(said, ("moments", "sketch", "noisy rows"))
     hint = f"--target {loaded.schema.names[-1]}, or another of its features."
-    goals = split_names(require(said, "target", "The command does not say what to explain.", hint))
+    targets = split_names(
+        require(said, "target", "The command does not say what to explain.", hint)
+    )
     if "features" in said:
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
     how = {name: said[name] for name in ("level", "method", "draws", "seed") if name in said}
-    fits = [loaded.regress(goal, **chosen) for goal in goals]
+    fits = [loaded.regress(each, **chosen) for each in targets]
     if json_:
         told = [_content(fit, fit.intervals(**how)) for fit in fits]
         tell(told[0] if len(told) == 1 else told)
@@ -93,7 +95,7 @@ def intervals(found: "Intervals") -> dict[str, Any]:
     columns = (found.estimates, found.standard_errors, found.low, found.high, found.privacy_share)
     heads = ("estimate", "standard_error", "low", "high", "privacy_share")
     each = {
-        name: dict(zip(heads, (column[place] for column in columns), strict=True))
-        for place, name in enumerate(found.names)
+        name: dict(zip(heads, (column[index] for column in columns), strict=True))
+        for index, name in enumerate(found.names)
     }
     return {"level": found.level, "method": found.method, "swamped": found.swamped, "of": each}

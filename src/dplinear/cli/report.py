@@ -75,9 +75,9 @@ def report(
     named = said.get("dataset", loaded.certificate.dataset)
     counted = said.get("ledger")
     left = _remaining_budget(counted, named)
-    goals = split_names(said.get("target", []))
+    targets = split_names(said.get("target", []))
     chosen = {"features": split_names(said["features"])} if "features" in said else {}
-    fits = _fits(loaded, sort_of(loaded), goals, chosen)
+    fits = _fits(loaded, sort_of(loaded), targets, chosen)
     found = _run_audit(loaded, said.get("trials")) if said.get("audit") else None
     if place is not None:
         from dplinear.report import release_page
@@ -98,13 +98,13 @@ def report(
     return Code.BROKEN if found is not None and found.broken else Code.DONE
 
 
-def _fits(loaded: Any, kind: str, goals: list[str], chosen: dict[str, Any]) -> list[Any]:
+def _fits(loaded: Any, kind: str, targets: list[str], chosen: dict[str, Any]) -> list[Any]:
     from dplinear.cli.errors import CommandError
 
-    if goals and kind not in {"moments", "sketch", "noisy rows"}:
+    if targets and kind not in {"moments", "sketch", "noisy rows"}:
         hint = "leave --target out: what it holds is shown anyway."
         raise CommandError(f"A release of {kind} is no ground for regressions.", hint)
-    return [loaded.regress(goal, **chosen) for goal in goals]
+    return [loaded.regress(target, **chosen) for target in targets]
 
 
 def _plan_for(loaded: Any, kind: str) -> Any:

@@ -50,7 +50,7 @@ class CovarianceEstimate:
 
 
 def covariance(
-    chain: NoisySums,
+    sums: NoisySums,
     table: Views,
     rows: float,
     start: Whitener,
@@ -70,24 +70,24 @@ def covariance(
     """
     now, estimate = start, None
     for share in shares:
-        estimate = _step(chain, table, rows, now, share)
+        estimate = _step(sums, table, rows, now, share)
         now = estimate.next
     assert estimate is not None  # noqa: S101 - there is a share
     return estimate
 
 
 def _step(
-    chain: NoisySums, table: Views, rows: float, now: Whitener, share: Fraction
+    sums: NoisySums, table: Views, rows: float, now: Whitener, share: Fraction
 ) -> CovarianceEstimate:
     size = len(now.centre)
     spared = Fraction(0) if now.known else share * CENTRING
-    clip = _length(chain, rows, size, share - spared)
+    clip = _length(sums, rows, size, share - spared)
     lens = Lens.of(table, now.root, now.centre, clip)
     gram = MappedGram(lens.view.shape, lens.matrix, clip)
     queries = [Query(gram, share - spared)]
     if not now.known:
         queries.append(Query(MappedSum(lens.view.shape, lens.matrix, clip), spared))
-    second, *first = chain.ask(queries, lens.view)
+    second, *first = sums.ask(queries, lens.view)
     seen = lens.with_matrix(gram.integers, gram.scale)
     offset, error = np.zeros(size), 0.0
     if first:
@@ -105,11 +105,11 @@ def _step(
     return CovarianceEstimate(following.centre, values, image, errors, following)
 
 
-def _length(chain: NoisySums, rows: float, size: int, share: Fraction) -> float:
+def _length(sums: NoisySums, rows: float, size: int, share: Fraction) -> float:
     """Return the best length to clip rows to, for what a matrix may cost."""
-    replaced = chain.budget.neighbours is Neighbours.REPLACE
+    replaced = sums.budget.neighbours is Neighbours.REPLACE
     moved = math.sqrt(MappedGram.replaced if replaced else 1)
-    return radii.length(size, moved / (rows * chain.budget.mu * math.sqrt(share)))
+    return radii.length(size, moved / (rows * sums.budget.mu * math.sqrt(share)))
 
 
 def _errors(back: Floats, sigma: float) -> Floats:

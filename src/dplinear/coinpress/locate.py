@@ -54,7 +54,7 @@ class _Seen:
     resolved: bool
 
 
-def locate(chain: NoisySums, table: Views, rows: float) -> Located:
+def locate(sums: NoisySums, table: Views, rows: float) -> Located:
     """Release histograms of all columns, and again of those that are still in a few bins.
 
     Requires: `rows`, the number of rows where it is public, a noisy count otherwise.
@@ -67,7 +67,7 @@ def locate(chain: NoisySums, table: Views, rows: float) -> Located:
     unresolved, share, left, looks = list(range(len(middle))), FIRST, MOST, 0
     while unresolved and share <= left:
         view = table.through(*window(table, middle, reach))
-        found = _look(chain, view, unresolved, rows, share)
+        found = _look(sums, view, unresolved, rows, share)
         left, looks = left - share, looks + 1
         again = [column for column, seen in zip(unresolved, found, strict=True) if seen is None]
         share *= LARGER if again else 1
@@ -90,11 +90,11 @@ def locate(chain: NoisySums, table: Views, rows: float) -> Located:
 
 
 def _look(
-    chain: NoisySums, view: View, columns: Sequence[int], rows: float, share: Fraction
+    sums: NoisySums, view: View, columns: Sequence[int], rows: float, share: Fraction
 ) -> list[_Seen | None]:
     indices = tuple(column + 1 for column in columns)  # behind the constant
     asked = [Query(Histograms(view.shape, indices, bins), share / len(BINS)) for bins in BINS]
-    answers = chain.ask(asked, view)
+    answers = sums.ask(asked, view)
     tables = [answer.values.reshape(len(indices), -1) for answer in answers]
     sigmas = [answer.sigma for answer in answers]
     size = len(indices)

@@ -41,7 +41,7 @@ class MeanEstimate:
 
 
 def mean(
-    chain: NoisySums, table: Views, rows: float, start: Ball, shares: Sequence[Fraction]
+    sums: NoisySums, table: Views, rows: float, start: Ball, shares: Sequence[Fraction]
 ) -> MeanEstimate:
     """Release the mean in as many steps as there are shares of μ².
 
@@ -52,18 +52,18 @@ def mean(
     """
     ball, estimate = start, None
     for share in shares:
-        estimate = _step(chain, table, rows, ball, share)
+        estimate = _step(sums, table, rows, ball, share)
         ball = estimate.ball
     assert estimate is not None  # noqa: S101 - there is a share
     return estimate
 
 
-def _step(chain: NoisySums, table: Views, rows: float, ball: Ball, share: Fraction) -> MeanEstimate:
+def _step(sums: NoisySums, table: Views, rows: float, ball: Ball, share: Fraction) -> MeanEstimate:
     size = len(ball.centre)
     clip = radii.reach(ball.radius, radii.tail(size, BETA))
     lens = Lens.of(table, ball.root, ball.centre, clip)
     statistic = MappedSum(lens.view.shape, lens.matrix, clip)
-    (total,) = chain.ask([Query(statistic, share)], lens.view)
+    (total,) = sums.ask([Query(statistic, share)], lens.view)
     seen, sigma = lens.with_matrix(statistic.integers, statistic.scale), total.sigma / rows
     centre = np.clip(seen.point(total.values / rows), table.low, table.high)
     radius = radii.ball(rows, sigma, size, BETA)

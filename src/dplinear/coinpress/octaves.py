@@ -12,10 +12,9 @@ from math import isqrt
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from dplinear.arrays import Floats, Integers
+from dplinear.arrays import Booleans, Floats, Integers
 from dplinear.exact.row_sums import RowSum, check_shape, chosen_columns, freeze
 from dplinear.exact.shape import Shape
 from dplinear.privacy.neighbours import Neighbours
@@ -79,7 +78,7 @@ class Boxes:
 
     middles: Floats
     scales: Floats
-    found: npt.NDArray[np.bool_]
+    found: Booleans
 
 
 def boxes(counts: Floats, sigma: float, rows: float, *, centred: bool) -> Boxes:

@@ -57,11 +57,11 @@ class Products(RowSum):
         where = "Products"
         rows, first = rounded_matrix(matrix, self.shape, "matrix", where)
         row, second = rounded_weights(weights, self.shape, "weights", where)
-        worth = power(-first - second) / self.shape.unit
+        product_unit = power(-first - second) / self.shape.unit
         reach = 2 * longest(len(rows)) << _LONGEST_PRODUCT
-        norm = in_units(self.norm, "norm", where, worth=worth, reach=reach)
+        norm = in_units(self.norm, "norm", where, worth=product_unit, reach=reach)
         shift = bits(norm) - _BITS
-        unit = worth * power(shift)
+        unit = product_unit * power(shift)
         integers = np.concatenate((rows, row))
         units = _in_units(centre, len(rows), unit)
         for array in (integers, units):

@@ -86,28 +86,28 @@ class Ending:
 
 
 def run_rounds(
-    chain: NoisySums, around: LocalFrame, *, steps: int, energies: Fraction, radius: str
+    sums: NoisySums, around: LocalFrame, *, steps: int, energies: Fraction, radius: str
 ) -> Ending:
     """Run the rounds, for all that is left of a chain's budget; `energies` of it for scales.
 
     Promises: each round releases the mean square of clipped residuals, and the mean of clipped
     products of whitened features and residuals; a Kalman filter weighs it by its noise.
     """
-    return _Rounds(chain, around, steps, energies, radius).run()
+    return _Rounds(sums, around, steps, energies, radius).run()
 
 
 class _Rounds:
     """The rounds: each releases a gradient of the loss, which the filter weighs."""
 
     def __init__(
-        self, chain: NoisySums, around: LocalFrame, steps: int, energies: Fraction, radius: str
+        self, sums: NoisySums, around: LocalFrame, steps: int, energies: Fraction, radius: str
     ) -> None:
-        self.chain, self.around = chain, around
-        self.energy = energies / steps
-        self.shares = growing_shares(steps, chain.remaining - energies)
+        self.sums, self.around = sums, around
+        self.scale_share = energies / steps
+        self.shares = growing_shares(steps, sums.remaining - energies)
         self.size, self.rows = len(around.curvature), around.rows
-        replaced = chain.budget.neighbours is Neighbours.REPLACE
-        spent = float(sum(self.shares) * chain.budget.square) / (
+        replaced = sums.budget.neighbours is Neighbours.REPLACE
+        spent = float(sum(self.shares) * sums.budget.square) / (
             Products.replaced if replaced else 1
         )
         self.radius = chosen_radius(radius, self.size, self.rows, spent)
@@ -150,8 +150,8 @@ class _Rounds:
         """Release the mean square of residuals; return its root, and the noise of the square."""
         clip = _FAR * scale
         weights = self.around.residual(theta)
-        energy = SumOfSquares(self.around.frame.design.shape, weights, clip)
-        (answer,) = self.chain.ask([Query(energy, self.energy)])
+        squares = SumOfSquares(self.around.frame.design.shape, weights, clip)
+        (answer,) = self.sums.ask([Query(squares, self.scale_share)])
         square = float(answer.values[0]) / self.rows
         root = max(math.sqrt(max(square, (_LEAST * clip) ** 2)), _SMALLEST)
         return root, answer.sigma / self.rows
@@ -163,6 +163,6 @@ class _Rounds:
         shape, centre = self.around.frame.design.shape, np.zeros(self.size)
         clip = self.radius * math.sqrt(self.size) * scale
         products = Products(shape, self.around.map, self.around.residual(theta), centre, clip)
-        (answer,) = self.chain.ask([Query(products, share)])
+        (answer,) = self.sums.ask([Query(products, share)])
         gradient, sigma = answer.values / self.rows, answer.sigma / self.rows
         return gradient / self.response, sigma / self.response

@@ -77,7 +77,7 @@ class LocalFrame:
         return self.frame.residual(self.matrix @ theta)
 
 
-def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalFrame:
+def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFrame:
     """Release what the structure leaves open.
 
     Promises: a count, where it is private; octaves; means, unless they are taken to be 0; then the
@@ -87,23 +87,23 @@ def find_local_frame(chain: NoisySums, design: Design, structure: str) -> LocalF
     moving = design.intercept and structure in {"mean", "general"}
     columns = _numeric(design)
     octaves = Octaves(design.shape, [*columns, design.target])
-    counted, seen = chain.ask(
+    counted, seen = sums.ask(
         [Query(Count(design.leaves_out), SHARES.count), Query(octaves, SHARES.octaves)]
     )
     count = max(float(counted.values[0]), 0.0)
     rows = max(count, _FEWEST)
     found = boxes(seen.values, seen.sigma, rows, centred=not moving)
     if not found.found.all():
-        seen = again(chain, octaves, seen, SHARES.octaves, SHARES.octaves + SHARES.more_octaves)
+        seen = again(sums, octaves, seen, SHARES.octaves, SHARES.octaves + SHARES.more_octaves)
         found = boxes(seen.values, seen.sigma, rows, centred=not moving)
     frame, sizes = _initial_frame(design, found)
     if moving:
-        frame = _release_centre(chain, frame, found, sizes, rows)
+        frame = _release_centre(sums, frame, found, sizes, rows)
     assumed = structure in {"identity", "mean"}
     if assumed:
-        matrix, curvature, most, clear = _release_scale(chain, frame, sizes, rows)
+        matrix, curvature, most, clear = _release_scale(sums, frame, sizes, rows)
     else:
-        matrix, curvature, most, clear = _release_whitening(chain, frame, sizes, rows)
+        matrix, curvature, most, clear = _release_whitening(sums, frame, sizes, rows)
     scale = float(found.scales[-1])
     return LocalFrame(frame, matrix, curvature, most, clear, assumed, rows, count, scale)
 
@@ -128,13 +128,13 @@ def _initial_frame(design: Design, found: Boxes) -> tuple[Frame, Floats]:
 
 
 def _release_centre(
-    chain: NoisySums, frame: Frame, found: Boxes, sizes: Floats, rows: float
+    sums: NoisySums, frame: Frame, found: Boxes, sizes: Floats, rows: float
 ) -> Frame:
     """Release the means of features and target together; keep those that are not mostly noise."""
     target_mean = frame.residual(np.zeros(frame.design.dimension)) / found.scales[-1]
     stacked = np.vstack((frame.features / sizes[1:, None], target_mean))
     clip = _WIDE * radii.tail(len(stacked), _BETA)
-    (answer,) = chain.ask([Query(MappedSum(frame.design.shape, stacked, clip), SHARES.means)])
+    (answer,) = sums.ask([Query(MappedSum(frame.design.shape, stacked, clip), SHARES.means)])
     if answer.sigma > _NOISY * rows:
         return frame
     moved = answer.values / rows
@@ -144,7 +144,7 @@ def _release_centre(
 
 
 def _release_scale(
-    chain: NoisySums, frame: Frame, sizes: Floats, rows: float
+    sums: NoisySums, frame: Frame, sizes: Floats, rows: float
 ) -> tuple[Floats, Floats, Floats, bool]:
     """Release the mean square of all features together; their own sizes are taken to be equal."""
     first = int(frame.design.intercept)
@@ -154,7 +154,7 @@ def _release_scale(
     common = float(np.median(own))  # a column that was not found has a guess
     matrix = frame.features / (common * math.sqrt(len(own)))
     norms = MappedNorms(frame.design.shape, matrix, _MOST_SQUARE)
-    (answer,) = chain.ask([Query(norms, SHARES.norms)])
+    (answer,) = sums.ask([Query(norms, SHARES.norms)])
     error = answer.sigma / rows
     square = min(max(float(answer.values[0]) / rows, _LEAST_SQUARE), _MOST_SQUARE)
     ones = [1.0] * first
@@ -164,7 +164,7 @@ def _release_scale(
 
 
 def _release_whitening(
-    chain: NoisySums, frame: Frame, sizes: Floats, rows: float
+    sums: NoisySums, frame: Frame, sizes: Floats, rows: float
 ) -> tuple[Floats, Floats, Floats, bool]:
     """Release second moments in two steps, the second in the coordinates that the first gives.
 
@@ -172,7 +172,7 @@ def _release_whitening(
     """
     root = np.diag(1 / sizes)
     indicators = np.array(frame.design.indicators)
-    values, vectors, noise = _moments(chain, frame, root, rows, SHARES.first_gram)
+    values, vectors, noise = _moments(sums, frame, root, rows, SHARES.first_gram)
     shown = np.einsum("ij,j,ij->i", vectors, values, vectors)
     kept = (shown > _DEVIATIONS * noise) | ~indicators
     kept = kept if kept.any() else ~kept
@@ -181,7 +181,7 @@ def _release_whitening(
     values, vectors = np.linalg.eigh(matrix)
     ridge = radii.sampling(len(root), rows) + _RIDGE * radii.noise_norm(noise, len(root))
     root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)).T @ root
-    values, vectors, noise = _moments(chain, frame, root, rows, SHARES.gram)
+    values, vectors, noise = _moments(sums, frame, root, rows, SHARES.gram)
     values, norm = np.maximum(values, 0.0), radii.noise_norm(noise, len(root))
     ridge = max(_RIDGE * norm, _SINGULAR * float(values.max()), _SINGULAR)
     ridged = values + ridge
@@ -191,11 +191,11 @@ def _release_whitening(
 
 
 def _moments(
-    chain: NoisySums, frame: Frame, root: Floats, rows: float, share: Fraction
+    sums: NoisySums, frame: Frame, root: Floats, rows: float, share: Fraction
 ) -> tuple[Floats, Floats, float]:
     """Release the mean of clipped second moments: its eigenvalues and vectors, and its noise."""
     clip = radii.tail(len(root), _BETA)
     gram = MappedGram(frame.design.shape, root @ frame.matrix, clip)
-    (answer,) = chain.ask([Query(gram, share)])
+    (answer,) = sums.ask([Query(gram, share)])
     values, vectors = np.linalg.eigh(answer.values / rows)
     return values, vectors, answer.sigma / rows

@@ -10,9 +10,8 @@ from fractions import Fraction
 from math import ceil, isqrt
 
 import numpy as np
-import numpy.typing as npt
 
-from dplinear.arrays import BigIntegers, Floats
+from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.convex.sets.contract import Atoms
 from dplinear.exact.integers import EXACT
 
@@ -24,7 +23,7 @@ _MARGIN = 1 + 2.0**-20  # outweighs the rounding of float64 sums of squares
 
 _LARGEST = 1 << 62  # of a score in a word
 
-Scores = npt.NDArray[np.int64] | npt.NDArray[np.object_]
+Scores = Integers | BigIntegers
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +86,8 @@ class AtomScores:
         if most << max(limbs.shape[1] - 2, 0) * self._limb > _LARGEST:
             products = products.astype(object)
         scores = products[:, 0] >> self._shift
-        for place in range(1, limbs.shape[1]):
-            scores = scores + (products[:, place] << (place - 1) * self._limb)
+        for index in range(1, limbs.shape[1]):
+            scores = scores + (products[:, index] << (index - 1) * self._limb)
         return np.asarray(scores)
 
 

@@ -18,16 +18,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from dplinear.arrays import BigIntegers, Floats
+from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.convex.accurate_slopes import ERROR, exact_slope, slopes
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.smooth_losses import SmoothLoss
 from dplinear.exact.integers import EXACT
 
 _SLOPE_BITS = 51  # of a slope as an integer
-Words = npt.NDArray[np.int64]
+Words = Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,19 +187,19 @@ class CertifiedRows:
     def _values(self, point: Point, combined: BigIntegers, precision: int) -> Floats:
         """Return the exact sum of all three parts, each number rounded once."""
         weight = Fraction(self.problem.weight)
-        data, place = CELLS * Fraction(2) ** precision, Fraction(2) ** point.exponent / weight
+        data, index = CELLS * Fraction(2) ** precision, Fraction(2) ** point.exponent / weight
         linear = self.problem.linear
         given = Fraction(2) ** linear.exponent
         triples = zip(combined, point.integers, linear.integers, strict=True)
-        exact = [int(a) / data + int(t) / place + int(b) / given for a, t, b in triples]
+        exact = [int(a) / data + int(t) / index + int(b) / given for a, t, b in triples]
         return np.array([float(number) for number in exact], float)
 
 
 def _add_products(products: list[Floats], bits: int, exponent: int) -> tuple[Floats, Floats]:
     """Return Σ digits' products in the margins' units, as a number and what rounding left of it."""
     total = rest = np.zeros(products[0].shape)
-    for place, part in enumerate(products):
-        shift = bits * (len(products) - 1 - place) - exponent
+    for index, part in enumerate(products):
+        shift = bits * (len(products) - 1 - index) - exponent
         term = np.ldexp(part / CELLS, shift)
         whole = total + term
         back = whole - total

@@ -65,9 +65,9 @@ class LossSum(ExampleSum):
         """Return the sums over a block, exactly."""
         signs = (1.0, -1.0) if self.signed else (1.0,)
         totals = np.zeros((len(signs), len(self.integers)), np.int64)
-        worth, unit = float(power(-self.scale) / CELLS), float(1 / self.unit)
+        margin_unit, unit = float(power(-self.scale) / CELLS), float(1 / self.unit)
         for at in range(0, len(self.integers), _AT_ONCE):
-            margins = np.asarray(self.integers[at : at + _AT_ONCE] @ features) * worth
+            margins = np.asarray(self.integers[at : at + _AT_ONCE] @ features) * margin_unit
             for row, sign in enumerate(signs):
                 steps = np.rint(excesses(self.loss, sign * margins, labels / CELLS) * unit)
                 inside = np.clip(steps, self.least, self.least + self.spread)

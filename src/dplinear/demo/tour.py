@@ -74,8 +74,8 @@ def tour(folder: Path, console: Console | None = None) -> Path:
     return page
 
 
-def _step(console: Console, place: int, words: str) -> None:
-    console.rule(f"[b]{place}. {words}", align="left")
+def _step(console: Console, index: int, words: str) -> None:
+    console.rule(f"[b]{index}. {words}", align="left")
 
 
 def _without_noise(table: Path, moments: MomentsRelease) -> MomentsRelease:
@@ -93,9 +93,9 @@ def _beside(fits: list[Any], exact: MomentsRelease) -> Table:
     for (target, features), fit in zip(QUESTIONS, fits, strict=True):
         table.add_row(f"[b]{target} ~ {' + '.join(features)}")
         found, truth = fit.intervals(), exact.regress(target, features)
-        for place, name in enumerate(found.names[1:], start=1):
-            error = float(found.standard_errors[place])
-            low, high = (number(float(end[place]), error) for end in (found.low, found.high))
+        for index, name in enumerate(found.names[1:], start=1):
+            error = float(found.standard_errors[index])
+            low, high = (number(float(end[index]), error) for end in (found.low, found.high))
             both = (number(model[name], error) for model in (fit, truth))
             table.add_row(f"  {name}", next(both), f"{low} to {high}", next(both))
         table.add_section()

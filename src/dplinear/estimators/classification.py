@@ -88,10 +88,10 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         labels = column_of(y, len(features), self._where, "labels")
         columns = self._named_bounds(bounds, names)
         labels = checked_labels(y, labels, classes[1], self._where)
-        (goal,) = target_names(names, labels)
-        asked = self._gate_arguments(columns | {goal: (0, 1)})
+        (target,) = target_names(names, labels)
+        asked = self._gate_arguments(columns | {target: (0, 1)})
         learn = self._model if self.constraint is None else self._release_constrained
-        coefficients, intercept = learn(features, is_second(labels, classes[1]), goal, asked)
+        coefficients, intercept = learn(features, is_second(labels, classes[1]), target, asked)
         self.classes_ = np.array(classes)
         self.certificate_ = self.fit_result_.certificate
         self.coef_, self.intercept_ = np.array(coefficients)[None], np.array([intercept])
@@ -107,12 +107,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
 
     def _model(
-        self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
+        self, features: Array, labels: Array, target: str, asked: dict[str, Any]
     ) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
         model = release_model(
             join_columns(features, labels),
-            target=goal,
+            target=target,
             features=list(asked["schema"].columns[:-1]),
             intercept=bool(self.fit_intercept),
             loss="logistic",
@@ -125,14 +125,14 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         return model.coefficients.values, model.intercept
 
     def _release_constrained(
-        self, features: Array, labels: Array, goal: str, asked: dict[str, Any]
+        self, features: Array, labels: Array, target: str, asked: dict[str, Any]
     ) -> tuple[Floats, float]:
         """Release log-odds in a set."""
         schema = asked.pop("schema")
         self.fit_result_, coefficients, intercept = bounded_release(
             features,
             labels,
-            [column for name, column in schema.declared.items() if name != goal],
+            [column for name, column in schema.declared.items() if name != target],
             constraint=self.constraint,
             row_norm=self.row_norm,
             intercept=bool(self.fit_intercept),

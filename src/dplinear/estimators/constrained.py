@@ -124,7 +124,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
         """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
         super().fit(X, y)
         release = self.fit_result_
-        self.classes_ = np.array(release.reading.classes)
+        self.classes_ = np.array(release.units.classes)
         self.coef_, self.intercept_ = release.coefficients[None], np.array([release.intercept])
         return self
 

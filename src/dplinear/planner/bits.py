@@ -144,10 +144,10 @@ class SketchMixture:
     def of(cls, sigma: float, rows: int, tail: float) -> "SketchMixture":
         """Return the mixture of a sketch of `rows` rows."""
         shares = np.geomspace(0.05, tail, 2 + round(8 * math.log10(0.05 / tail)))
-        chances = np.concatenate([np.linspace(1.0, 0.05, 39), shares[1:]])
-        squares = chi2.isf(chances[1:], rows) * (1 + _QUANTILE)
+        probabilities = np.concatenate([np.linspace(1.0, 0.05, 39), shares[1:]])
+        squares = chi2.isf(probabilities[1:], rows) * (1 + _QUANTILE)
         mus = [up(2 * math.sqrt(square) / sigma) for square in squares.tolist()]
-        return cls(tuple((-np.diff(chances)).tolist()), tuple(mus), tail)
+        return cls(tuple((-np.diff(probabilities)).tolist()), tuple(mus), tail)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at ε, rounded up."""

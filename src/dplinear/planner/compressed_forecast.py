@@ -1,6 +1,6 @@
 """What to expect of learners in a constraint set, projected or not, before a budget is spent.
 
-    python -m dplinear.planner.compressed_forecast --rows 20000 --features 5000
+    python -m dplinear.planner.compressed_forecast --expected-rows 20000 --features 5000
 
 Tables are simulated from public facts, and the library's own learners learn from them. Beside what
 they reach stands what the theory promises (`convex/compression/theorems.py`).
@@ -163,7 +163,7 @@ class CompressedForecast:
 
 
 def forecast_compressed(
-    rows: int,
+    expected_rows: int,
     features: int,
     *,
     constraint: Constraint,
@@ -184,13 +184,13 @@ def forecast_compressed(
 ) -> CompressedForecast:
     """Predict the risk of private models in a constraint set, in several dimensions, by simulation.
 
-    Requires: public guesses of the number of `rows` and of `features`; the `constraint`, `loss`,
-    budget, `neighbours` and `clip` as for `release_model`; what is assumed of the table: about how
-    many `nonzeros` a row has, at most half of the features (None: dense), how many `relevant`
-    features there are, the most frequent, and the `spread` of labels within ±1 around the
-    model that they come from. All `dimensions` are tried for all `mechanisms`; by default those of
-    50, 100, 400 and 1000 that suit each. `watch` wraps the loop over so many `repetitions`, a table
-    each.
+    Requires: public guesses of the number of rows (`expected_rows`) and of `features`; the
+    `constraint`, `loss`, budget, `neighbours` and `clip` as for `release_model`; what is assumed of
+    the table: about how many `nonzeros` a row has, at most half of the features (None: dense), how
+    many `relevant` features there are, the most frequent, and the `spread` of labels within ±1
+    around the model that they come from. All `dimensions` are tried for all `mechanisms`; by
+    default those of 50, 100, 400 and 1000 that suit each. `watch` wraps the loop over so many
+    `repetitions`, a table each.
     Promises: nothing private is read and nothing is spent. The same arguments give the same
     numbers, but for the seconds. At most 20,000 rows are simulated, and 20,000,000 dense cells:
     fewer rows get a guarantee that is weaker by as much, so that noise is the same beside them.
@@ -206,7 +206,7 @@ def forecast_compressed(
         real(spread, "spread", _WHERE, low=0),
     )
     asked = checks.read_guarantee(_WHERE, epsilon, delta, guarantee)
-    rows = integer(rows, "rows", _WHERE, low=2)
+    rows = integer(expected_rows, "expected_rows", _WHERE, low=2)
     most = MOST_ROWS if assumed.nonzeros is not None else max(2, MOST_CELLS // features)
     simulated = min(rows, MOST_ROWS, most)
     trial = Trial(
@@ -362,7 +362,7 @@ def main(arguments: Sequence[str] | None = None, console: "Console | None" = Non
         prog="python -m dplinear.planner.compressed_forecast",
         description="Which learner, and how many dimensions, for a model in an L1 ball.",
     )
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--expected-rows", type=int, default=20_000)
     parser.add_argument("--features", type=int, default=5_000)
     parser.add_argument("--nonzeros", type=float, default=50.0, help="a row; 0 for dense rows")
     parser.add_argument("--radius", type=float, default=None, help="20, or 100 for classes")

@@ -30,7 +30,7 @@ _TARGET = "y"
 
 def plain_schema(columns: int) -> Schema:
     """Return the schema of a plain design: features in [−1, 1], the target last."""
-    names = [*(f"x{place}" for place in range(columns)), _TARGET]
+    names = [*(f"x{index}" for index in range(columns)), _TARGET]
     return Schema(dict.fromkeys(names, (-1, 1)))
 
 
@@ -84,7 +84,7 @@ class Contest:
         return found
 
     def _count(self, rows: SimulatedRows) -> int | None:
-        return None if self.neighbours is Neighbours.ADD_REMOVE else rows.count
+        return rows.count if self.neighbours.rows_are_public else None
 
     def _regression(self, prepared: PreparedMoments, statistic: Statistic, seed: int) -> Floats:
         """Release moments and regress on them, as an analyst would."""

@@ -110,7 +110,7 @@ def read_rows(value: Any) -> int:
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
     hint = "a public figure or guess, such as 100_000: its order of magnitude is enough."
-    return integer(value, "rows", WHERE, low=1, high=MOST_ROWS, hint=hint)
+    return integer(value, "expected_rows", WHERE, low=1, high=MOST_ROWS, hint=hint)
 
 
 def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:
@@ -135,7 +135,7 @@ def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:
 
 
 def read_facts(
-    rows: Any,
+    expected_rows: Any,
     columns: Any,
     *,
     epsilon: Any = None,
@@ -161,7 +161,7 @@ def read_facts(
     share = EXPLAINED if explained is None else explained
     parts = min(3, features) if components is None else components
     return Facts(
-        rows=read_rows(rows),
+        rows=read_rows(expected_rows),
         columns=features,
         dimension=dimension,
         square=square,

@@ -107,7 +107,7 @@ class Forecast:
 
 
 def forecast(
-    rows: int,
+    expected_rows: int,
     columns: int,
     *,
     epsilon: float | None = None,
@@ -124,17 +124,17 @@ def forecast(
 ) -> Forecast:
     """Predict the error of private regressions of such a table, by simulation.
 
-    Requires: a public guess of the number of `rows` (at most 2,000,000, and 100,000,000 cells) and
-    of numeric feature `columns`; the budget and `neighbours` as for `release_model`; what is
-    assumed of the table: the share of variance that the best line explains, the condition number of
-    the features' covariance, "normal" or "heavy" `tails`, and how many of its standard deviations a
-    column's bounds are from its mean (`width`, at least 1). `mechanisms` are names as for
-    `release_model` (None: all).
+    Requires: `expected_rows`, a public guess of their number (at most 2,000,000, and 100,000,000
+    cells), and one of numeric feature `columns`; the budget and `neighbours` as for
+    `release_model`; what is assumed of the table: the share of variance that the best line
+    explains, the condition number of the features' covariance, "normal" or "heavy" `tails`, and how
+    many of its standard deviations a column's bounds are from its mean (`width`, at least 1).
+    `mechanisms` are names as for `release_model` (None: all).
     Promises: nothing private is read and nothing is spent. All mechanisms fit the same tables, each
     from a population of its own; the same arguments give the same numbers, but for the seconds.
     """
     kind = Kind(columns, explained, condition, tails, width).check(_WHERE)
-    rows = _size(rows, kind)
+    rows = _size(expected_rows, kind)
     relation = checks.relation(neighbours, _WHERE)
     asked = checks.read_guarantee(_WHERE, epsilon, delta, guarantee)
     tables = integer(tables, "tables", _WHERE, low=1)
@@ -158,12 +158,12 @@ def forecast(
 
 
 def _size(rows: int, kind: Kind) -> int:
-    rows = integer(rows, "rows", _WHERE, low=1)
+    rows = integer(rows, "expected_rows", _WHERE, low=1)
     most = min(MOST_ROWS, MOST_CELLS // (kind.columns + 2))
     if rows > most:
         rule = f"at most {most:,} for {kind.columns} columns, which are simulated in memory"
         hint = f"ask for {most:,}: with more rows the error is no larger."
-        raise rejection("rows", _WHERE, rule, rows, hint)
+        raise rejection("expected_rows", _WHERE, rule, rows, hint)
     return rows
 
 

@@ -230,7 +230,7 @@ class Plan:
 
 
 def plan(
-    rows: float,
+    expected_rows: float,
     columns: int | SchemaLike,
     *,
     epsilon: float | None = None,
@@ -247,17 +247,17 @@ def plan(
 ) -> Plan:
     """Predict the error of every mechanism that can answer a question, before a budget is spent.
 
-    Requires: public figures only: the number of `rows`, or a guess of its order of magnitude;
-    `columns`, the number of features or a Schema (with the target among its columns); the budget
-    and `neighbours` as for a release; what to `learn`. What may be assumed of the table: the
-    `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the plan
-    covers all of them), the share of variance that the best line would have `explained` (half of
-    it), the `width` of bounds in standard deviations (4), the number of principal `components`.
+    Requires: public figures only: `expected_rows`, their number or a guess of its order of
+    magnitude; `columns`, the number of features or a Schema (with the target among its columns);
+    the budget and `neighbours` as for a release; what to `learn`. What may be assumed of the table:
+    the `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the
+    plan covers all of them), the share of variance that the best line would have `explained` (half
+    of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
     Promises: nothing is read and nothing is spent; the same arguments give the same numbers.
     """
     question = QUESTIONS[choice(learn, "learn", WHERE, QUESTIONS)]
     facts = read_facts(
-        rows,
+        expected_rows,
         columns,
         epsilon=epsilon,
         delta=delta,
@@ -309,20 +309,20 @@ def rank_lines(question: Question, facts: Facts, ways: Sequence[str]) -> list[Li
 
 
 def _least(
-    function: Callable[[float], float], goal: float, low: float, high: float
+    function: Callable[[float], float], wanted: float, low: float, high: float
 ) -> float | None:
-    """Return the least place at which a falling function is at most `goal`; None if nowhere."""
-    if function(high) > goal:
+    """Return the least place at which a falling function is at most `wanted`; None if nowhere."""
+    if function(high) > wanted:
         return None
-    if function(low) <= goal:
+    if function(low) <= wanted:
         return low
 
     def above(place: float) -> float:
-        return math.log(function(math.exp(place)) / goal)
+        return math.log(function(math.exp(place)) / wanted)
 
     found = math.exp(brentq(above, math.log(low), math.log(high), xtol=_CLOSE, rtol=_CLOSE))
     for _ in range(_STEPS):  # to the side on which the goal is reached
-        if function(found) <= goal:
+        if function(found) <= wanted:
             break
         found *= 1 + _CLOSE
     return min(found, high)

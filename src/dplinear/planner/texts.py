@@ -136,9 +136,9 @@ def draw_texts(source: simulation.Generator, rows: int, features: int, words: fl
     lengths = np.maximum(source.poisson(words, rows), 1)
     drawn = source.random(int(lengths.sum())) * popularity[-1]
     found = np.minimum(np.searchsorted(popularity, drawn), features - 1)
-    places = np.repeat(np.arange(rows), lengths)
+    indices = np.repeat(np.arange(rows), lengths)
     shape = (rows, features)
-    counted = sparse.csr_array((np.ones(len(found)), (places, found)), shape=shape)
+    counted = sparse.csr_array((np.ones(len(found)), (indices, found)), shape=shape)
     counted.sum_duplicates()
     different = np.diff(counted.indptr)
     counted.data = np.repeat(1.0 / np.sqrt(different), different)

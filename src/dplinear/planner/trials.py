@@ -94,13 +94,13 @@ class Trial:
                 task = self.task(drawn)
                 examples = table.examples(drawn, self._clip(drawn))
                 reading = time.perf_counter() - start
-                for place, (name, own) in enumerate(contestants):
+                for index, (name, own) in enumerate(contestants):
                     if own != dimension:
                         continue
                     start = time.perf_counter()
                     model = self.model(name, task, examples, seed_of(name, dimension, seed))
                     seconds = time.perf_counter() - start
-                    found[place] = table.excess(model) / trivial, reading + seconds
+                    found[index] = table.excess(model) / trivial, reading + seconds
         return trivial, found
 
     def projection(self, dimension: int | None, seed: int) -> Projection | None:

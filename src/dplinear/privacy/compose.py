@@ -7,11 +7,10 @@ while their exact sum stays within a budget set beforehand.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from dplinear import arguments
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -83,6 +82,8 @@ class BudgetExceededError(Exception):
 class Filter(Generic[_Amount]):
     """A privacy filter: the only valid account of spends that are chosen adaptively.
 
+    Of ρ: Feldman and Zrnic 2021 (arXiv 2008.11193v4) and Whitehouse et al. 2023 (arXiv
+    2203.05481v3). Of μ²: Smith and Thakurta 2022 (arXiv 2210.17520v1).
     Chains of noisy sums and ledgers admit by it and by nothing else. `limit` and `spent` are exact
     amounts that add up side by side: ρ alone; ε and δ; μ² and Σ 1/σ².
     Requires: `limit` is set before the first spend; every release spends *before* it reads.
@@ -109,91 +110,6 @@ class Filter(Generic[_Amount]):
             raise BudgetExceededError(refusal)
         spent = tuple(gone + each for gone, each in zip(self.spent, cost, strict=True))
         return replace(self, spent=spent)
-
-
-@dataclass(frozen=True)
-class GuaranteeFilter(ABC):
-    """A filter of guarantees: `budget` is one, and spends are counted in one unit of it.
-
-    Promises: whatever is admitted satisfies the budget as a whole.
-    """
-
-    spent: Fraction = field(default=Fraction(0), kw_only=True)
-
-    @abstractmethod
-    def cost(self, spend: Guarantee) -> Fraction:
-        """Return what a spend costs in the filter's own unit, rounded up."""
-
-    @property
-    @abstractmethod
-    def limit(self) -> Fraction:
-        """Return the budget in the filter's own unit."""
-
-    @property
-    def remaining(self) -> Fraction:
-        """Return what is left, in the filter's own unit."""
-        return self.limit - self.spent
-
-    @property
-    def _filter(self) -> Filter[Fraction]:
-        return Filter((self.limit,), (self.spent,))
-
-    def admits(self, spend: Guarantee) -> bool:
-        """Return whether the spend still fits."""
-        return self._filter.admits((self.cost(spend),))
-
-    def after(self, spend: Guarantee) -> Self:
-        """Return the filter with the spend admitted, or raise."""
-        cost = self.cost(spend)
-        refusal = (
-            f"The spend {spend} costs {float(cost):g}, "
-            f"and {float(self.remaining):g} of {float(self.limit):g} are left.\n\n"
-            "Hint: ask for a weaker guarantee; a budget cannot be raised once it is in use."
-        )
-        (spent,) = self._filter.after((cost,), refusal).spent
-        return replace(self, spent=spent)
-
-
-@dataclass(frozen=True)
-class ZCDPFilter(GuaranteeFilter):
-    """Admits spends while Σρ stays within the budget.
-
-    Feldman and Zrnic 2021 (arXiv 2008.11193v4); Whitehouse et al. 2023 (arXiv 2203.05481v3).
-    Takes `ZCDP`, `GDP` (ρ = μ²/2) and `PureDP` (ρ = ε·tanh(ε/2)).
-    """
-
-    budget: ZCDP
-
-    @property
-    def limit(self) -> Fraction:
-        """Return ρ."""
-        return Fraction(self.budget.rho)
-
-    def cost(self, spend: Guarantee) -> Fraction:
-        """Return ρ of the spend."""
-        if isinstance(spend, GDP):
-            return Fraction(spend.mu) ** 2 / 2
-        return Fraction(spend.to(ZCDP).rho)
-
-
-@dataclass(frozen=True)
-class GDPFilter(GuaranteeFilter):
-    """Admits spends while Σμ² stays within the budget's μ².
-
-    Smith and Thakurta 2022 (arXiv 2210.17520v1): Gaussian mechanisms compose fully adaptively.
-    Takes `GDP`, and `PureDP` through the least μ it implies.
-    """
-
-    budget: GDP
-
-    @property
-    def limit(self) -> Fraction:
-        """Return μ²."""
-        return Fraction(self.budget.mu) ** 2
-
-    def cost(self, spend: Guarantee) -> Fraction:
-        """Return μ² of the spend."""
-        return Fraction(spend.to(GDP).mu) ** 2
 
 
 def _sum(values: Iterable[float]) -> float:

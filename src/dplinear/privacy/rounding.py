@@ -35,3 +35,11 @@ def root_ceiling(exact: Fraction) -> float:
     while Fraction(root) ** 2 < exact:
         root = math.nextafter(root, math.inf)
     return root
+
+
+def root_quotient(number: int, square: Fraction) -> float:
+    """Return a float that is not above `number`/√`square`, by a few units in the last place.
+
+    Requires: a positive `square`, and a number of at least 0.
+    """
+    return down(number / root_ceiling(square))

@@ -163,7 +163,7 @@ def _model(release: ModelRelease) -> Content:
 
 
 def _linear(release: ConstrainedRelease) -> Content:
-    values = [(f"x{place}", value) for place, value in release.largest(_LARGEST)]
+    values = [(f"x{index}", value) for index, value in release.largest(_LARGEST)]
     lines = [Line(*pair) for pair in values]
     constant = ("intercept", release.intercept)
     table = Table(
@@ -244,17 +244,17 @@ def _covariance(release: CovarianceRelease) -> Content:
 
 
 def _rows(release: RowsRelease) -> Content:
-    law = release.noise_model
-    if isinstance(law, ProjectedRows):
+    model = release.noise_model
+    if isinstance(model, ProjectedRows):
         how = (
-            f"Each row of {law.dimension:,} numbers became {law.k:,} mixtures of them, with "
-            f"{_NOISES.get(law.noise, 'noise')}. Distances between rows can be estimated from it."
+            f"Each row of {model.dimension:,} numbers became {model.k:,} mixtures of them, with "
+            f"{_NOISES.get(model.noise, 'noise')}. Distances between rows can be estimated from it."
         )
-    elif isinstance(law, AdditiveRows):
+    elif isinstance(model, AdditiveRows):
         how = "Noise was added to every number. Regressions take its known size into account."
     else:
-        how = f"How they were made: {law.kind}."
-    said = law.to_dict().items()
+        how = f"How they were made: {model.kind}."
+    said = model.to_dict().items()
     facts: list[tuple[str, object]] = [
         ("number of columns", len(release.names)),
         ("first columns", ", ".join(release.names[:12])),

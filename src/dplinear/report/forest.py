@@ -100,13 +100,13 @@ def _forest(
         Placed(
             name=shorten_name(line.name),
             full=line.name,
-            down=TOP + shape.line * (place + (0.68 if shape.narrow else 0.5)),
+            down=TOP + shape.line * (index + (0.68 if shape.narrow else 0.5)),
             value=axis.place(line.value),
             low=None if line.low is None else axis.place(line.low),
             high=None if line.high is None else axis.place(line.high),
             tone=_tone(line, chosen=chosen),
         )
-        for place, line in enumerate(shown)
+        for index, line in enumerate(shown)
     )
     return Forest(
         width=shape.width,

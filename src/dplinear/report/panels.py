@@ -58,13 +58,13 @@ def coefficients(
     """
     widths = {each.name: float(each.high - each.low) for each in schema.features}
     lines = []
-    for place, name in enumerate(found.names):
+    for index, name in enumerate(found.names):
         width = widths.get(name, 1.0)
         if name == INTERCEPT or not width:
             continue
-        low, high = float(found.low[place]) * width, float(found.high[place]) * width
+        low, high = float(found.low[index]) * width, float(found.high[index]) * width
         known = math.isfinite(low) and math.isfinite(high)
-        value = float(found.estimates[place]) * width
+        value = float(found.estimates[index]) * width
         lines.append(Line(name, value, low if known else None, high if known else None))
     percent = f"{100 * found.level:g}%"
     axis = f"change of {target} as the feature goes from its lower to its upper bound"

@@ -97,11 +97,11 @@ def power(holds: Guarantee, points: Points, alarm: float = ALARM) -> float | Non
     return min(bounds, default=None)
 
 
-def percent(chance: float) -> str:
+def percent(probability: float) -> str:
     """Return a chance as a reader says it, rounded up: a promise is not rounded down."""
     for digits in (0, 1, 2, 3):
-        shown = math.ceil(round(chance * 100, 9) * 10**digits) / 10**digits
-        if shown < 100 and (digits or chance > 0.1):
+        shown = math.ceil(round(probability * 100, 9) * 10**digits) / 10**digits
+        if shown < 100 and (digits or probability > 0.1):
             return f"{shown:.{digits}f}%"
     return "100%"
 

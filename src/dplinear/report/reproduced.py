@@ -72,13 +72,13 @@ def summary_page(results: Sequence[Outcome], *, papers: Mapping[str, Any] | None
     shown: set[Path] = set()
     known = papers or {}
     made = []
-    for place, (name, lines) in enumerate(groupby(results, lambda line: line.paper), start=1):
+    for index, (name, lines) in enumerate(groupby(results, lambda line: line.paper), start=1):
         titles = getattr(known.get(name), "figures", {})
         exhibits = tuple(
             _exhibit(list(own), titles.get(figure, ""), shown)
             for figure, own in groupby(lines, lambda line: line.figure)
         )
-        made.append(Paper(f"paper-{place}", getattr(known.get(name), "title", name), exhibits))
+        made.append(Paper(f"paper-{index}", getattr(known.get(name), "title", name), exhibits))
     counts = Counter(_tone(line.verdict) for line in results)
     return page("summary.html", papers=made, counts=counts, total=len(results))
 

@@ -103,7 +103,7 @@ class NoisyRows(NoiseModel):
 
     def part(self, dimension: int, kept: Sequence[int]) -> "NoisyRows":
         """Return the law with the variances of the features that are kept."""
-        return NoisyRows(tuple(self.variances[place] for place in kept), self.rows)
+        return NoisyRows(tuple(self.variances[index] for index in kept), self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as plain JSON."""

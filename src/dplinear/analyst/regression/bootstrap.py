@@ -85,12 +85,12 @@ def redraw(
     problem: Problem, found: Corrected, draws: int, generator: simulation.Generator
 ) -> Floats:
     """Draw estimates of G as another table with the same features, and other noise, would give."""
-    law = problem.noise_model
+    noise_model = problem.noise_model
     centre = debias_inverse(problem, problem.whole)
     lift = np.linalg.pinv(problem.transform)
     change = _change(problem, centre, float(found.residual), draws, generator)
     around = np.broadcast_to(_positive(centre), (draws, *centre.shape))
-    noise = law.unbiased_estimate(law.draw(around, generator)) - around
+    noise = noise_model.unbiased_estimate(noise_model.draw(around, generator)) - around
     return np.asarray(centre + lift @ change @ lift.T + noise)
 
 

@@ -162,7 +162,7 @@ def debias_inverse(problem: Problem, whole: Floats) -> Floats:
 
 def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     """Solve the problem on each matrix of shape (..., d, d), as if it had been released."""
-    transform, law = problem.transform, problem.noise_model
+    transform, noise_model = problem.transform, problem.noise_model
     steady = debias_inverse(problem, whole)
     gram = transform @ steady @ transform.T
     features = gram[..., :-1, :-1]
@@ -170,7 +170,7 @@ def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     solution = (inverse @ gram[..., :-1, -1:])[..., 0]
     contrast = np.concatenate([-solution, np.ones((*solution.shape[:-1], 1))], axis=-1)
     cells = contrast @ transform
-    noise = law.sandwich(cells[..., :, None] * cells[..., None, :], steady)
+    noise = noise_model.sandwich(cells[..., :, None] * cells[..., None, :], steady)
     noise = transform[:-1] @ noise @ transform[:-1].T
     taken = 2 * inverse - inverse @ features @ inverse
     # Fitting lowers the sum of squares by tr(K·(s²Wxx + noise)), K = 2A − A·Wxx·A (A unpenalised).
@@ -181,7 +181,8 @@ def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     return Corrected(
         coefficients=problem.offset + solution @ problem.readout.T,
         sampling=residual[..., None] * _forms(reach, features),
-        privacy=law.pivot(whole.shape[-1], features.shape[-1]).factor * _forms(reach, noise),
+        privacy=noise_model.pivot(whole.shape[-1], features.shape[-1]).factor
+        * _forms(reach, noise),
         residual=residual,
     )
 

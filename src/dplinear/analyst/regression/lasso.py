@@ -9,12 +9,9 @@ the digits (Lee, Battle, Raina and Ng 2006, the feature-sign search).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dplinear.arrays import Floats
-
-Places = NDArray[np.intp]
+from dplinear.arrays import Floats, Indices
 
 TOLERANCE = 1e-10
 _ROUNDS = 2_000
@@ -76,10 +73,10 @@ def _descend(matrix: Floats, right: Floats, square: float, weights: Floats) -> S
     return found
 
 
-def _sweep(matrix: Floats, weights: Floats, b: Floats, gradient: Floats, places: Places) -> bool:
+def _sweep(matrix: Floats, weights: Floats, b: Floats, gradient: Floats, indices: Indices) -> bool:
     """Minimise over one coordinate after another, in place; return whether any moved."""
     moved = False
-    for j in places:
+    for j in indices:
         old = b[j]
         wish = old + gradient[j]
         new = np.sign(wish) * max(abs(wish) - weights[j], 0.0)

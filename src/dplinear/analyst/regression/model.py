@@ -53,7 +53,7 @@ def read_model(
     where: str = WHERE,
 ) -> Model:
     """Return the model that the arguments describe, or raise."""
-    goals = (
+    targets = (
         [naming.single(schema, target, where)]
         if isinstance(target, str)
         else naming.targets(schema, target, where)
@@ -64,24 +64,24 @@ def read_model(
         hint = "the schema has no column of ones; pass intercept=False."
         raise rejection("intercept", where, "False for this schema", intercept, hint)
     if features is None:
-        terms = {schema.features[goal].term for goal in goals}
+        terms = {schema.features[each].term for each in targets}
         own = naming.own_features(schema)
         chosen = [index for index in own if schema.features[index].term not in terms]
         if not chosen:
             rule = "a target that leaves features to explain it"
             raise rejection("target", where, rule, target)
     else:
-        chosen = naming.places(schema, features, "features", where)
-    both = ", ".join(schema.features[index].name for index in chosen if index in goals)
+        chosen = naming.indices_of(schema, features, "features", where)
+    both = ", ".join(schema.features[index].name for index in chosen if index in targets)
     if both:
         raise rejection("features", where, "free of the target", both)
     ridge = real(ridge, "ridge", where, low=0)
     l1 = real(l1, "l1", where, low=0)
     named = tuple(chosen)
-    return Model(schema, named, named, tuple(goals), intercept, ridge, l1)
+    return Model(schema, named, named, tuple(targets), intercept, ridge, l1)
 
 
-def without_empty(model: Model, unbiased: Floats, law: NoiseModel) -> Model:
+def without_empty(model: Model, unbiased: Floats, noise_model: NoiseModel) -> Model:
     """Return the model without indicators that cannot be told from ones that no row holds.
 
     A category declared without `other` has a level for unseen cells, which most tables do not hold.
@@ -92,15 +92,16 @@ def without_empty(model: Model, unbiased: Floats, law: NoiseModel) -> Model:
     kept = tuple(
         index
         for index in model.features
-        if not model.schema.features[index].is_indicator or _stands_out(index, unbiased, law)
+        if not model.schema.features[index].is_indicator
+        or _stands_out(index, unbiased, noise_model)
     )
     return replace(model, features=kept) if kept else model
 
 
-def _stands_out(index: int, unbiased: Floats, law: NoiseModel) -> bool:
+def _stands_out(index: int, unbiased: Floats, noise_model: NoiseModel) -> bool:
     """Return whether a feature's own moment stands out from the noise."""
     own = unbiased[index : index + 1, index : index + 1]
-    variance = float(law.part(len(unbiased), [index]).variance(np.ones((1, 1)), own))
+    variance = float(noise_model.part(len(unbiased), [index]).variance(np.ones((1, 1)), own))
     return not np.isfinite(variance) or float(own[0, 0]) > _DEVIATIONS * variance**0.5
 
 

@@ -28,7 +28,7 @@ def own_features(schema: Schema) -> list[int]:
     return list(range(1 if schema.has_intercept else 0, schema.dimension))
 
 
-def places(schema: Schema, names: object, parameter: str, where: str) -> list[int]:
+def indices_of(schema: Schema, names: object, parameter: str, where: str) -> list[int]:
     """Return the places of the features that are meant, in the order given.
 
     Requires: a name, or a sequence of them. The name of a feature is that feature; any other name

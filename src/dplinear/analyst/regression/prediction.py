@@ -36,7 +36,7 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     encoder = Encoder(needed)
     cells = encoder.finish(encoder.columns(columns, rows))
     chosen = [needed.names.index(name) for name in names]
-    features = [needed.features[place] for place in chosen]
+    features = [needed.features[index] for index in chosen]
     centre = np.array([float(feature.centre) for feature in features])
     width = np.array([float(feature.half_width) for feature in features])
     return np.asarray(cells[chosen].T * width + centre)

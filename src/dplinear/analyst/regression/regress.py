@@ -74,7 +74,7 @@ def regress(
     method = _choose_repair(moments, model) if repair == "auto" else repair
     estimate = moments.repaired(method, used=used, where=WHERE)
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
-    problems = [problem_for(moments, model, goal, estimate.matrix) for goal in model.targets]
+    problems = [problem_for(moments, model, each, estimate.matrix) for each in model.targets]
     solutions = _solve_all(model, problems, estimate)
     fits = [
         Fit.build(moments, model, problem, solution, estimate.method)
@@ -89,13 +89,13 @@ def _choose_repair(moments: MomentsRelease, model: Model) -> str:
     Clear is where intervals can be put on the answer and additive noise is below half of the
     features' least moment; only they are divided by, so the target does not count.
     """
-    law = moments.noise_model
+    noise_model = moments.noise_model
     plain = problem_for(moments, model, model.targets[0], moments.unbiased_estimate)
     if why_no_intervals(plain) is not None:
-        return fallback(law)
-    if noise_scale(law) is None:
+        return fallback(noise_model)
+    if noise_scale(noise_model) is None:
         return "none"
-    return choose_repair(block_of(moments.values, law, model.base + model.features))
+    return choose_repair(block_of(moments.values, noise_model, model.base + model.features))
 
 
 def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Floats) -> Problem:
@@ -115,7 +115,7 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Float
     penalty = model.ridge / width[:-1] ** 2
     if model.intercept:
         penalty[0] = 0.0
-    names = [model.schema.features[place].name for place in indices]
+    names = [model.schema.features[index].name for index in indices]
     return Problem(
         whole=whole[np.ix_(used, used)],
         noise_model=moments.noise_model.part(len(whole), used),
@@ -145,9 +145,9 @@ def _isotropic(model: Model) -> bool:
     return model.ridge == 0 and (model.intercept or not model.base)
 
 
-def _solve_by_shrinkage(model: Model, law: NoiseModel, unbiased: Floats) -> list[Solution]:
+def _solve_by_shrinkage(model: Model, noise_model: NoiseModel, unbiased: Floats) -> list[Solution]:
     """Weigh directions by what the noise leaves of them; the intercept is taken out first."""
-    sigma = noise_scale(law)
+    sigma = noise_scale(noise_model)
     assert sigma is not None  # noqa: S101 - "shrunk" is for laws that have one
     indices = [*model.features, *model.targets]
     moments = unbiased[np.ix_(indices, indices)]

@@ -73,15 +73,20 @@ def raise_diagonal(matrix: Floats, amount: float) -> Floats:
     return np.asarray(matrix + amount * np.eye(len(matrix)))
 
 
-def subtract_noise_mean(matrix: Floats, law: WishartNoise, delta: float) -> Floats:
+def subtract_noise_mean(matrix: Floats, noise_model: WishartNoise, delta: float) -> Floats:
     """Return the matrix less as much of the noise's mean as leaves it positive definite.
 
     Departs from the paper: where its second choice is not positive definite either, the matrix is
     returned as released; and √k − √d − √(2 ln(4/δ)) counts as 0 where it is negative, since
     its square would subtract what the noise never added.
     """
-    edge = math.sqrt(law.degrees) - math.sqrt(len(matrix)) - math.sqrt(2 * math.log(4 / delta))
-    for amount in (law.degrees * law.scale, law.scale * max(0.0, edge) ** 2):
+    edge = (
+        math.sqrt(noise_model.degrees) - math.sqrt(len(matrix)) - math.sqrt(2 * math.log(4 / delta))
+    )
+    for amount in (
+        noise_model.degrees * noise_model.scale,
+        noise_model.scale * max(0.0, edge) ** 2,
+    ):
         candidate = np.asarray(matrix - amount * np.eye(len(matrix)))
         if is_positive_definite(candidate):
             return candidate
@@ -115,9 +120,9 @@ def choose_repair(block: Block) -> str:
     return "none" if least > 2 * block.spread else fallback(block.noise_model)
 
 
-def fallback(law: NoiseModel) -> str:
+def fallback(noise_model: NoiseModel) -> str:
     """Return the repair of a swamped matrix: shrinkage, where the noise is the same everywhere."""
-    return "released" if noise_scale(law) is None else "shrunk"
+    return "released" if noise_scale(noise_model) is None else "shrunk"
 
 
 METHODS: dict[str, Callable[[Block], Floats]] = {
@@ -143,7 +148,7 @@ class Repaired:
 
 def repair_matrix(
     values: Floats,
-    law: NoiseModel,
+    noise_model: NoiseModel,
     method: str = "auto",
     *,
     used: Sequence[int] | None = None,
@@ -157,28 +162,30 @@ def repair_matrix(
     Promises: d x d; the used block is repaired by itself, so that features outside a regression
     cannot change it; the rest is unbiased. `method` is the one that "auto" chose.
     """
-    hint = "" if law.known else "the size of the noise is not public."
-    choice(method, "repair", where, OPTIONS if law.known else ("released",), hint=hint)
+    hint = "" if noise_model.known else "the size of the noise is not public."
+    choice(method, "repair", where, OPTIONS if noise_model.known else ("released",), hint=hint)
     indices = range(len(values)) if used is None else used
     if method == "auto":
-        method = choose_repair(block_of(values, law, indices, delta))
-    unbiased = best(values, law)
+        method = choose_repair(block_of(values, noise_model, indices, delta))
+    unbiased = best(values, noise_model)
     whole = np.array(unbiased)
     corner = np.ix_(indices, indices)
-    whole[corner] = METHODS[method](block_of(values, law, indices, delta))
+    whole[corner] = METHODS[method](block_of(values, noise_model, indices, delta))
     return Repaired(whole, method, is_positive_definite(whole[corner]), unbiased)
 
 
-def best(values: Floats, law: NoiseModel) -> Floats:
+def best(values: Floats, noise_model: NoiseModel) -> Floats:
     """Return the estimate of G whose mean is right or, where that is not known, as released."""
-    return law.unbiased_estimate(values) if law.known else law.positive(values)
+    return (
+        noise_model.unbiased_estimate(values) if noise_model.known else noise_model.positive(values)
+    )
 
 
 def block_of(
-    values: Floats, law: NoiseModel, indices: Sequence[int], delta: float = DELTA
+    values: Floats, noise_model: NoiseModel, indices: Sequence[int], delta: float = DELTA
 ) -> Block:
     """Return a principal block of a released matrix, with the law of that block."""
     corner = np.ix_(indices, indices)
-    own = law.part(len(values), indices)
-    unbiased = best(values, law)
-    return Block(unbiased[corner], law.positive(values)[corner], own, delta)
+    own = noise_model.part(len(values), indices)
+    unbiased = best(values, noise_model)
+    return Block(unbiased[corner], noise_model.positive(values)[corner], own, delta)

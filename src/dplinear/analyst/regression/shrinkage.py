@@ -19,12 +19,12 @@ _FLOOR = 0.25  # of σ: the least eigenvalue left in a cleaned matrix
 _LEAST_LEFT = 0.02
 
 
-def noise_scale(law: NoiseModel) -> float | None:
+def noise_scale(noise_model: NoiseModel) -> float | None:
     """Return σ of noise that is rotation invariant and does not depend on the table, or None."""
-    if isinstance(law, SymmetricGaussian):
-        return float(np.sqrt(2 * law.off_diagonal))
-    if isinstance(law, WishartNoise):
-        return float(law.scale * np.sqrt(2 * law.degrees))
+    if isinstance(noise_model, SymmetricGaussian):
+        return float(np.sqrt(2 * noise_model.off_diagonal))
+    if isinstance(noise_model, WishartNoise):
+        return float(noise_model.scale * np.sqrt(2 * noise_model.degrees))
     return None
 
 

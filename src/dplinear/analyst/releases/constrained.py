@@ -49,7 +49,7 @@ class ConstrainedRelease:
 
     source: SparseVector
     loss: str
-    reading: UnitConversion
+    units: UnitConversion
     certificate: Certificate
     constraint: Facts
     projection: Facts | None = None
@@ -62,10 +62,10 @@ class ConstrainedRelease:
     def __post_init__(self) -> None:
         where = "ConstrainedRelease"
         choice(self.loss, "loss", where, LOSSES)
-        if (self.reading.classes is not None) != (self.loss in _CLASSES):
+        if (self.units.classes is not None) != (self.loss in _CLASSES):
             rule = "with classes for a loss of labels, and with target bounds for any other"
-            raise rejection("reading", where, rule, self.loss)
-        if self.reading.features(self.source.size) < 1:
+            raise rejection("units", where, rule, self.loss)
+        if self.units.features(self.source.size) < 1:
             raise rejection("source", where, "of at least one feature", self.source.size)
         if (self.projection is None) != (self.compressed is None):
             raise rejection("compressed", where, "there where a projection is", "one of the two")
@@ -89,28 +89,28 @@ class ConstrainedRelease:
     @property
     def features(self) -> int:
         """How many features a row has."""
-        return self.reading.features(self.source.size)
+        return self.units.features(self.source.size)
 
     @property
     def coefficients(self) -> Floats:
         """A number for each feature, in its own units."""
-        return self.theta[: self.features] * (self.reading.scale * self.reading.target_scale)
+        return self.theta[: self.features] * (self.units.scale * self.units.target_scale)
 
     @property
     def intercept(self) -> float:
         """The prediction where all features are 0, in the target's own units."""
-        return self.reading.offset(self.source.last)
+        return self.units.offset(self.source.last)
 
     def largest(self, count: int) -> list[tuple[int, float]]:
         """Return the features with the largest coefficients, and these: at most so many, none 0.
 
         Promises: no room for features whose coefficients are 0, however many a file says there are.
         """
-        own = self.source.places < self.features
-        places, steepness = self.source.places[own], self.reading.scale * self.reading.target_scale
+        own = self.source.indices < self.features
+        indices, steepness = self.source.indices[own], self.units.scale * self.units.target_scale
         numbers = self.source.values[own] * steepness
         order = np.argsort(-np.abs(numbers), kind="stable")[:count].tolist()
-        return [(int(places[n]), float(numbers[n])) for n in order if numbers[n]]
+        return [(int(indices[n]), float(numbers[n])) for n in order if numbers[n]]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the linear score, row by row: values; log-odds or margins of the second class.
@@ -119,16 +119,16 @@ class ConstrainedRelease:
         as 0, as they did; nothing is clipped.
         """
         own = self.source
-        if self.reading.constant is not None:
-            kept = own.places < self.features
-            own = SparseVector(self.features, own.places[kept], own.values[kept])
-        steepness = self.reading.scale * self.reading.target_scale
+        if self.units.constant is not None:
+            kept = own.indices < self.features
+            own = SparseVector(self.features, own.indices[kept], own.values[kept])
+        steepness = self.units.scale * self.units.target_scale
         return np.asarray(own.products(X, "decision_function") * steepness + self.intercept)
 
     @property
     def classes(self) -> tuple[Label, Label] | None:
         """What `predict` chooses from, for a loss of labels; otherwise None."""
-        return self.reading.classes
+        return self.units.classes
 
     def predict(self, X: Any) -> Array:
         """Return what the target is expected to be, row by row: a value, or one of the classes.
@@ -174,8 +174,8 @@ class ConstrainedRelease:
 
     def _largest(self) -> list[tuple[str, str]]:
         """Return the intercept, if there is one, and the largest coefficients, by place."""
-        shown = [(f"x{place}", number(value, 0.0)) for place, value in self.largest(_MOST_SHOWN)]
-        if self.reading.constant is None:
+        shown = [(f"x{index}", number(value, 0.0)) for index, value in self.largest(_MOST_SHOWN)]
+        if self.units.constant is None:
             return shown
         return [("intercept", number(self.intercept, 0.0)), *shown]
 
@@ -229,7 +229,7 @@ def _scalar(value: Any, name: str) -> Scalar:
 
 
 class ConstrainedKind:
-    """Models of a constraint set in files: θ by its places and values where few are not 0."""
+    """Models of a constraint set in files: θ by its indices and values where few are not 0."""
 
     name = KIND
     release = ConstrainedRelease
@@ -239,7 +239,7 @@ class ConstrainedKind:
         facts = {
             "certificate": release.certificate.to_dict(),
             "loss": release.loss,
-            "reading": release.reading.to_dict(),
+            "reading": release.units.to_dict(),
             "constraint": dict(release.constraint),
             "projection": None if release.projection is None else dict(release.projection),
             "lift": dict(release.lift),
@@ -272,7 +272,7 @@ class ConstrainedKind:
         return ConstrainedRelease(
             source=source,
             loss=facts["loss"],
-            reading=UnitConversion.from_dict(facts["reading"]),
+            units=UnitConversion.from_dict(facts["reading"]),
             certificate=Certificate.from_dict(facts["certificate"]),
             constraint=facts["constraint"],
             projection=facts["projection"],
@@ -284,10 +284,10 @@ class ConstrainedKind:
 
 
 def _vector_arrays(vector: SparseVector) -> dict[str, Floats]:
-    """Return the arrays that hold a vector: all of it, or its places and values if that is less."""
+    """Return the arrays that hold a vector: all of it, or indices and values if that is less."""
     if 0 < 2 * vector.count < vector.size:
         return {
-            "places": vector.places.astype(np.float64)[None, :],
+            "places": vector.indices.astype(np.float64)[None, :],
             "values": np.array(vector.values)[None, :],
         }
     if not vector.count:  # no array in a file is empty
@@ -304,12 +304,12 @@ def _vector(size: int, arrays: Mapping[str, Floats], where: str) -> SparseVector
         return SparseVector.of(arrays["theta"][0])
     if list(arrays) != ["places", "values"]:
         raise rejection("arrays", where, "theta, or places and values", ", ".join(arrays))
-    places, values = arrays["places"][0], arrays["values"][0]
-    if places.tolist() == [0.0] and values.tolist() == [0.0]:
-        places, values = places[:0], values[:0]
-    if (places != np.floor(places)).any():
+    indices, values = arrays["places"][0], arrays["values"][0]
+    if indices.tolist() == [0.0] and values.tolist() == [0.0]:
+        indices, values = indices[:0], values[:0]
+    if (indices != np.floor(indices)).any():
         raise rejection("places", where, "whole numbers", "others")
-    return SparseVector(size, places.astype(np.int64), values)
+    return SparseVector(size, indices.astype(np.int64), values)
 
 
 def _check_lift(lift: Any, where: str) -> None:

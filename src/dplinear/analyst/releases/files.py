@@ -96,14 +96,14 @@ def _kind_names() -> list[str]:
 
 @dataclass(frozen=True)
 class MatrixKind:
-    """Releases made of `schema`, `values` (columns: its features), `law`, `certificate`, `rows`.
+    """Releases made of `schema`, `values` (of its features), `noise_model`, `certificate`, `rows`.
 
-    `laws` are the laws they may follow; `symmetric` demands a symmetric square matrix.
+    `noise_models` are those they may have; `symmetric` demands a symmetric square matrix.
     """
 
     name: str
     release: type[Any]
-    laws: tuple[type[NoiseModel], ...] = (NoiseModel,)
+    noise_models: tuple[type[NoiseModel], ...] = (NoiseModel,)
     symmetric: bool = False
 
     def to_parts(self, release: Any) -> Parts:
@@ -128,14 +128,14 @@ class MatrixKind:
         if rows is not None:
             rows = integer(rows, "rows", where, low=0)
         certificate = Certificate.from_dict(parts.facts["certificate"])
-        law = NoiseModel.from_dict(parts.facts["law"])
-        if not isinstance(law, self.laws):
-            names = " or ".join(law.kind for law in self.laws)
-            raise rejection("law", where, f"of kind {names}", law.kind)
+        noise_model = NoiseModel.from_dict(parts.facts["law"])
+        if not isinstance(noise_model, self.noise_models):
+            names = " or ".join(noise_model.kind for noise_model in self.noise_models)
+            raise rejection("law", where, f"of kind {names}", noise_model.kind)
         schema = Schema.from_release(parts.facts["schema"])
-        if law.dimension not in {None, schema.dimension}:
+        if noise_model.dimension not in {None, schema.dimension}:
             rule = f"of {schema.dimension} features, as its schema says"
-            raise rejection("law", where, rule, f"of {law.dimension}")
+            raise rejection("law", where, rule, f"of {noise_model.dimension}")
         height = schema.dimension if self.symmetric else len(values)
         if values.shape != (height, schema.dimension):
             rule = f"of shape ({height}, {schema.dimension}), as its schema says"
@@ -143,7 +143,7 @@ class MatrixKind:
         if self.symmetric and not np.array_equal(values, values.T):
             hint = "mechanisms release matrices that are symmetric to the bit."
             raise rejection("values", where, "a symmetric matrix", "an asymmetric one", hint)
-        return self.release(schema, values, law, certificate, rows)
+        return self.release(schema, values, noise_model, certificate, rows)
 
 
 _Path = str | os.PathLike[str]

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from dplinear.analyst.regression.classes import LOGISTIC, check_logistic, likelier, probabilities
 from dplinear.analyst.regression.fit import CLIPPED, linear_regression, with_feature_names
 from dplinear.analyst.regression.inference import Intervals
-from dplinear.analyst.regression.names import places, single, unknown
+from dplinear.analyst.regression.names import indices_of, single, unknown
 from dplinear.analyst.regression.prediction import design
 from dplinear.analyst.regression.summary import Summary, SummaryFacts, number, summary
 from dplinear.analyst.releases import files
@@ -310,8 +310,8 @@ def _array_names(arrays: list[str]) -> list[str]:
 def _features(schema: Schema, facts: Mapping[str, Any], where: str) -> tuple[str, ...]:
     """Return the features of a model, if its schema has them and its target."""
     target = single(schema, facts["target"], where)
-    chosen = places(schema, facts["features"], "features", where)
-    features = tuple(schema.names[place] for place in chosen)
+    chosen = indices_of(schema, facts["features"], "features", where)
+    features = tuple(schema.names[index] for index in chosen)
     if list(features) != list(facts["features"]) or schema.names[target] != facts["target"]:
         raise rejection("features", where, "the names of single features", facts["features"])
     if target in chosen:

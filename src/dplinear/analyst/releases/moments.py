@@ -229,7 +229,7 @@ class MomentsRelease:
         return self.describe()
 
     def _labels(self, indices: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.schema.features[place].name for place in indices)
+        return tuple(self.schema.features[index].name for index in indices)
 
     def _own(self, features: Any, where: str) -> list[int]:
         """Return the places of the features asked for, once it is sure that they have a mean."""
@@ -238,7 +238,7 @@ class MomentsRelease:
             raise rejection("intercept", where, "in the schema", "a schema without it", hint)
         if features is None:
             return naming.own_features(self.schema)
-        return naming.places(self.schema, features, "features", where)
+        return naming.indices_of(self.schema, features, "features", where)
 
     def _divisor(self, where: str) -> float:
         """Return the number of rows as the released sums count them, or raise if noise hid it."""
@@ -252,7 +252,7 @@ class MomentsRelease:
     def _mean(self, indices: list[int], where: str) -> Floats:
         centre, width = scales(self.schema, indices)
         means = centre + width * self.unbiased_estimate[0, indices] / self._divisor(where)
-        features = [self.schema.features[place] for place in indices]
+        features = [self.schema.features[index] for index in indices]
         low = [float(feature.low) for feature in features]
         high = [float(feature.high) for feature in features]
         return np.clip(means, low, high)

@@ -104,5 +104,5 @@ class SketchRelease:
 
 
 files.register(
-    files.MatrixKind(SketchRelease.kind, SketchRelease, laws=(SketchNoise, ProjectionNoise))
+    files.MatrixKind(SketchRelease.kind, SketchRelease, noise_models=(SketchNoise, ProjectionNoise))
 )

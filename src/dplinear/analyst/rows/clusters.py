@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.arguments import integer
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.noise import simulation
 
 _STARTS = 5
@@ -39,7 +38,7 @@ class Clusters:
     of which the noise is expected to be `noise`.
     """
 
-    labels: NDArray[np.int64] = field()
+    labels: Integers = field()
     centres: Floats
     kind: str
     inertia: float
@@ -51,14 +50,14 @@ class Clusters:
 
 
 class _Mixture(NamedTuple):
-    labels: NDArray[np.int64]
+    labels: Integers
     centres: Floats
     gain: float
 
 
 def kmeans(
     rows: Floats,
-    law: DistanceErrorModel,
+    error_model: DistanceErrorModel,
     clusters: int,
     *,
     noise_aware: bool = False,
@@ -70,16 +69,16 @@ def kmeans(
     integer(seed, "seed", where, low=0, high=2**32 - 1)
     labels, centres = _kmeans(rows, clusters, seed)
     kind = "k-means"
-    if noise_aware and clusters > 1 and len(rows) > law.k + clusters:
-        found = _best_mixture(rows, law, clusters, labels, seed)
-        if _is_clear(found.gain, rows, law, clusters, seed):
+    if noise_aware and clusters > 1 and len(rows) > error_model.k + clusters:
+        found = _best_mixture(rows, error_model, clusters, labels, seed)
+        if _is_clear(found.gain, rows, error_model, clusters, seed):
             labels, centres, kind = found.labels, found.centres, "mixture"
     inertia = float(((rows - centres[labels]) ** 2).sum())
-    noise = law.k * law.variance * max(len(rows) - clusters, 0)
+    noise = error_model.k * error_model.variance * max(len(rows) - clusters, 0)
     return Clusters(labels, centres, kind, inertia, noise)
 
 
-def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], Floats]:
+def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[Integers, Floats]:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -91,29 +90,31 @@ def _kmeans(rows: Floats, clusters: int, seed: int) -> tuple[NDArray[np.int64], 
 
 
 def _best_mixture(
-    rows: Floats, law: DistanceErrorModel, clusters: int, labels: NDArray[np.int64], seed: int
+    rows: Floats, error_model: DistanceErrorModel, clusters: int, labels: Integers, seed: int
 ) -> _Mixture:
     """Fit from the clusters of the rows, and from those of the rows made round; return the better.
 
     Requires: at least two clusters.
     """
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(rows.T)))
-    scale = np.sqrt(np.maximum(values, max(law.variance, _FLOOR * float(values.max()))))
+    scale = np.sqrt(np.maximum(values, max(error_model.variance, _FLOOR * float(values.max()))))
     round_labels, _ = _kmeans(rows @ (vectors / scale), clusters, seed)
     starts = (labels, round_labels)
-    fits = [_mixture(rows, law.variance, start, clusters) for start in starts]
+    fits = [_mixture(rows, error_model.variance, start, clusters) for start in starts]
     return max(fits, key=lambda fit: fit.gain)
 
 
-def _is_clear(gain: float, rows: Floats, law: DistanceErrorModel, clusters: int, seed: int) -> bool:
+def _is_clear(
+    gain: float, rows: Floats, error_model: DistanceErrorModel, clusters: int, seed: int
+) -> bool:
     """Say whether a mixture is to be believed: first by a formula, then by simulation."""
-    further = (clusters - 1) * (law.k + 1)
+    further = (clusters - 1) * (error_model.k + 1)
     if gain <= further * math.log(len(rows)) / (2 * len(rows)):
         return False
-    return gain > _CLEAR * _gain_by_chance(rows, law, clusters, seed)
+    return gain > _CLEAR * _gain_by_chance(rows, error_model, clusters, seed)
 
 
-def _mixture(rows: Floats, variance: float, labels: NDArray[np.int64], clusters: int) -> _Mixture:
+def _mixture(rows: Floats, variance: float, labels: Integers, clusters: int) -> _Mixture:
     """Fit the mixture by expectation and maximisation; gain is over one cluster, a row.
 
     The known noise enters as a floor: no direction has less variance than the noise.
@@ -157,16 +158,18 @@ def _log_density(rows: Floats, centres: Floats, covariance: tuple[Floats, Floats
     return np.asarray(-0.5 * (squares + np.log(values).sum()))
 
 
-def _gain_by_chance(rows: Floats, law: DistanceErrorModel, clusters: int, seed: int) -> float:
+def _gain_by_chance(
+    rows: Floats, error_model: DistanceErrorModel, clusters: int, seed: int
+) -> float:
     """Return the best gain over simulated tables of one cluster, as spread out as the rows."""
     generator = simulation.generator(seed)
     covariance = np.atleast_2d(np.cov(rows.T))
-    values, vectors = np.linalg.eigh(covariance - law.variance * np.eye(law.k))
+    values, vectors = np.linalg.eigh(covariance - error_model.variance * np.eye(error_model.k))
     half = vectors * np.sqrt(np.maximum(values, 0))
     gains = []
     for _ in range(_TABLES):
         signal = generator.standard_normal(rows.shape) @ half.T
-        table = signal + law.draw((len(rows), law.k), generator)
+        table = signal + error_model.draw((len(rows), error_model.k), generator)
         labels, _ = _kmeans(table, clusters, seed)
-        gains.append(_best_mixture(table, law, clusters, labels, seed).gain)
+        gains.append(_best_mixture(table, error_model, clusters, labels, seed).gain)
     return max(gains)

@@ -58,9 +58,15 @@ class DistanceErrorModel:
         positive(self.variance, "variance", where)
 
     @classmethod
-    def of(cls, law: ProjectedRows) -> "DistanceErrorModel":
+    def of(cls, noise_model: ProjectedRows) -> "DistanceErrorModel":
         """Return the part of a release's law that distances need."""
-        return cls(law.noise, law.k, law.dimension, law.variance, law.projection)
+        return cls(
+            noise_model.noise,
+            noise_model.k,
+            noise_model.dimension,
+            noise_model.variance,
+            noise_model.projection,
+        )
 
     @property
     def before(self) -> bool:

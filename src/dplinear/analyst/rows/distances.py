@@ -12,16 +12,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
-from dplinear.arrays import Floats
+from dplinear.arrays import Booleans, Floats, Integers
 from dplinear.noise import simulation
 
 METHODS = ("simulated", "chebyshev")
-Places = NDArray[np.int64]
 
 _BLOCK = 2**22  # distances held at once, where not all are asked for
 _DRAWS = 40_000
@@ -37,9 +35,9 @@ class Interval(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Rows by their distance from another: `places` and, estimated, `squared` distances."""
+    """Rows by their distance from another: `indices` and, estimated, `squared` distances."""
 
-    places: Places
+    indices: Integers
     squared: Floats
 
 
@@ -54,7 +52,7 @@ class Distances:
 
     error_model: DistanceErrorModel
     noisy: Floats = field()
-    same: NDArray[np.bool_] = field()
+    same: Booleans = field()
 
     @property
     def squared(self) -> Floats:
@@ -96,47 +94,49 @@ class Distances:
         return f"{self.noisy.size} estimated squared distance(s), k = {self.error_model.k}"
 
 
-def distances(rows: Floats, law: DistanceErrorModel, i: Any, j: Any) -> Distances:
-    """Return the distances between rows i and rows j, places or arrays of them."""
+def distances(rows: Floats, error_model: DistanceErrorModel, i: Any, j: Any) -> Distances:
+    """Return the distances between rows i and rows j, indices or arrays of them."""
     one, two = np.broadcast_arrays(
-        places_of(i, "i", "distances", len(rows)), places_of(j, "j", "distances", len(rows))
+        indices_of(i, "i", "distances", len(rows)), indices_of(j, "j", "distances", len(rows))
     )
     noisy = np.empty(one.shape)
-    step = max(1, _BLOCK // law.k)
+    step = max(1, _BLOCK // error_model.k)
     flat = noisy.reshape(-1)
     pairs = (one.reshape(-1), two.reshape(-1))
     for start in range(0, flat.size, step):
-        these, those = (places[start : start + step] for places in pairs)
+        these, those = (indices[start : start + step] for indices in pairs)
         flat[start : start + step] = ((rows[these] - rows[those]) ** 2).sum(-1)
-    return Distances(law, noisy, np.equal(one, two))
+    return Distances(error_model, noisy, np.equal(one, two))
 
 
-def distance_matrix(rows: Floats, law: DistanceErrorModel, *, condensed: bool = False) -> Floats:
+def distance_matrix(
+    rows: Floats, error_model: DistanceErrorModel, *, condensed: bool = False
+) -> Floats:
     """Return all estimated squared distances: n x n, or as SciPy condenses them."""
     flat = pdist(rows, "sqeuclidean") if len(rows) > 1 else np.empty(0)
-    flat -= law.offset
+    flat -= error_model.offset
     if condensed:
         return np.asarray(flat)
     return np.asarray(squareform(flat)) if len(rows) > 1 else np.zeros((len(rows),) * 2)
 
 
-def distance_blocks(rows: Floats, law: DistanceErrorModel) -> Iterator[tuple[int, Floats]]:
+def distance_blocks(rows: Floats, error_model: DistanceErrorModel) -> Iterator[tuple[int, Floats]]:
     """Yield the n x n matrix in blocks of whole rows, with each block's first row."""
     step = max(1, _BLOCK // max(len(rows), 1))
     for start in range(0, len(rows), step):
-        block = cdist(rows[start : start + step], rows, "sqeuclidean") - law.offset
+        block = cdist(rows[start : start + step], rows, "sqeuclidean") - error_model.offset
         here = np.arange(len(block))
         block[here, start + here] = 0.0
         yield start, block
 
 
-def nearest(rows: Floats, law: DistanceErrorModel, i: Any, count: int = 1) -> Nearest:
+def nearest(rows: Floats, error_model: DistanceErrorModel, i: Any, count: int = 1) -> Nearest:
     """Return the `count` rows that seem nearest to each row i, the nearest first.
 
     Of rows that seem equally near, those that come first; never the row itself.
     """
     where = "nearest"
-    asked = places_of(i, "i", where, len(rows))
+    asked = indices_of(i, "i", where, len(rows))
     if len(rows) < 2:
         raise rejection("rows", where, "at least two, for one to be near another", len(rows))
     count = integer(count, "count", where, low=1, high=len(rows) - 1)
@@ -152,7 +152,7 @@ def nearest(rows: Floats, law: DistanceErrorModel, i: Any, count: int = 1) -> Ne
         found[start : start + step] = chosen
         squared[start : start + step] = np.take_along_axis(block, chosen, axis=1)
     shape = (*asked.shape, count)
-    return Nearest(found.reshape(shape), squared.reshape(shape) - law.offset)
+    return Nearest(found.reshape(shape), squared.reshape(shape) - error_model.offset)
 
 
 def chebyshev(squared: Floats, variances: Quadratic, miss: float) -> Interval:
@@ -175,26 +175,26 @@ def chebyshev(squared: Floats, variances: Quadratic, miss: float) -> Interval:
     return Interval(np.maximum((middle - root) / lead, 0), np.maximum((middle + root) / lead, 0))
 
 
-def simulated_interval(noisy: Floats, law: DistanceErrorModel, miss: float) -> Interval:
+def simulated_interval(noisy: Floats, error_model: DistanceErrorModel, miss: float) -> Interval:
     """Return the s ≥ 0 for which |U|² lies between its law's quantiles miss/2 and 1 − miss/2."""
     # All scales in proportion, so one table of unit noise serves every release of its kind.
-    nodes, lower, upper = _quantiles(replace(law, variance=1.0), miss)
-    length = np.sqrt(noisy / law.variance)
+    nodes, lower, upper = _quantiles(replace(error_model, variance=1.0), miss)
+    length = np.sqrt(noisy / error_model.variance)
     low = _inverse(length, nodes, upper)
     high = np.maximum(_inverse(length, nodes, lower), low)
-    return Interval(law.variance * low**2, law.variance * high**2)
+    return Interval(error_model.variance * low**2, error_model.variance * high**2)
 
 
 @lru_cache(maxsize=32)
-def _quantiles(law: DistanceErrorModel, miss: float) -> tuple[Floats, Floats, Floats]:
+def _quantiles(error_model: DistanceErrorModel, miss: float) -> tuple[Floats, Floats, Floats]:
     """Return distances, and the two quantiles of |U| at each, increasing."""
-    unit = math.sqrt(law.offset)
+    unit = math.sqrt(error_model.offset)
     nodes = np.concatenate([[0.0], np.geomspace(0.02, 1e3, _NODES)]) * unit
-    parts = law.parts(_DRAWS, simulation.generator(_SEED))
+    parts = error_model.parts(_DRAWS, simulation.generator(_SEED))
     ends = np.empty((2, len(nodes)))
-    for place, node in enumerate(nodes.tolist()):
+    for index, node in enumerate(nodes.tolist()):
         drawn = node * (node * parts.own + 2 * parts.cross) + parts.noise
-        ends[:, place] = np.quantile(drawn, [miss / 2, 1 - miss / 2])
+        ends[:, index] = np.quantile(drawn, [miss / 2, 1 - miss / 2])
     lower, upper = np.maximum.accumulate(np.sqrt(np.maximum(ends, 0)), axis=1)
     return nodes, lower, upper
 
@@ -206,12 +206,12 @@ def _inverse(length: Floats, nodes: Floats, quantiles: Floats) -> Floats:
     return np.asarray(np.where(length > quantiles[-1], beyond, inside))
 
 
-def places_of(value: Any, parameter: str, where: str, rows: int) -> Places:
-    """Return places of released rows, counted from 0, or from the end where negative."""
+def indices_of(value: Any, parameter: str, where: str, rows: int) -> Integers:
+    """Return indices of released rows, counted from 0, or from the end where negative."""
     found = np.asarray(value)
     if found.dtype.kind not in "iu":
-        raise wrong_type(parameter, where, "a row's place, or an array of places", value)
+        raise wrong_type(parameter, where, "a row's index, or an array of indices", value)
     if found.size and (found.min() < -rows or found.max() >= rows):
         raise rejection(parameter, where, f"in [{-rows}, {rows - 1}]: there are {rows} rows", value)
-    places = found.astype(np.int64)
-    return np.where(places < 0, places + rows, places)
+    indices = found.astype(np.int64)
+    return np.where(indices < 0, indices + rows, indices)

@@ -17,34 +17,39 @@ from scipy.spatial.distance import cdist
 from scipy.special import hyp0f1
 
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
-from dplinear.analyst.rows.distances import Places
 from dplinear.arguments import choice, positive, rejection
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 
 METHODS = ("plug-in", "unbiased")
 
 
-def amplification(law: DistanceErrorModel, bandwidth: float) -> float:
+def amplification(error_model: DistanceErrorModel, bandwidth: float) -> float:
     """Return what the unbiased estimate multiplies cosines by: it says nothing if far above 1."""
     where = "amplification"
-    wide = law.k / positive(bandwidth, "bandwidth", where) ** 2
-    if law.projection != "gaussian" or law.before:
+    wide = error_model.k / positive(bandwidth, "bandwidth", where) ** 2
+    if error_model.projection != "gaussian" or error_model.before:
         rule = "one with a normal projection, and noise added after it"
         hint = "use method='plug-in', and mind its bias."
-        raise rejection("law", where, rule, f"{law.noise} noise, {law.projection} projection", hint)
-    if law.normal:
-        return _exponential(law.variance * wide)
-    return (1 + law.variance / 2 * wide) ** 2
+        raise rejection(
+            "noise_model",
+            where,
+            rule,
+            f"{error_model.noise} noise, {error_model.projection} projection",
+            hint,
+        )
+    if error_model.normal:
+        return _exponential(error_model.variance * wide)
+    return (1 + error_model.variance / 2 * wide) ** 2
 
 
 def kernel(
     rows: Floats,
-    law: DistanceErrorModel,
+    error_model: DistanceErrorModel,
     bandwidth: float,
-    places: tuple[Places, Places],
+    indices: tuple[Integers, Integers],
     method: str = "plug-in",
 ) -> Floats:
-    """Return estimates of exp(−s/2h²) between each row of the first places and of the second.
+    """Return estimates of exp(−s/2h²) between each row of the first indices and of the second.
 
     Promises: "plug-in" lies in [0, 1] and is biased, however many rows there are; "unbiased" has
     the kernel as its mean over P and the noise, lies in ±`amplification`, and can be negative.
@@ -52,23 +57,27 @@ def kernel(
     """
     where = "kernel"
     positive(bandwidth, "bandwidth", where)
-    these, those = (rows[chosen] for chosen in places)
+    these, those = (rows[chosen] for chosen in indices)
     if choice(method, "method", where, METHODS) == "plug-in":
-        squared = np.maximum(cdist(these, those, "sqeuclidean") - law.offset, 0)
+        squared = np.maximum(cdist(these, those, "sqeuclidean") - error_model.offset, 0)
         found = np.exp(-squared / (2 * bandwidth**2))
     else:
-        found = amplification(law, bandwidth) * _cosines(these, those, law, bandwidth)
-    return np.where(np.equal.outer(*places), 1.0, found)
+        found = amplification(error_model, bandwidth) * _cosines(
+            these, those, error_model, bandwidth
+        )
+    return np.where(np.equal.outer(*indices), 1.0, found)
 
 
-def _cosines(these: Floats, those: Floats, law: DistanceErrorModel, bandwidth: float) -> Floats:
+def _cosines(
+    these: Floats, those: Floats, error_model: DistanceErrorModel, bandwidth: float
+) -> Floats:
     """Return the average of cos(ω·U), |ω| = √k/h, over axes or over all directions."""
-    frequency = math.sqrt(law.k) / bandwidth
-    if law.normal:
+    frequency = math.sqrt(error_model.k) / bandwidth
+    if error_model.normal:
         squared = cdist(these, those, "sqeuclidean")
-        return np.asarray(hyp0f1(law.k / 2, -(frequency**2) * squared / 4))
+        return np.asarray(hyp0f1(error_model.k / 2, -(frequency**2) * squared / 4))
     one, two = frequency * these, frequency * those
-    return np.asarray((np.cos(one) @ np.cos(two).T + np.sin(one) @ np.sin(two).T) / law.k)
+    return np.asarray((np.cos(one) @ np.cos(two).T + np.sin(one) @ np.sin(two).T) / error_model.k)
 
 
 def _exponential(power: float) -> float:

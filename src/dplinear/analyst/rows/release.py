@@ -135,8 +135,8 @@ class RowsRelease:
                 cells[index] = values / float(feature.half_width)
             total += cells @ cells.T
         matrix = (total + total.T) / 2
-        law = self.noise_model.moments(self.rows)
-        return MomentsRelease(schema, matrix, law, self.certificate, self.rows)
+        noise_model = self.noise_model.moments(self.rows)
+        return MomentsRelease(schema, matrix, noise_model, self.certificate, self.rows)
 
     @overload
     def regress(
@@ -184,13 +184,13 @@ class RowsRelease:
     @cached_property
     def _points(self) -> tuple[Floats, DistanceErrorModel]:
         """The released numbers of rows that went through a projection, and how they spread."""
-        law = self.noise_model
-        if not isinstance(law, ProjectedRows):
+        noise_model = self.noise_model
+        if not isinstance(noise_model, ProjectedRows):
             rule = "released through a projection, for their distances to be known"
-            raise rejection("rows", "RowsRelease", rule, law.kind)
+            raise rejection("rows", "RowsRelease", rule, noise_model.kind)
         table = self.to_arrow()
-        columns = [table[name].to_numpy() for name in column_names(law.k)]
-        return np.column_stack(columns), DistanceErrorModel.of(law)
+        columns = [table[name].to_numpy() for name in column_names(noise_model.k)]
+        return np.column_stack(columns), DistanceErrorModel.of(noise_model)
 
     def distances(self, i: Any, j: Any) -> Distances:
         """Estimate squared distances between rows i and j, with errors and intervals.
@@ -224,14 +224,14 @@ class RowsRelease:
         All rows where i or j is None. "plug-in" is biased; "unbiased" is not, over projection and
         noise, but spreads more (`analyst/rows/kernels.py`).
         """
-        points, law = self._points
+        points, error_model = self._points
         everything = np.arange(len(points))
-        places = [
-            everything if chosen is None else distances.places_of(chosen, name, "kernel", len(self))
-            for chosen, name in ((i, "i"), (j, "j"))
+        pair = [
+            everything if given is None else distances.indices_of(given, name, "kernel", len(self))
+            for given, name in ((i, "i"), (j, "j"))
         ]
-        one, two = (np.atleast_1d(chosen).ravel() for chosen in places)
-        return kernels.kernel(points, law, bandwidth, (one, two), method)
+        one, two = (np.atleast_1d(chosen).ravel() for chosen in pair)
+        return kernels.kernel(points, error_model, bandwidth, (one, two), method)
 
     def kmeans(self, clusters: int, *, noise_aware: bool = False, seed: int = 0) -> "Clusters":
         """Return clusters of the rows: k-means or, where it is clearly better, a mixture.
@@ -241,8 +241,8 @@ class RowsRelease:
         """
         from dplinear.analyst.rows.clusters import kmeans
 
-        points, law = self._points
-        return kmeans(points, law, clusters, noise_aware=noise_aware, seed=seed)
+        points, error_model = self._points
+        return kmeans(points, error_model, clusters, noise_aware=noise_aware, seed=seed)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the rows to a .parquet, .arrow or .csv file, which `dplinear.load` reads again."""

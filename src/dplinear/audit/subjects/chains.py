@@ -61,9 +61,9 @@ def design_of(features: int) -> Design:
     """Return a regression on so many features, without an intercept, on the finest grid."""
     shape = plain_shape(features + 1)
     whole = shape.unit
-    places, flags = tuple(range(features)), (False,) * features
+    indices, flags = tuple(range(features)), (False,) * features
     return Design(
-        shape, places, features, features * whole, whole, intercept=False, indicators=flags
+        shape, indices, features, features * whole, whole, intercept=False, indicators=flags
     )
 
 

@@ -65,20 +65,20 @@ class MatrixSubject(Subject):
         table = self._tables[other]
         runs = -(-count // self._copies)
         measured = [self._prepared.run(table, entropy) for _ in range(runs)]
-        return np.concatenate([self._losses(one) for one in _by_law(measured)])[:count]
+        return np.concatenate([self._losses(one) for one in _by_noise_model(measured)])[:count]
 
     def _losses(self, measured: "list[Measurement]") -> Floats:
-        law = measured[0].noise_model
-        density = densities.BY_LAW.get(type(law))
+        noise_model = measured[0].noise_model
+        density = densities.BY_NOISE_MODEL.get(type(noise_model))
         if density is None:
-            raise refusal("mechanism", "one whose releases have a known density", law.kind)
+            raise refusal("mechanism", "one whose releases have a known density", noise_model.kind)
         d = len(self._grams[0])
         stacked = np.stack([_moments(one, d * self._copies) for one in measured])
-        blocks = _blocks(stacked, d, inverse=isinstance(law, InverseWishartNoise))
-        return density(blocks, self._grams[0], self._grams[1], law)
+        blocks = _blocks(stacked, d, inverse=isinstance(noise_model, InverseWishartNoise))
+        return density(blocks, self._grams[0], self._grams[1], noise_model)
 
 
-def _by_law(measured: "list[Measurement]") -> "list[list[Measurement]]":
+def _by_noise_model(measured: "list[Measurement]") -> "list[list[Measurement]]":
     """Return the measurements in groups of one law; nearly always there is but one."""
     groups: dict[Any, list[Measurement]] = {}
     for one in measured:

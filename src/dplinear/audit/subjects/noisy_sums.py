@@ -65,8 +65,8 @@ class NoisySumsSubject(Subject):
         share = Fraction(1, self._steps)
         found = []
         for _ in range(-(-count // _COORDINATES)):
-            chain = NoisySums(self._tables[other], self._budget, entropy)
-            answers = [chain.ask([Query(self._sum, share)])[0] for _ in range(self._steps)]
+            sums = NoisySums(self._tables[other], self._budget, entropy)
+            answers = [sums.ask([Query(self._sum, share)])[0] for _ in range(self._steps)]
             values = np.stack([answer.values for answer in answers], axis=1)
             variance = np.array([answer.sigma**2 for answer in answers])
             found.append(densities.normal(values, self._means[0], self._means[1], variance))

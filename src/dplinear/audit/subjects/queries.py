@@ -57,7 +57,7 @@ class EigenvalueSubject(Subject):
         answer = float(measured.parameters["lambda_lower"]) / float(SHAPE.bound**2) * _UNITS
         one, far = (np.array([float(centre)]) for centre in self._centres)
         asked = densities.laplace(np.array([answer]), one, far, float(self._query.scale))
-        density = densities.BY_LAW[type(measured.noise_model)]
+        density = densities.BY_NOISE_MODEL[type(measured.noise_model)]
         first, second = self._grams
         drawn = density(measured.values[None], first, second, measured.noise_model)
         return float(asked) + float(drawn[0])
@@ -95,6 +95,6 @@ class AdaSSPSubject(Subject):
         unit = prepared.design.shape.unit
         step = (1 << prepared.distance.step) / unit
         least = float(prepared.design.feature_square) / (_UNITS * unit)
-        worth = np.array([least, step, step])
-        variance = np.array([float(part) for part in prepared.variances]) * worth**2
+        units = np.array([least, step, step])
+        variance = np.array([float(part) for part in prepared.variances]) * units**2
         return densities.normal(values, self._means[0], self._means[1], variance)

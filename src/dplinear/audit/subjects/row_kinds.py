@@ -97,11 +97,11 @@ class Labelled(Subject):
         self._prepared: PreparedProjection = mechanism.prepare(schema, shape, entropy)
         self._label = self._prepared.noise_model.label or {}
         rows = np.zeros((2, schema.dimension))
-        places = schema.own_features("label")
+        indices = schema.own_features("label")
         if levels:  # the first level has no feature of its own
-            rows[1, places[0]] = shape.steps_per_unit
+            rows[1, indices[0]] = shape.steps_per_unit
         else:
-            rows[:, places[0]] = shape.steps_per_unit, -shape.steps_per_unit
+            rows[:, indices[0]] = shape.steps_per_unit, -shape.steps_per_unit
         self._rows = rows
         self._levels = levels
 

@@ -134,11 +134,11 @@ def _program(image: Image, box: Box, point: Floats, nearest: Nearest) -> Lifted:
     most = float(slope @ box.minimiser(-slope))
     floor = float(found.eqlin.marginals @ point) / most if most > 0 else 0.0
     source = box.project(found.x[:-1])
-    mended, gauge = _correct_residual(
+    corrected, gauge = _correct_residual(
         image, Nearest(point, source, 0.0), min(box.gauge(source), 1.0)
     )
     return Lifted(
-        mended, _distance(image, mended, point), gauge, min(floor, gauge), "linear_program"
+        corrected, _distance(image, corrected, point), gauge, min(floor, gauge), "linear_program"
     )
 
 
@@ -166,12 +166,12 @@ def _newton(image: Image, point: Floats, nearest: Nearest) -> Lifted:
         found = image.project(point / floor, tolerance, near=start, cap=_CAP)
         source, residual = floor * found.source, point - floor * found.place
         members = found.members
-    mended, gauge = _correct_residual(image, Nearest(point, source, 0.0, members), floor)
-    missed = _distance(image, mended, point)
+    corrected, gauge = _correct_residual(image, Nearest(point, source, 0.0, members), floor)
+    missed = _distance(image, corrected, point)
     if missed > 2 * float(np.linalg.norm(nearest.place - point)) + _EXACT * image.radius:
         missed = float(np.linalg.norm(nearest.place - point))
-        mended, gauge = nearest.source, 1.0
-    return Lifted(mended, missed, gauge, min(floor, gauge), "newton")
+        corrected, gauge = nearest.source, 1.0
+    return Lifted(corrected, missed, gauge, min(floor, gauge), "newton")
 
 
 def _correct_residual(image: Image, found: Nearest, gauge: float) -> tuple[Floats, float]:
@@ -180,12 +180,12 @@ def _correct_residual(image: Image, found: Nearest, gauge: float) -> tuple[Float
         columns = image.atoms.columns(found.members)
         weights = np.asarray(np.linalg.lstsq(columns, found.place, rcond=None)[0], np.float64)
         reached = float(weights.sum()) if (weights >= 0).all() else np.inf
-        mended = image.base.atoms.mix(found.members, weights)
+        corrected = image.base.atoms.mix(found.members, weights)
     else:
         rest = found.place - np.asarray(image.forward(found.source))
-        mended = found.source + _pseudo_inverse(image, rest)
-        reached = image.base.gauge(mended)
+        corrected = found.source + _pseudo_inverse(image, rest)
+        reached = image.base.gauge(corrected)
     # A hair outside is scaled back, which moves Φθ by as little.
     if 1 < reached <= 1 + _FINE:
-        mended, reached = mended / reached, 1.0
-    return (mended, reached) if reached <= 1 else (found.source, gauge)
+        corrected, reached = corrected / reached, 1.0
+    return (corrected, reached) if reached <= 1 else (found.source, gauge)

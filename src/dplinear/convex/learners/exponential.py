@@ -159,8 +159,8 @@ class PreparedBall(PreparedConstrained):
         if self.map is not None:
             gram = product(product(self.map.T, gram), self.map)
             cross = self.map.T.dot(cross) << self.exponent
-        law = CutNormal(gram, cross, self.rate, self.radius)
-        drawn = cut_normal(law, self.step, entropy=entropy) * self.step
+        cut = CutNormal(gram, cross, self.rate, self.radius)
+        drawn = cut_normal(cut, self.step, entropy=entropy) * self.step
         place = drawn if self.map is None else self.map.dot(drawn) / (1 << self.exponent)
         nearest = self.task.image.project(place.astype(np.float64))
         facts = {"unit": self.unit, "step": float(self.step)}

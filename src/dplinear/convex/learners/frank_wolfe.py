@@ -65,10 +65,10 @@ class _Prepared(PreparedConstrained):
             return SlopeSum(frame, loss, theta, self.slope)
         return CellSlopeSum(frame, loss, theta, self.slope, cell)
 
-    def take_step(self, source: Floats, goal: Floats, step: int) -> Floats:
+    def take_step(self, source: Floats, corner: Floats, step: int) -> Floats:
         """Return θ after a step, counted from 0, towards a point of C."""
         part = 2 / (step + 2) if self.method.stride is None else self.method.stride
-        return np.asarray((1 - part) * source + part * goal)
+        return np.asarray((1 - part) * source + part * corner)
 
     def learned_point(self, source: Floats) -> Learned:
         """Return the point that the steps ended at."""
@@ -117,11 +117,11 @@ class PreparedDirections(_Prepared):
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
         image = self.task.image
-        chain = NoisySums(examples, self.budget, entropy)
+        sums = NoisySums(examples, self.budget, entropy)
         source = image.minimiser(np.zeros(image.dimension))
         for step in range(self.steps):
             gradient = self.gradient(image.forward(source))
-            (answer,) = chain.ask([Query(gradient, Fraction(1, self.steps))])
+            (answer,) = sums.ask([Query(gradient, Fraction(1, self.steps))])
             source = self.take_step(source, image.minimiser(answer.values), step)
         return self.learned_point(source)
 

@@ -57,13 +57,13 @@ class PreparedMirror(PreparedConstrained):
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end, or the mean of the later half of them."""
         image = self.task.image
-        chain = NoisySums(examples, self.budget, entropy)
+        sums = NoisySums(examples, self.budget, entropy)
         total, squares = np.zeros(self.atoms.count), 0.0
         source, later = mixture(self.corners, total), []
         for step in range(self.steps):
             theta = image.forward(source)
             gradient = SlopeSum(self.task.frame, self.task.loss, theta, self.slope)
-            (answer,) = chain.ask([Query(gradient, Fraction(1, self.steps))])
+            (answer,) = sums.ask([Query(gradient, Fraction(1, self.steps))])
             scores = self.atoms.scores(answer.values)
             total, squares = total + scores, squares + spread(scores, self.corners) ** 2
             # As large as the scores so far allow, whatever their unit: no number of rows is needed.
@@ -78,7 +78,7 @@ class PreparedMirror(PreparedConstrained):
             "rate": self.method.rate,
             "average": self.method.average,
             "mu": self.budget.mu,
-            "spent": float(1 - chain.remaining),
+            "spent": float(1 - sums.remaining),
         }
         return Learned(image.forward(found), found, self.account, facts)
 

@@ -65,8 +65,8 @@ class PreparedGradient(PreparedConstrained):
 
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
-        chain = NoisySums(examples, self.budget, entropy)
-        (count,) = chain.ask([Query(Count(), COUNTED)])
+        sums = NoisySums(examples, self.budget, entropy)
+        (count,) = sums.ask([Query(Count(), COUNTED)])
         # Biased up, so that steps err towards small.
         rows = max(float(count.values[0]) + count.sigma, _LEAST_ROWS)
         share = (1 - COUNTED) / self.steps
@@ -74,7 +74,7 @@ class PreparedGradient(PreparedConstrained):
         walk = _Walk(self.task.image, length, self.method)
         for _ in range(self.steps):
             gradient = SlopeSum(self.task.frame, self.task.loss, walk.ahead, self.slope)
-            (answer,) = chain.ask([Query(gradient, share)])
+            (answer,) = sums.ask([Query(gradient, share)])
             walk.move(answer)
         facts = {
             "steps": self.steps,
@@ -84,7 +84,7 @@ class PreparedGradient(PreparedConstrained):
             "constrained": walk.constrained,
             "mu": self.budget.mu,
             "rows": rows,
-            "spent": float(1 - chain.remaining),
+            "spent": float(1 - sums.remaining),
         }
         theta, source = walk.end()
         return Learned(theta, source, self.account, facts)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dplinear.arguments import wrong_type
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Indices
 from dplinear.convex.sets import checks, norms, widths
 from dplinear.convex.sets.contract import ConvexSet, Width
 from dplinear.convex.sets.simplex import nearest_on_simplex
@@ -25,10 +24,10 @@ class GroupBall(ConvexSet):
     """
 
     name: ClassVar[str] = "group_l1"
-    groups: NDArray[np.intp]
+    groups: Indices
     radius: float = 1.0
     dimension: int = field(init=False)
-    sizes: NDArray[np.intp] = field(init=False, repr=False)
+    sizes: Indices = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         labels = np.array(self.groups)

@@ -228,7 +228,7 @@ class Ready:
             return ConstrainedRelease(
                 source=SparseVector.of(source),
                 loss=self.terms.loss.name,
-                reading=_reading(rules, self.terms),
+                units=_units(rules, self.terms),
                 certificate=replace(certificate, parameters=parameters),
                 constraint=_flat(image.base.facts()),
                 projection=None if image.map is None else _map_facts(image.map),
@@ -309,7 +309,7 @@ def _draw_projection(plan: Choice, source: int, seed: int) -> Projection | None:
     return Projection(plan.projection, plan.dimension, source, seed)
 
 
-def _reading(rules: Rules, terms: Terms) -> UnitConversion:
+def _units(rules: Rules, terms: Terms) -> UnitConversion:
     constant = rules.constant or None
     return UnitConversion(rules.row_norm, rules.scale, constant, terms.target_bounds, terms.classes)
 

@@ -15,8 +15,8 @@ from dplinear.papers.dhaliwal.findings import (
     PRINTED,
     SMALL,
     by_claim_7,
-    by_the_law,
     deviations,
+    model_error,
     recover_distances,
     write_noise,
     write_rows,
@@ -93,7 +93,7 @@ def _distances(distances: dict[str, Recovery]) -> Table:
     table = Table("", *heads, title=title)
     for name, found in distances.items():
         error = found.errors.std() / np.sqrt(found.errors.size)
-        variances = (found.errors.var(), by_the_law(found), by_claim_7(found))
+        variances = (found.errors.var(), model_error(found), by_claim_7(found))
         shown = (found.errors.mean(), error, *variances)
         table.add_row(name, *(f"{value:.4g}" for value in shown))
     return table

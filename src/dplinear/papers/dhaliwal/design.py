@@ -7,9 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.noise.simulation import Generator
 
 EPSILON = 4.0
@@ -23,7 +22,7 @@ class Blobs(NamedTuple):
     """Rows, and which of the two clusters each is in."""
 
     rows: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
 
 
 def blobs(rows: int, dimension: int, generator: Generator) -> Blobs:
@@ -35,7 +34,7 @@ def blobs(rows: int, dimension: int, generator: Generator) -> Blobs:
     return Blobs(noise + np.outer(2 * labels - 1, direction), labels)
 
 
-def agreement(labels: NDArray[np.int64], found: NDArray[np.int64]) -> float:
+def agreement(labels: Integers, found: Integers) -> float:
     """Return the accuracy of two clusters, whichever is called which."""
     right = float(np.mean(labels == found))
     return max(right, 1 - right)

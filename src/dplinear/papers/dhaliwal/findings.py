@@ -46,9 +46,9 @@ def lines(found: Study) -> Iterator[tuple[object, ...]]:
     """Yield the lines of Table 1: the mean accuracy of each way in each setting."""
     for way, accuracy in found.accuracy.items():
         error = accuracy.std(1, ddof=1) / np.sqrt(accuracy.shape[1])
-        for place, (dimension, k) in enumerate(found.settings):
-            mean = float(accuracy[place].mean())
-            yield way, dimension, k, f"{mean:.4f}", f"{error[place]:.4f}"
+        for index, (dimension, k) in enumerate(found.settings):
+            mean = float(accuracy[index].mean())
+            yield way, dimension, k, f"{mean:.4f}", f"{error[index]:.4f}"
 
 
 def write_table(found: Study, folder: Path) -> tuple[Path, ...]:
@@ -102,7 +102,7 @@ def write_noise(
     return drawn, third, fourth
 
 
-def by_the_law(found: Recovery) -> float:
+def model_error(found: Recovery) -> float:
     """Return the variance of recovered distances by the corrected formula.
 
     Given its scale, each release has a law of its own: theirs are averaged.
@@ -203,7 +203,7 @@ def _figure3(run: Run) -> Outcome:
     spread = [float(each.errors.mean(1).std() / math.sqrt(len(each.errors))) for each in own]
     right = [abs(mean) <= _ERRORS * error for mean, error in zip(off, spread, strict=True)]
     cell = own[0]
-    measured, ours, claimed = float(cell.errors.var()), by_the_law(cell), by_claim_7(cell)
+    measured, ours, claimed = float(cell.errors.var()), model_error(cell), by_claim_7(cell)
     near = abs(measured - ours) < abs(measured - claimed)
     return Outcome(
         (

@@ -40,8 +40,8 @@ def draw_rows(seed: int) -> "Figure":
         "paper, one row (δ = 1)",
         "here: ε = 4, one cell or row",
     )
-    for place, (rows, title) in enumerate(zip(releases, titles, strict=True)):
-        panel = figure.add_subplot(1, 4, place + 2)
+    for index, (rows, title) in enumerate(zip(releases, titles, strict=True)):
+        panel = figure.add_subplot(1, 4, index + 2)
         _scatter(panel, Blobs(rows, table.labels), reach)
         panel.set_title(title, fontsize=10)
     return figure

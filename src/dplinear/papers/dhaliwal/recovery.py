@@ -55,8 +55,10 @@ def recover(
         errors[block], variance[block], scattered[block] = found
     squared = np.asarray((apart**2).sum(1))
     errors -= squared[:, None]
-    law = DistanceErrorModel(technique.noise, k, dimension, float(variance.mean()), "gaussian")
-    return Recovery(law, squared, errors, variance, scattered)
+    error_model = DistanceErrorModel(
+        technique.noise, k, dimension, float(variance.mean()), "gaussian"
+    )
+    return Recovery(error_model, squared, errors, variance, scattered)
 
 
 def _release_pairs(

@@ -61,8 +61,8 @@ def run(
     # Tables this small are slower in several threads.
     with threadpool_limits(1):
         for repetition in watch(range(repetitions)):
-            for place, (dimension, k) in enumerate(settings):
-                own = simulation.generator((seed << 16 | repetition) << 8 | place)
+            for index, (dimension, k) in enumerate(settings):
+                own = simulation.generator((seed << 16 | repetition) << 8 | index)
                 table = blobs(rows, dimension, own)
                 draws = Draws.of(rows, dimension, k, own)
                 plain = DistanceErrorModel("gaussian", dimension, dimension, 1e-18, "orthonormal")
@@ -74,5 +74,5 @@ def run(
                         ways[aware(technique)] = kmeans(*released, 2, noise_aware=True)
                 for way, clusters in ways.items():
                     cells = found.setdefault(way, np.empty((len(settings), repetitions)))
-                    cells[place, repetition] = agreement(table.labels, clusters.labels)
+                    cells[index, repetition] = agreement(table.labels, clusters.labels)
     return Study(tuple(settings), found)

@@ -74,8 +74,10 @@ class Draws:
             variance *= float((projection**2).sum()) / k
         else:
             released = rows @ projection + noise
-        law = DistanceErrorModel(technique.noise, k, dimension, variance, technique.projection)
-        return released, law
+        error_model = DistanceErrorModel(
+            technique.noise, k, dimension, variance, technique.projection
+        )
+        return released, error_model
 
 
 def _longest(projection: Floats, order: int) -> float:

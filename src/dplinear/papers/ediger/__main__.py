@@ -47,12 +47,17 @@ def _summary(figure: Figure, found: Study) -> Table:
     title = f"Figure {figure.number}. {figure.title}: median excess loss"
     table = Table("d", "Σ", "μ", "n", "ρ", *NAMES, title=title)
     for panel in figure.panels:
-        law = panel.population
+        drawn = panel.population
         medians = [found.median(panel, name) for name in NAMES]
-        for place, (rows, rho) in enumerate(panel.points):
-            cells = [f"{median[place]:.3g}" for median in medians]
+        for index, (rows, rho) in enumerate(panel.points):
+            cells = [f"{median[index]:.3g}" for median in medians]
             table.add_row(
-                str(law.size), law.covariance, f"{law.mean:g}", f"{rows:,}", f"{rho:g}", *cells
+                str(drawn.size),
+                drawn.covariance,
+                f"{drawn.mean:g}",
+                f"{rows:,}",
+                f"{rho:g}",
+                *cells,
             )
     return table
 

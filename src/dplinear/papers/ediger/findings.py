@@ -51,13 +51,14 @@ def smaller(figure: Figure) -> Figure:
 def lines(figure: Figure, found: Study) -> Iterator[tuple[object, ...]]:
     """Yield the lines of a CSV file: one for each point of each curve."""
     for panel in figure.panels:
-        law = panel.population
+        population = panel.population
         for way, name in enumerate(NAMES):
             for (rows, rho), all_losses in zip(panel.points, found.losses[panel][way], strict=True):
                 losses = all_losses[~np.isnan(all_losses)]
                 summary = (losses.mean(), *np.quantile(losses, [0.25, 0.5, 0.75]))
-                place = (figure.number, law.covariance, law.mean, law.size, rows, rho, name)
-                yield (*place, len(losses), *(f"{value:.6g}" for value in summary))
+                kind = (population.covariance, population.mean, population.size)
+                shown = (f"{value:.6g}" for value in summary)
+                yield (figure.number, *kind, rows, rho, name, len(losses), *shown)
 
 
 def write(figure: Figure, found: Study, folder: Path) -> tuple[Path, ...]:

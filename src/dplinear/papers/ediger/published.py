@@ -103,9 +103,9 @@ class PreparedPublished(PreparedModel):
 
     def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Run the algorithm."""
-        chain = NoisySums(rows, self.budget, entropy)
-        (count,) = chain.ask([Query(Count(), Fraction(1, 2))])  # public under replace: it is free
-        run = _Run(self.design, chain, max(float(count.values[0]), 1.0), self.radius, self.unit)
+        sums = NoisySums(rows, self.budget, entropy)
+        (count,) = sums.ask([Query(Count(), Fraction(1, 2))])  # public under replace: it is free
+        run = _Run(self.design, sums, max(float(count.values[0]), 1.0), self.radius, self.unit)
         whole = SPENT[self.structure]
         rest = (_REST if _OWN[self.structure] else 1) / whole
         if self.structure == "identity":
@@ -115,7 +115,7 @@ class PreparedPublished(PreparedModel):
             coefficients = root @ run.line(root @ run.features, rest)
         else:
             coefficients = run.centred_line(_OWN[self.structure] / whole, rest)
-        facts = {"mu": self.budget.mu, "spent": float(1 - chain.remaining), "unit": self.unit}
+        facts = {"mu": self.budget.mu, "spent": float(1 - sums.remaining), "unit": self.unit}
         return Solution(coefficients, self.account, facts, unknown=_UNKNOWN)
 
 
@@ -124,7 +124,7 @@ class _Run:
     """The steps, in the paper's units: maps of cells are divided by `unit`."""
 
     design: Design
-    chain: NoisySums
+    sums: NoisySums
     rows: float
     radius: str
     unit: float
@@ -157,7 +157,7 @@ class _Run:
         for part in _SPLIT:
             clip = radii.reach(radius, length)
             products = Products(self.design.shape, features, weights, centre, clip)
-            (answer,) = self.chain.ask([Query(products, _PARTS[1] * share * part)])
+            (answer,) = self.sums.ask([Query(products, _PARTS[1] * share * part)])
             centre = centre + answer.values / self.rows
             radius = radii.ball(self.rows, answer.sigma / self.rows, size, _MEAN_BETA)
         return np.asarray(centre * scale)
@@ -166,8 +166,8 @@ class _Run:
         """Algorithm 2: E[y²], by covariance steps in one dimension."""
         root, clip, square = 1 / math.sqrt(start), radii.tail(1, _COVARIANCE_BETA), 0.0
         for part in _SPLIT:
-            energy = SumOfSquares(self.design.shape, self.target * root, clip)
-            (answer,) = self.chain.ask([Query(energy, share * part)])
+            squares = SumOfSquares(self.design.shape, self.target * root, clip)
+            (answer,) = self.sums.ask([Query(squares, share * part)])
             image = max(float(answer.values[0]) / self.rows, 0.0)
             square = image / root**2
             root /= math.sqrt(image + radii.sampling(1, self.rows))
@@ -185,7 +185,7 @@ class _Run:
         root, covariance = np.eye(size) / math.sqrt(10 * math.sqrt(size)), np.eye(size)
         for part in _SPLIT:
             gram = MappedGram(self.design.shape, root @ features, clip)
-            (answer,) = self.chain.ask([Query(gram, share * part)])
+            (answer,) = self.sums.ask([Query(gram, share * part)])
             values, vectors = np.linalg.eigh(answer.values / self.rows)
             least = radii.sampling(size, self.rows)
             image = (vectors * np.maximum(values, least)) @ vectors.T
@@ -222,7 +222,7 @@ class _Run:
         for share in shares:
             clip = radii.reach(radius, length)
             moved = features - np.outer(centre, ones)
-            (answer,) = self.chain.ask([Query(MappedSum(self.design.shape, moved, clip), share)])
+            (answer,) = self.sums.ask([Query(MappedSum(self.design.shape, moved, clip), share)])
             centre = centre + answer.values / self.rows
             radius = radii.ball(self.rows, answer.sigma / self.rows, size, _MEAN_BETA)
         return centre

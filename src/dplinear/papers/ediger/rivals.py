@@ -70,7 +70,7 @@ def excess(rival: Rival, table: Table, rows: SimulatedRows, rho: float, seed: in
 
 def least_squares(table: Table) -> float:
     """Return the excess loss of least squares with an intercept."""
-    centre, goal = table.features.mean(axis=0), float(table.target.mean())
+    centre, middle = table.features.mean(axis=0), float(table.target.mean())
     moved = table.features - centre
-    slopes = np.linalg.solve(moved.T @ moved, moved.T @ (table.target - goal))
-    return table.excess(slopes, goal - float(centre @ slopes))
+    slopes = np.linalg.solve(moved.T @ moved, moved.T @ (table.target - middle))
+    return table.excess(slopes, middle - float(centre @ slopes))

@@ -44,15 +44,15 @@ class Figure:
     panels: tuple[Panel, ...]
 
 
-def _low(number: int, title: str, **law: float | str) -> Figure:
+def _low(number: int, title: str, **figures: float | str) -> Figure:
     sizes = (2, 5, 10)
-    panels = tuple(Panel(Population(size, **law)) for size in sizes)  # type: ignore[arg-type]
+    panels = tuple(Panel(Population(size, **figures)) for size in sizes)  # type: ignore[arg-type]
     return Figure(number, f"{title} (ρ = {RHO})", panels)
 
 
-def _budgets(number: int, title: str, sizes: Sequence[int], **law: float | str) -> Figure:
+def _budgets(number: int, title: str, sizes: Sequence[int], **figures: float | str) -> Figure:
     panels = tuple(
-        Panel(Population(size, **law), (1000,), RHOS)  # type: ignore[arg-type]
+        Panel(Population(size, **figures), (1000,), RHOS)  # type: ignore[arg-type]
         for size in sizes
     )
     return Figure(number, f"{title} (n = 1000)", panels)
@@ -111,16 +111,16 @@ def run(panels: Sequence[Panel], seed: int, *, repetitions: int = 50, watch: Wat
     Beyond the paper's numbers of rows there are ten repetitions at most.
     """
     losses: dict[Panel, Floats] = {}
-    todo = [(panel, place) for panel in panels for place in range(len(panel.points))]
+    todo = [(panel, index) for panel in panels for index in range(len(panel.points))]
     with threadpool_limits(1, user_api="blas"):  # matrices this small are slower in threads
-        for panel, place in watch(todo):
+        for panel, index in watch(todo):
             shape = (len(NAMES), len(panel.points), repetitions)
             found = losses.setdefault(panel, np.full(shape, math.nan))
-            rows, rho = panel.points[place]
+            rows, rho = panel.points[index]
             count = repetitions if rows <= ROWS[-1] else min(repetitions, _FEWER)
             for repetition in range(count):
                 own = table_seed(seed, rows, repetition)
-                found[:, place, repetition] = _losses(panel.population, rows, rho, own)
+                found[:, index, repetition] = _losses(panel.population, rows, rho, own)
     return Study(losses)
 
 

@@ -92,8 +92,8 @@ def curves(study: Study, cells: Sequence[Cell]) -> Iterator[tuple[str, bool, lis
                 )
 
 
-def _sizes(panel: "Axes", study: Study, cells: Sequence[Cell], place: int) -> None:
-    sizes = [(cell.rows, cell.features, cell.epsilon)[place] for cell in cells]
+def _sizes(panel: "Axes", study: Study, cells: Sequence[Cell], index: int) -> None:
+    sizes = [(cell.rows, cell.features, cell.epsilon)[index] for cell in cells]
     for name, projected, values in curves(study, cells):
         panel.plot(sizes, values, **_style(name, projected=projected))
     panel.set_xscale("log")

@@ -18,9 +18,9 @@ def component_error(design: Design, redundant: int, k: int) -> float:
     Without noise and with infinitely many rows: what remains is the distortion itself. Where the
     components leave the features singular, β̃ is the shortest solution.
     """
-    places = design.places(redundant)
-    k = integer(k, "k", "component_error", low=1, high=len(places))
-    values, vectors = np.linalg.eigh(design.covariance[np.ix_(places, places)])
+    indices = design.indices(redundant)
+    k = integer(k, "k", "component_error", low=1, high=len(indices))
+    values, vectors = np.linalg.eigh(design.covariance[np.ix_(indices, indices)])
     kept = (vectors[:, -k:] * values[-k:]) @ vectors[:, -k:].T
     inverse = np.linalg.pinv(kept[:-1, :-1], rcond=_SINGULAR, hermitian=True)
     truth = design.truth(redundant)

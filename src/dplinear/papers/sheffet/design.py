@@ -68,9 +68,9 @@ class Design:
     def bound(self) -> float:
         """The norm that rows, each column divided by its unit, stay below; three digits."""
         scaled = self.covariance / np.outer(self.units, self.units)
-        chance = CLIPPED / 2 ** EXPONENTS[-1]
+        probability = CLIPPED / 2 ** EXPONENTS[-1]
         weights = np.asarray(np.linalg.eigvalsh(scaled), np.float64)
-        square = quadratic_quantile(weights, chance)
+        square = quadratic_quantile(weights, probability)
         return math.ceil(math.sqrt(square) * 10) / 10
 
     @property
@@ -96,7 +96,7 @@ class Design:
         grid = Grid.of(self.schema)
         return Shape(self.dimension, grid.steps_per_unit, grid.exponent)
 
-    def places(self, redundant: int) -> list[int]:
+    def indices(self, redundant: int) -> list[int]:
         """Return the features (all x, the first y's) and, last, the target (the last y)."""
         return [*range(COLUMNS + redundant), self.dimension - 1]
 
@@ -106,7 +106,7 @@ class Design:
 
     def readout(self, redundant: int) -> Floats:
         """Return what turns coefficients of cells into those of the columns' own units."""
-        units = self.units[self.places(redundant)]
+        units = self.units[self.indices(redundant)]
         return np.asarray(units[-1] / units[:-1])
 
     def moments(self, rows: int, generator: simulation.Generator) -> Statistic:
@@ -122,7 +122,7 @@ class Design:
         return Statistic(self.shape, lower + np.tril(lower, -1).T, rows)
 
 
-def quadratic_quantile(weights: Floats, chance: float) -> float:
+def quadratic_quantile(weights: Floats, probability: float) -> float:
     """Return t with P(Σ wᵢgᵢ² > t) ≤ chance, for independent standard normal gᵢ.
 
     Chernoff's bound: t = (ln(1/chance) − ½Σ ln(1 − 2swᵢ))/s holds for any 0 < s < 1/(2·max w);
@@ -133,7 +133,7 @@ def quadratic_quantile(weights: Floats, chance: float) -> float:
     def threshold(share: float) -> float:
         s = share / (2 * largest)
         growth = -0.5 * float(np.log1p(-2 * s * weights).sum())
-        return (growth - math.log(chance)) / s
+        return (growth - math.log(probability)) / s
 
     found = minimize_scalar(threshold, bounds=(1e-6, 1 - 1e-9), method="bounded")
     return threshold(float(found.x))

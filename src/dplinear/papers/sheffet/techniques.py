@@ -82,12 +82,14 @@ class Bench:
 
 
 def error(
-    design: Design, values: Floats, law: NoiseModel, technique: Technique, redundant: int
+    design: Design, values: Floats, noise_model: NoiseModel, technique: Technique, redundant: int
 ) -> float:
     """Return |β̃ − β|/|β| of one regression on a released matrix, in the columns' own units."""
-    places = design.places(redundant)
-    corner = np.ix_(places, places)
-    estimate = repair_matrix(values, law, technique.repair, used=places, delta=DELTA).matrix[corner]
+    indices = design.indices(redundant)
+    corner = np.ix_(indices, indices)
+    estimate = repair_matrix(
+        values, noise_model, technique.repair, used=indices, delta=DELTA
+    ).matrix[corner]
     solution = solve(estimate[:-1, :-1], estimate[:-1, -1:])
     coefficients = solution.coefficients[:, 0] * design.readout(redundant)
     truth = design.truth(redundant)

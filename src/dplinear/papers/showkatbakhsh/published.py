@@ -117,9 +117,9 @@ class PreparedPublished(PreparedProjection):
         f² is the least sum of squares of a column without its largest. Private.
         """
         assert isinstance(self.account.asked, MIDP)  # noqa: S101 - as checked
-        places = [place for cell in self.cells for place in cell.indices]
-        sums = [int(statistic.integers[i, i]) - int(statistic.peaks[i]) for i in places]
+        indices = [index for cell in self.cells for index in cell.indices]
+        sums = [int(statistic.integers[i, i]) - int(statistic.peaks[i]) for i in indices]
         left = min(sums) / self.shape.unit
         ridges = np.zeros(self.shape.dimension)
-        ridges[places] = max(rows * variance_for(self.account.asked.bits) - left, 0.0)
+        ridges[indices] = max(rows * variance_for(self.account.asked.bits) - left, 0.0)
         return ridges

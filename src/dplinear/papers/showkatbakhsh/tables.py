@@ -42,11 +42,11 @@ def growing(
         largest = np.maximum(largest, (X * X).max(axis=0))
         energy = float((np.diag(gram)[:features] - largest).min())
         yield {
-            response: Sums(_with_response(gram, features, place), step * unit, energy)
-            for place, response in enumerate(RESPONSES)
+            response: Sums(_with_response(gram, features, index), step * unit, energy)
+            for index, response in enumerate(RESPONSES)
         }
 
 
-def _with_response(gram: Floats, features: int, place: int) -> Floats:
-    kept = [*range(features), features + place]
+def _with_response(gram: Floats, features: int, index: int) -> Floats:
+    kept = [*range(features), features + index]
     return np.asarray(gram[np.ix_(kept, kept)])

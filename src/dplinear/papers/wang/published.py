@@ -9,10 +9,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dplinear import arguments
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Indices
 from dplinear.exact.design import Design
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.adassp import FAILURE, SHARES, AdaSSP, Distance, Parts, PreparedAdaSSP
@@ -61,7 +60,7 @@ class PublishedAdaSSP(AdaSSP):
 class PreparedPublished(PreparedAdaSSP):
     """The same noisy vector, and the paper's ridge."""
 
-    def _kept_features(self, gram: Floats) -> npt.NDArray[np.intp]:
+    def _kept_features(self, gram: Floats) -> Indices:
         return np.arange(len(gram))
 
     @property

@@ -86,8 +86,8 @@ def fit_curve(
     if condition >= _HIDING and name != CoinPressRegression.name:  # which whitens step by step
         slope = _HIDDEN_SLOPE
     ordered = sorted((math.log10(x), math.log10(added), weight) for x, added, weight in points)
-    places, values = falling(ordered)
-    found = np.interp(nodes, places, values)
+    indices, values = falling(ordered)
+    found = np.interp(nodes, indices, values)
     if name in PROPORTIONAL:
         return np.asarray(found)
     end = ordered[-1][0] - _END
@@ -104,13 +104,13 @@ def falling(points: Sequence[tuple[float, float, float]]) -> tuple[Floats, Float
     Each block stands at its mean place, so that the curve has no steps.
     """
     blocks: list[list[float]] = []  # the weight of its points, and the sums of both coordinates
-    for place, value, weight in points:
-        blocks.append([weight, weight * place, weight * value])
+    for index, value, weight in points:
+        blocks.append([weight, weight * index, weight * value])
         while len(blocks) > 1 and _mean(blocks[-1], 2) >= _mean(blocks[-2], 2):
             last = blocks.pop()
             blocks[-1] = [sum(pair) for pair in zip(blocks[-1], last, strict=True)]
-    places = np.array([_mean(block, 1) for block in blocks])
-    return places, np.array([_mean(block, 2) for block in blocks])
+    indices = np.array([_mean(block, 1) for block in blocks])
+    return indices, np.array([_mean(block, 2) for block in blocks])
 
 
 def _mean(block: Sequence[float], coordinate: int) -> float:

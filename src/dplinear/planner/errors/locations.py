@@ -32,7 +32,7 @@ _MISSED = "so few rows that CoinPress may not find a column: then it is as wrong
 
 def last_shares(facts: Facts, steps: int) -> list[float]:
     """Return what the steps may spend of μ², once rows are counted and columns are found."""
-    counted = 0 if facts.neighbours is Neighbours.REPLACE else COUNT
+    counted = 0 if facts.neighbours.rows_are_public else COUNT
     return [float(share) for share in shares(steps, 1 - counted - _LOOKS * FIRST)]
 
 

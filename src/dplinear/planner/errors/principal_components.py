@@ -47,8 +47,8 @@ class PrincipalComponents(Question):
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Draw released matrices, and look how much variance their components miss."""
-        law = noise_of(MOMENTS[way], Public.of(facts))
-        found = self.floor(facts) + lost_variance(law, facts)
+        noise_model = noise_of(MOMENTS[way], Public.of(facts))
+        found = self.floor(facts) + lost_variance(noise_model, facts)
         low, middle, high = (float(end) for end in np.quantile(found, [0.05, 0.5, 0.95]))
         notes = []
         if facts.condition is None:
@@ -73,7 +73,7 @@ def spectrum(columns: int, condition: float) -> Floats:
     return np.asarray(values / values.mean())
 
 
-def lost_variance(law: NoiseModel, facts: Facts) -> Floats:
+def lost_variance(noise_model: NoiseModel, facts: Facts) -> Floats:
     """Return the share of variance that each draw misses, falling with the noise on average."""
     columns = min(facts.columns, MOST_COLUMNS)
     values = spectrum(columns, facts.condition or CONDITION)
@@ -85,7 +85,7 @@ def lost_variance(law: NoiseModel, facts: Facts) -> Floats:
     turn = np.linalg.qr(generator.standard_normal((columns, columns)))[0]
     each = facts.rows / facts.width**2
     gram = (turn * values) @ turn.T * each
-    part = law.part(facts.dimension, range(columns))
+    part = noise_model.part(facts.dimension, range(columns))
     found = []
     for _ in range(DRAWS):
         released = part.unbiased_estimate(part.draw(gram, generator))

@@ -82,8 +82,8 @@ class Distances(Question):
 
 def noise_variance(facts: Facts) -> Quadratic:
     """Return the variance of |U|² − 2Σσ², U the difference of two rows with normal noise."""
-    law = _additive(facts.columns, facts.guarantee)
-    own = law.variances[1:]
+    noise_model = _additive(facts.columns, facts.guarantee)
+    own = noise_model.variances[1:]
     mean = sum(own) / len(own)
     return Quadratic(0.0, 8 * mean, 8 * sum(variance**2 for variance in own))
 
@@ -106,8 +106,8 @@ def _best(facts: Facts) -> tuple[int, float]:
     found = {}
     most = facts.columns if facts.columns <= _MANY else KEPT[1]
     for k in [k for k in KEPT if k <= most] or [1]:
-        law = _projection_noise(facts.columns, facts.guarantee, facts.neighbours, k)
-        found[k] = _relative(DistanceErrorModel.of(law).variances, facts)
+        noise_model = _projection_noise(facts.columns, facts.guarantee, facts.neighbours, k)
+        found[k] = _relative(DistanceErrorModel.of(noise_model).variances, facts)
     best = min(found, key=lambda k: found[k])
     return best, found[best]
 

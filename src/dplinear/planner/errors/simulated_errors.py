@@ -143,11 +143,11 @@ class Results:
 
         Tables of the next fewer or more columns count, too, but less.
         """
-        place = COLUMNS.index(columns)
+        index = COLUMNS.index(columns)
         points = []
         for key in self.risks:
             tail, k, d, n = key
-            apart = abs(COLUMNS.index(d) - place)
+            apart = abs(COLUMNS.index(d) - index)
             if (tail, k) != (tails, condition) or n >= MANY_ROWS or apart > 1:
                 continue
             for mu, added in zip(MUS, self.added_error(key, name), strict=True):
