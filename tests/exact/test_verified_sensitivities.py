@@ -26,7 +26,7 @@ from dplinear.exact.histograms import Histograms
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
-from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
+from dplinear.exact.row_sums import ClippedGram, Count, LeftOut, RowSum, SquaredNorms
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
 
@@ -40,6 +40,7 @@ WHOLE = float(SHAPE.bound)  # the norm of the longest row: nothing to clip, so i
 # Each sum, with the quantities that it derives and does not clip by.
 SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "count": (Count, ()),
+    "left_out": (LeftOut, ()),
     "squares": (lambda: SquaredNorms(SHAPE, [0, 1, 2], 1.0), ()),
     "gram": (lambda: ClippedGram(SHAPE, [0, 1, 2], 0.7), ()),
     "whole gram": (lambda: ClippedGram(SHAPE, [0, 1, 2, 3], WHOLE), ()),

@@ -30,7 +30,7 @@ class Table:
         self._reader = reader
         self.schema = schema
 
-    @property
+    @cached_property
     def denominator(self) -> int:
         """How many units of weight make a row that counts as one: 1 where rows have no weights."""
         return 1 if self.schema.unit is None else WHOLE

@@ -87,7 +87,7 @@ def _is_number(column: object) -> bool:
 def _narrow(column: Numeric, low: float, high: float) -> Numeric:
     """Return a column with closer bounds: whole numbers, or seconds, where it holds such."""
     if column.type == "boolean":
-        return replace(column, leave_out=bool(column.leave_out))
+        return column
     least, most = Fraction(low), Fraction(high)
     if column.type in _STEPS:
         step = _STEPS[column.type]

@@ -174,7 +174,7 @@ def _numeric(kind: str, options: Mapping[str, Any], parameter: str) -> Numeric:
         leave_out = False
         read = exact_day if kind == "date" else exact_number
         given = options["missing"]
-        rule = f'a public number within the bounds of the column, or "{LEAVE_OUT}"'
+        rule = f"a public number within the column's bounds, or {LEAVE_OUT!r}"
         missing = read(given, f"{parameter}.missing", rule, given)
         if not low <= missing <= high:
             raise rejection(f"{parameter}.missing", WHERE, rule, given)

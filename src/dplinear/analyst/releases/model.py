@@ -175,7 +175,7 @@ class ModelRelease:
             intervals=self.intervals(level),
             guarantee=self.certificate.guarantee,
             rows=self.count,
-            rows_public=self.rows is not None,
+            rows_public=self.rows is not None and self.rows == self.count,
             kind=self._adjective,
             notes=tuple(self._notes()),
         )

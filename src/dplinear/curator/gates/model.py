@@ -32,8 +32,7 @@ from dplinear.curator.passes import Table
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.arrays import check_shape, is_sparse
 from dplinear.curator.sources.source import Reader
-from dplinear.exact.gram import SecondMoments
-from dplinear.exact.row_sums import Count, RowSum
+from dplinear.exact.row_sums import Count, LeftOut, RowSum
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.mechanisms.model import ModelMechanism, Solution
@@ -251,7 +250,7 @@ def model_through(
         return table[0]
 
     def release(solution: Solution, certificate: Certificate) -> ModelRelease:
-        known = solver.neighbours.rows_are_public and not model.design.leaves_out
+        known = solver.neighbours.rows_are_public
         public = table[0].count() if known else None
         return model.release(solution, certificate, public)
 
@@ -280,27 +279,23 @@ def _auto(model: "OneModel", asked: Guarantee, relation: Neighbours, rows: int |
 
 
 class _Counted(Table):
-    """A table that remembers how many rows a pass counted."""
+    """A table that counts its rows in the first pass over them, those that are left out as well."""
 
     _rows: int | None = None
 
-    def moments(self) -> SecondMoments:
-        """Return the exact second moments of its rows."""
-        moments = super().moments()
-        self._rows = moments.count
-        return moments
-
     def sums(self, statistics: Sequence[RowSum]) -> list[BigIntegers]:
-        """Return exact sums over its rows; remember a count."""
-        found = super().sums(statistics)
-        for statistic, total in zip(statistics, found, strict=True):
-            if isinstance(statistic, Count):
-                self._rows = int(total[0])
+        """Return exact sums over its rows."""
+        if self._rows is not None:
+            return super().sums(statistics)
+        *found, kept, left = super().sums([*statistics, Count(), LeftOut()])
+        self._rows = int(kept[0] + left[0])
         return found
 
     def count(self) -> int:
-        """Return the number of rows, by another pass if none has counted them."""
-        return int(super().sums([Count()])[0][0]) if self._rows is None else self._rows
+        """Return the number of rows of the table, by another pass if there was none."""
+        if self._rows is None:
+            self.sums([Count()])
+        return int(self._rows or 0)
 
 
 def _open_part(

@@ -92,7 +92,7 @@ class OneModel:
             intercept=float(values[0]) if first else 0.0,
             certificate=certificate,
             rows=rows,
-            count=float(rows) if rows is not None else estimate,
+            count=estimate if rows is None or self.design.leaves_out else float(rows),
             standard_errors=spread,
             privacy_errors=noise,
             unknown=solution.unknown if spread is None else None,
