@@ -18,7 +18,7 @@ from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.rows import kept_rows
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import ArgumentError, wrong_type
+from dplinear.arguments import ArgumentError, rejection, wrong_type
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Keeper, Ledger, Request
 from dplinear.ledger.fingerprint import fingerprint
@@ -46,6 +46,7 @@ Curve = tuple[tuple[float, float], ...]
 _Release = TypeVar("_Release")
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
+_PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
 # The table itself, who counts, and how it is read: none of them changes what is released.
 _OTHERS = frozenset(
     {"data", "ledger", "request", "output", "options", "threads", "engine", "progress"}
@@ -122,6 +123,9 @@ class Passage:
         all that can be checked without reading it; `release`, which makes a release of the outcome;
         the `public` arguments that a ledger is told.
         """
+        if prepared.account.holds is None and not self.where.startswith(_PUBLISHED):
+            rule = "one that proves a guarantee"
+            raise rejection("mechanism", self.where, rule, method.name)
         curve = curve_of(prepared.account)  # may fail for extreme guarantees: so, now
         kept = self._spend(method, prepared.account, public)
         if kept is not None:
