@@ -13,11 +13,11 @@ import pytest
 from pyarrow import parquet
 
 import dplinear as dpl
-from dplinear.cli import gates, quote
 from dplinear.cli.columns import read_column
 from dplinear.cli.errors import Code
 from dplinear.cli.main import main
 from dplinear.cli.output import short_path
+from dplinear.cli.release import gates, quote
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.sqlite.ledger import SqliteLedger

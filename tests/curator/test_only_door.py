@@ -12,7 +12,7 @@ import pytest
 
 import dplinear as dpl
 from dplinear import curator, estimators
-from dplinear.cli.gates import GATES as COMMANDS
+from dplinear.cli.release.gates import GATES as COMMANDS
 from dplinear.convex.sets import L1Ball
 from dplinear.curator import sources
 from dplinear.curator.gates import constrained as compressed_gate

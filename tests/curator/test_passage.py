@@ -1,15 +1,21 @@
 """What the passage and the gates promise of themselves: one spend, typed options, few crossings."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
 
 import dplinear
 from benchmarks.crossings import trace
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.curator.gates import options
-from dplinear.mechanisms import GaussianSketch, MIProjection
+from dplinear.exact.shape import Shape
+from dplinear.mechanisms import AnalyzeGauss, GaussianSketch, MIProjection
 from dplinear.mechanisms.contract import option_names
+from dplinear.mechanisms.moments.analyze_gauss import PreparedGauss
 from dplinear.registry import CONSTRAINED, MODELS, MOMENTS, ROWS
 
 CURATOR = Path(dplinear.__file__).parent / "curator"
@@ -48,3 +54,27 @@ def test_options_have_types_and_are_those_of_the_mechanisms() -> None:
 
 def test_a_release_crosses_few_borders_between_rooms() -> None:
     assert trace().pairs.total() <= 492
+
+
+class _Unproved(AnalyzeGauss):
+    """Noise for which nothing is proved."""
+
+    name: ClassVar[str] = "unproved"
+
+    def prepare(self, shape: Shape) -> PreparedGauss:
+        """Calibrate, and promise nothing."""
+        made = super().prepare(shape)
+        account = replace(made.account, holds=None)
+        return replace(made, account=account)
+
+
+def test_no_release_without_a_guarantee_goes_through_the_front_door(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is refused before anything is spent or read; papers have gates of their own."""
+    monkeypatch.setitem(MOMENTS._others, _Unproved.name, _Unproved)
+    table, asked = np.zeros((3, 2)), {"epsilon": 1.0, "delta": 1e-6, "mechanism": "unproved"}
+    rule = "'mechanism' parameter of release_moments must be one that proves a guarantee"
+    with dplinear.tally() as spent, pytest.raises(ValueError, match=rule):
+        dplinear.release_moments(table, {"a": (0, 1), "b": (0, 1)}, **asked)  # type: ignore[arg-type]
+    assert len(spent) == 0

@@ -14,11 +14,17 @@ from curator.witnesses import Book, Watched
 from dplinear import load, registry
 from dplinear.analyst.noise_models.matrices import ProjectionNoise, SketchNoise
 from dplinear.curator import Schema
+from dplinear.curator.gates.options import READING
 from dplinear.curator.sources import open_reader, second_moments
 from dplinear.ledger import LedgerError, open_ledger, tally
 from dplinear.mechanisms import MIProjection
+from dplinear.mechanisms.contract import option_names
 from dplinear.noise import simulation
 from dplinear.papers import dhaliwal, ediger, sheffet, showkatbakhsh, wang
+from dplinear.papers.dhaliwal.published import PublishedProjectedRows
+from dplinear.papers.dhaliwal.release import PublishedOptions as RowsOptions
+from dplinear.papers.ediger.published import PublishedCoinPress
+from dplinear.papers.ediger.release import PublishedOptions as ModelOptions
 from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks
 from dplinear.privacy import MIDP, ZCDP, ApproxDP
 from dplinear.registry import CONSTRAINED, MODELS, MOMENTS
@@ -124,10 +130,22 @@ def test_what_keeps_no_promise_is_behind_no_gate_of_the_library() -> None:
     assert said.stdout.strip() == "[]"
 
 
+def test_typed_options_are_those_of_the_published_mechanisms() -> None:
+    """Of a gate for several, those of all of them; `k` and `rows` are arguments of their gates."""
+    model = {"settings", "shares", "steps", "radius", "structure"}
+    for options, kind, beside in (
+        (RowsOptions, PublishedProjectedRows, {"k"}),
+        (ModelOptions, PublishedCoinPress, set()),
+    ):
+        typed = set(options.__annotations__) - READING
+        assert set(option_names(kind)) - beside <= typed
+        assert typed - set(option_names(kind)) <= model
+
+
 @pytest.mark.parametrize("mechanism", ["additive_wishart", "sketch", "inverse_wishart"])
 def test_published_options_are_those_of_the_mechanism(mechanism: str) -> None:
     with pytest.raises(ValueError, match="'options' parameter of papers"):
-        sheffet.release_moments(TABLE, SCHEMA, **BUDGET, mechanism=mechanism, change=1.0)
+        sheffet.release_moments(TABLE, SCHEMA, **BUDGET, mechanism=mechanism, change=1.0)  # type: ignore[call-arg]
 
 
 def test_the_published_sketch_has_the_ridge_of_its_theorem() -> None:

@@ -49,6 +49,7 @@ Curve = tuple[tuple[float, float], ...]
 _Release = TypeVar("_Release")
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
+_PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
 # The table itself, who counts, and how it is read: none of them changes what is released.
 _OTHERS = frozenset(
     {"data", "ledger", "request", "output", "options", "threads", "engine", "progress"}
@@ -172,6 +173,9 @@ class Passage:
         the `public` arguments that a ledger is told.
         """
         self.check_rows(method)
+        if prepared.account.holds is None and not self.where.startswith(_PUBLISHED):
+            rule = "one that proves a guarantee"
+            raise rejection("mechanism", self.where, rule, method.name)
         curve = curve_of(prepared.account)  # may fail for extreme guarantees: so, now
         kept = self._spend(method, prepared.account, public)
         if kept is not None:

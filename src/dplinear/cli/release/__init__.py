@@ -51,7 +51,7 @@ def command(
 
 def release(name: str, given: Mapping[str, Any]) -> int:
     """Run `dplinear release NAME` with its flags: make the release, or only tell its price."""
-    from dplinear.cli import gates, quote
+    from dplinear.cli.release import gates, quote
     from dplinear.cli.release.printing import show
     from dplinear.ledger import tally
 

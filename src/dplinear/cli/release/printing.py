@@ -3,9 +3,9 @@
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from dplinear.cli.gates import Order
 from dplinear.cli.loading import words
 from dplinear.cli.output import caution, certificate_facts, facts, say, short_path, tell
+from dplinear.cli.release.gates import Order
 
 if TYPE_CHECKING:
     from dplinear.schema import Schema

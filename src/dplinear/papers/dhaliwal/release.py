@@ -1,25 +1,41 @@
 """Projected rows with the paper's noise, as a release."""
 
 import os
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.curator.gates.options import own_options
+from dplinear.curator.gates.options import ReadingOptions, own_options
 from dplinear.curator.gates.rows import RELATIONS, rows_through
 from dplinear.curator.passage import Passage
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import read_guarantee
+from dplinear.mechanisms.rows.kept_projection import EncryptedFile
+from dplinear.mechanisms.rows.row_maps import RowMap
 from dplinear.papers.dhaliwal.published import PublishedProjectedRows
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import SchemaLike
 
 _WHERE = "papers.dhaliwal.release_rows"
 
 
+class PublishedOptions(ReadingOptions, total=False):
+    """Of published projections of rows, beside `k`."""
+
+    projection: str
+    noise: str
+    change: float | None
+    missing_public: bool
+    label: str | None
+    label_share: float
+    public_projection: bool
+    keep_projection: EncryptedFile | None
+    drawn: RowMap | None
+
+
 def release_rows(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     k: int,
     epsilon: float | None = None,
@@ -30,7 +46,7 @@ def release_rows(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[PublishedOptions],
 ) -> RowsRelease:
     """Release rows projected to `k` numbers, with the noise of Theorem 3 or 5.
 

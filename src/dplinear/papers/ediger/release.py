@@ -1,21 +1,28 @@
 """The paper's algorithms, as a release of one model."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.releases.model import ModelRelease
+from dplinear.curator.gates.options import ModelOptions
 from dplinear.curator.passage import Passage
 from dplinear.ledger import AnyLedger
 from dplinear.papers.ediger.published import PublishedCoinPress
 from dplinear.papers.one_model import published_model
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import SchemaLike
+
+
+class PublishedOptions(ModelOptions, total=False):
+    """Of the published algorithms."""
+
+    unit: float
 
 
 def release_model(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     target: str,
     features: Sequence[str] | str | None = None,
     *,
@@ -27,7 +34,7 @@ def release_model(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[PublishedOptions],
 ) -> ModelRelease:
     """Release one model by Algorithm 3, 5 or 6 of Ediger 2021.
 

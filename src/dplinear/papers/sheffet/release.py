@@ -1,12 +1,12 @@
 """The paper's mechanisms with its constants, as releases."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.arguments import choice
 from dplinear.curator.gates.measured import measured_through
-from dplinear.curator.gates.options import own_options
+from dplinear.curator.gates.options import MomentsOptions, SketchOptions, own_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources.source import Reader
 from dplinear.exact.gram import Moments
@@ -17,7 +17,7 @@ from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.papers.sheffet.published import MECHANISMS, PublishedSketch
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import Schema, SchemaLike
 
 _MOMENTS, _SKETCH = "papers.sheffet.release_moments", "papers.sheffet.release_sketch"
 
@@ -30,7 +30,7 @@ def _read_counted(reader: Reader, schema: Schema, shape: Shape, _: Neighbours) -
 
 def release_moments(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -40,7 +40,7 @@ def release_moments(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[MomentsOptions],
 ) -> MomentsRelease:
     """Release the second moments of a table with the noise that Sheffet 2015 prints.
 
@@ -64,7 +64,7 @@ def release_moments(
 
 def release_sketch(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     rows: int | None = None,
     epsilon: float | None = None,
@@ -74,7 +74,7 @@ def release_sketch(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[SketchOptions],
 ) -> SketchRelease:
     """Release a Gaussian sketch of a table with the ridge of Theorem 3.1 of Sheffet 2015.
 

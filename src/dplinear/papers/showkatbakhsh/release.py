@@ -1,12 +1,12 @@
 """The paper's schemes with its noise, as releases."""
 
 import os
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.curator.gates.measured import measured_through
-from dplinear.curator.gates.options import own_options
+from dplinear.curator.gates.options import RowsOptions, SketchOptions, own_options
 from dplinear.curator.gates.rows import rows_through
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources.source import Reader
@@ -18,7 +18,7 @@ from dplinear.papers.showkatbakhsh.peaks import MomentsAndPeaks, PeakStatistic
 from dplinear.papers.showkatbakhsh.published import PublishedAdditiveNoise, PublishedProjection
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import Schema, SchemaLike
 
 _ROWS, _SKETCH = "papers.showkatbakhsh.release_rows", "papers.showkatbakhsh.release_sketch"
 _RELATIONS = (Neighbours.ELEMENT,)
@@ -26,7 +26,7 @@ _RELATIONS = (Neighbours.ELEMENT,)
 
 def release_rows(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     bits: float | None = None,
     guarantee: Guarantee | None = None,
@@ -35,7 +35,7 @@ def release_rows(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[RowsOptions],
 ) -> RowsRelease:
     """Release rows with the additive noise of Lemma 1; a `target` is published as it is.
 
@@ -54,7 +54,7 @@ def release_rows(
 
 def release_sketch(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     rows: int | str | None = None,
     bits: float | None = None,
@@ -63,7 +63,7 @@ def release_sketch(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[SketchOptions],
 ) -> SketchRelease:
     """Release a random projection of a table with the noise of equation (13).
 

@@ -1,21 +1,22 @@
 """AdaSSP with its published constants, as a release."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from dplinear.analyst.releases.model import ModelRelease
+from dplinear.curator.gates.options import ModelOptions
 from dplinear.curator.passage import Passage
 from dplinear.ledger import AnyLedger
 from dplinear.papers.one_model import published_model
 from dplinear.papers.wang.published import PublishedAdaSSP
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.schema import Schema
+from dplinear.schema import SchemaLike
 
 
 def release_model(
     data: Any,
-    schema: Schema,
+    schema: SchemaLike,
     target: str,
     features: Sequence[str] | str | None = None,
     *,
@@ -27,7 +28,7 @@ def release_model(
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
-    **options: Any,
+    **options: Unpack[ModelOptions],
 ) -> ModelRelease:
     """Release one model by Algorithm 2 of Wang 2018, with its constants.
 

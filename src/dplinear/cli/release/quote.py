@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dplinear.cli import gates
 from dplinear.cli.output import facts, plain, say, short_path, tell
+from dplinear.cli.release import gates
 
 if TYPE_CHECKING:
     from dplinear.ledger.request import Request

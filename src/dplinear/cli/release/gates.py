@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dplinear.cli import values
 from dplinear.cli.columns import read_schema
 from dplinear.cli.errors import Code, CommandError
 from dplinear.cli.output import short_path
+from dplinear.cli.release import values
 from dplinear.cli.settings import merge_settings, one_guarantee, require
 
 if TYPE_CHECKING:
