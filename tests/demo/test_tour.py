@@ -37,7 +37,7 @@ def test_the_tour_ends_with_five_lines_and_a_page(tmp_path: Path) -> None:
     last = text.rstrip().split("The result")[1].splitlines()[1:]
     assert len(last) == 5
     assert last[-1] == str(page)
-    assert "everyone in the table is promised ε = 1, δ = 1e-06" in last
+    assert "each single row of the table is promised ε = 1, δ = 1e-06" in last
     assert "The release costs ρ" in text
     assert "whitened_descent" in text  # the plan
     assert text.count("coefficient") >= 2

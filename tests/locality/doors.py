@@ -24,7 +24,6 @@ from dplinear.estimators import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
-from dplinear.estimators.tables import join_columns
 from dplinear.schema import Schema
 
 Rows = npt.NDArray[np.int64]
@@ -57,9 +56,9 @@ def sums_of(rows: Rows) -> Any:
 class Fit(PrivateLinearRegression):
     """A regression that keeps its table's rows where it would release."""
 
-    def _learn(self, table: Any, columns: Any, names: Any, goals: Any) -> None:
+    def _learn(self, table: Any, asked: Any, names: Any, goals: Any) -> None:
         _ = names, goals
-        self.rows_ = through_rows(table, Schema(columns))
+        self.rows_ = through_rows(table, asked["schema"])
         self.coef_ = self.intercept_ = np.zeros(1)
         self.fit_result_ = None  # type: ignore[assignment]  # nothing is released
 
@@ -67,9 +66,9 @@ class Fit(PrivateLinearRegression):
 class Labels(PrivateLogisticRegression):
     """A classifier that keeps its table's rows where it would release."""
 
-    def _model(self, features: Any, labels: Any, goal: str, asked: Any) -> Any:
+    def _model(self, table: Any, goal: str, asked: Any) -> Any:
         _ = goal
-        self.rows_ = through_rows(join_columns(features, labels), asked["schema"])
+        self.rows_ = through_rows(table, asked["schema"])
         raise _CaughtError
 
 

@@ -5,8 +5,10 @@ import math
 import pytest
 from scipy.stats import norm
 
-from dplinear.privacy.guarantees import GDP, MIDP, ApproxDP, PureDP
+from dplinear.privacy.guarantees import GDP, MIDP, ApproxDP, Guarantee, PureDP
+from dplinear.report.cautions import cautions
 from dplinear.report.promise import (
+    Promise,
     accuracy,
     factor,
     neighbours_in_words,
@@ -90,9 +92,50 @@ def test_what_a_row_says_takes_two_steps_where_rows_come_and_go() -> None:
     assert "being in the table and not being in it by a factor of at most 2.72" in told.sentences[0]
     assert "at most 7.39, but for a chance of at most one in 268,000" in told.sentences[1]
     replaced = promise(certificate(neighbours="replace"))
-    assert "two possible rows of one person by a factor of at most 2.72" in replaced.sentences[0]
+    assert "contents of one row by a factor of at most 2.72" in replaced.sentences[0]
     assert not any("7.39" in sentence for sentence in replaced.sentences)
     certain = promise(certificate(asked=PureDP(1.0), holds=PureDP(1.0)))
     assert certain.sentences[1].endswith("by a factor of at most 7.39.")
     cell = promise(certificate(neighbours="element", asked=MIDP(0.5), holds=MIDP(0.5)))
     assert cell.headline == "At most 0.5 bits are learnt about one cell."
+
+
+PERSONS = ("person", "people", "everyone", "everybody", "somebody in")
+
+
+def said(told: Promise) -> str:
+    about = (told.about.unit, told.about.pair, told.headline)
+    return " ".join((*told.sentences, told.protected, *about)).lower()
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace", "row_l2", "element"])
+def test_where_no_unit_is_named_no_person_is_promised_anything(relation: str) -> None:
+    told = promise(certificate(neighbours=relation))
+    assert not any(word in said(told) for word in PERSONS)
+    if relation != "element":
+        assert "one row" in told.about.unit
+        assert "person who has several rows is protected less" in told.unprotected
+
+
+@pytest.mark.parametrize("holds", [PureDP(1.0), ApproxDP(1.0, 1e-6), GDP(0.5), MIDP(2.0)])
+def test_where_a_unit_is_named_all_of_its_rows_are_spoken_of(holds: Guarantee) -> None:
+    given = certificate(unit="patient", rows_per_unit=4, asked=holds, holds=holds)
+    told = promise(given)
+    assert told.about.unit == "all rows with one 'patient'"
+    assert "'patient'" in told.protected
+    assert "one row" not in said(told)
+    assert not any(word in said(told) for word in PERSONS)
+    assert (told.accuracy, told.power) == (
+        promise(certificate(asked=holds, holds=holds)).accuracy,
+        promise(certificate(asked=holds, holds=holds)).power,
+    )
+    contents = [sentence for sentence in told.sentences if "two possible contents" in sentence]
+    assert all("all rows with one 'patient', once known" in sentence for sentence in contents)
+    assert len(contents) == (not isinstance(holds, MIDP))
+
+
+def test_cautions_speak_of_what_is_counted() -> None:
+    for unit, counted in ((None, "number of rows"), ("patient", "number of units")):
+        given = certificate(unit=unit, rows_per_unit=unit and 1)
+        texts = [each.text for each in cautions(given, rows=1e9)]
+        assert any(counted in text for text in texts)

@@ -211,7 +211,7 @@ def test_every_guarantee_is_told_in_words(holds: Any) -> None:
         sample("moments"), certificate=certificate(asked=holds, holds=holds, curve=())
     )
     page = words(release_page(release))
-    assert "What an attacker who knows everyone else could learn" in page
+    assert "could learn about one row" in page
     assert ("bits" if isinstance(holds, MIDP) else "changes the odds") in page
 
 
@@ -223,3 +223,36 @@ def test_rows_under_a_pure_promise_are_told_of_in_words_that_fit() -> None:
     assert 'class="ring"' not in page
     # Above the picture, where no curve goes.
     assert re.search(rf'<text class="mark-label" x="[\d.]+" y="{TOP - 10}"', page)
+
+
+@pytest.mark.parametrize("kind", ["moments", "model", "mean", "covariance", "bounds"])
+def test_a_page_names_the_unit_that_is_protected(kind: str) -> None:
+    rows, made = words(release_page(sample(kind))), sample(kind)
+    of_unit = replace(made.certificate, unit="patient", rows_per_unit=4)
+    units = words(release_page(replace(made, certificate=of_unit)))
+    assert "patient" not in rows
+    assert "single rows; a person with several rows is protected less" in rows
+    assert "all rows with one 'patient', counted as at most 4 rows" in units
+    assert "several rows is protected less" not in units
+    for page in (rows, units):
+        assert "everyone" not in page.lower()
+        assert "one person" not in page.lower()
+    if kind != "bounds":
+        assert re.search(r"about [\d,]+ rows", rows)
+        assert re.search(r"about [\d,]+ units \(by 'patient'\)", units)
+        assert not re.search(r"about [\d,]+ rows", units)
+
+
+@pytest.mark.parametrize("kind", ["moments", "model", "mean", "covariance"])
+def test_summaries_count_units_where_units_are_protected(kind: str) -> None:
+    made = sample(kind)
+    of_unit = replace(made, certificate=replace(made.certificate, unit="patient", rows_per_unit=4))
+    shown = [of_unit.describe(), of_unit._repr_html_().replace("&#x27;", "'").replace("&#39;", "'")]
+    if kind == "moments":
+        fit = of_unit.regress(of_unit.names[-1])
+        shown += [str(fit.summary()), repr(fit)]
+    if kind == "model":
+        shown.append(str(of_unit.summary()))
+    for text in shown:
+        assert "units (by 'patient')" in text
+        assert not re.search(r"about [\d,]+ rows|rows: about", text)

@@ -76,6 +76,19 @@ Rows2 = Annotated[
         **words("add_remove", "replace"),
     ),
 ]
+Unit = Annotated[
+    str | None,
+    option(
+        "--unit",
+        text="the column of ids, such as patient: all rows of one are protected together",
+        panel=GUARANTEE,
+        metavar="COLUMN",
+    ),
+]
+RowsPerUnit = Annotated[
+    int | None,
+    option("--rows-per-unit", text="as how many rows one counts at the most (1)", panel=GUARANTEE),
+]
 
 # How it is released
 ExpectedRows = Annotated[

@@ -59,6 +59,15 @@ def create(
             panel=flags.GUARANTEE,
         ),
     ] = False,
+    unit: Annotated[
+        str | None,
+        flags.option(
+            "--unit",
+            text="the column of ids, such as patient: whose rows the budget hides together",
+            panel=flags.GUARANTEE,
+            metavar="COLUMN",
+        ),
+    ] = None,
     json_: flags.Json = False,
 ) -> None:
     """Give a dataset its budget, once and for all; make the ledger where there is none."""
@@ -74,10 +83,10 @@ def create(
     named = (asked.get(each) for each in ("epsilon", "delta", "guarantee"))
     guarantee = read_guarantee("ledger create", *named)
     relation = neighbours or "add_remove"
-    Budget(guarantee, relation, change, missing_public)  # type: ignore[arg-type] # before a file
+    Budget(guarantee, relation, change, missing_public, unit)  # type: ignore[arg-type] # before a file
     _check_place(path)
     opened = open_ledger(path, create=not is_there(path))
-    opened.declare(name, guarantee, relation, change, missing_public=missing_public)
+    opened.declare(name, guarantee, relation, change, missing_public=missing_public, unit=unit)
     _show(opened, json=json_)
 
 

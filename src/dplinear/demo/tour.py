@@ -108,5 +108,5 @@ def _result(console: Console, fits: list[Any], page: Path) -> None:
     for name, low, high in list(zip(found.names, found.low, found.high, strict=True))[1:]:
         said = f"{number(low, high - low)} to {number(high, high - low)}"
         console.print(f"charges go with {name}: {said}, with 95% confidence")
-    console.print(f"everyone in the table is promised {fits[0].certificate.holds}")
+    console.print(f"each single row of the table is promised {fits[0].certificate.holds}")
     console.print(f"[b]{page}[/b]", soft_wrap=True)

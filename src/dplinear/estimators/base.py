@@ -15,7 +15,8 @@ from dplinear.arguments import wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.moments import release_moments
 from dplinear.estimators.bounds import Bounds, by_place, columns_of, for_columns, read_bounds
-from dplinear.estimators.tables import column_names, features_of, numbers
+from dplinear.estimators.groups import check_units, named_groups, unit_codes, unit_column
+from dplinear.estimators.tables import column_names, features_of, join_columns, numbers
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown, savable, veil
 from dplinear.mechanisms.checks import read_guarantee
@@ -39,6 +40,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     bounds: Any
     row_norm: float | None
     neighbours: str
+    rows_per_unit: int | None  # of those whose `fit` takes groups
     mechanism: str
     ledger: AnyLedger | None
     dataset: str | None
@@ -77,9 +79,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         declared = list(self.schema_.declared.values())[: self.n_features_in_]
         return numbers(table, [column for column in declared if isinstance(column, Numeric)])
 
-    def _gate_arguments(self, columns: dict[str, Any]) -> dict[str, Any]:
+    def _check_units(self, groups: object) -> None:
+        """Raise over wrong units of privacy before any table is touched."""
+        check_units(self.rows_per_unit, groups, self._where)
+
+    def _with_groups(
+        self, table: Array, columns: dict[str, Any], groups: Any
+    ) -> tuple[Array, dict[str, Any]]:
+        """Return the table, with its rows' ids if there are any, and what every gate is told."""
+        if groups is None:
+            return table, self._gate_arguments(columns)
+        codes = unit_codes(groups, len(table), self._where)
+        asked = self._gate_arguments(columns, unit_column(columns))
+        return join_columns(table, codes), asked | {"rows_per_unit": self.rows_per_unit}
+
+    def _gate_arguments(self, columns: dict[str, Any], unit: str | None = None) -> dict[str, Any]:
         """Return what every gate is told."""
-        self.schema_ = Schema(columns, row_norm=self.row_norm)
+        self.schema_ = Schema(columns, row_norm=self.row_norm, unit=unit)
         return {
             "schema": self.schema_,
             "epsilon": self.epsilon,
@@ -90,9 +106,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             "dataset": self.dataset,
         }
 
-    def _release(self, table: Array, columns: dict[str, Any], mechanism: str) -> MomentsRelease:
+    def _release(self, table: Array, asked: dict[str, Any], mechanism: str) -> MomentsRelease:
         """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
-        self.moments_ = release_moments(table, **self._gate_arguments(columns), mechanism=mechanism)
+        with named_groups(self._where):
+            self.moments_ = release_moments(table, **asked, mechanism=mechanism)
         self.certificate_ = self.moments_.certificate
         return self._usable(self.moments_)
 
@@ -106,7 +123,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if total >= FEWEST:
             return moments
         self._warn()
-        schema = Schema({name: _ends(what) for name, what in moments.schema.declared.items()})
+        ends = {name: _ends(what) for name, what in moments.schema.declared.items()}
+        schema = Schema(ends, unit=moments.schema.unit)
         return replace(moments, schema=schema, rows=FEWEST)
 
     def _warn(self) -> None:

@@ -16,6 +16,7 @@ from dplinear.curator.labels import checked_labels, is_second, read_labels
 from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import read_bounds
+from dplinear.estimators.groups import named_groups, refuse_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -30,7 +31,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     public `classes`, the two labels, of which the second is explained. Which labels y holds is
     private, so nothing is learnt from it and nothing raises: any other label counts as the first.
     The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with both set to None,
-    between tables that are `neighbours`.
+    between tables that are `neighbours`. Rows of one person are told by their `groups`, and count
+    as at most `rows_per_unit` rows (1 unless given).
     Promises: what scikit-learn's LogisticRegression without a penalty finds, but for the noise.
     After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`, `schema_`.
 
@@ -60,6 +62,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         guarantee: Guarantee | None = None,
         constraint: Any = None,
         mechanism: str = "auto",
+        rows_per_unit: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -73,25 +76,34 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.guarantee = guarantee
         self.constraint = constraint
         self.mechanism = mechanism
+        self.rows_per_unit = rows_per_unit
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the model, once.
 
-        Requires: `bounds` and `classes`; without them this raises before it looks at X.
+        Requires: `bounds` and `classes`; without them this raises before it looks at X. `groups`,
+        one id of any type for each row: the guarantee is then for all rows of an id. Models with a
+        `constraint` take none.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
         classes = read_labels(self.classes, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
+        self._check_units(groups)
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
         columns = self._named_bounds(bounds, names)
         labels = checked_labels(y, labels, classes[1], self._where)
         (target,) = target_names(names, labels)
-        asked = self._gate_arguments(columns | {target: (0, 1)})
-        learn = self._model if self.constraint is None else self._release_constrained
-        coefficients, intercept = learn(features, is_second(labels, classes[1]), target, asked)
+        columns |= {target: (0, 1)}
+        second = is_second(labels, classes[1])
+        if self.constraint is None:
+            table, asked = self._with_groups(join_columns(features, second), columns, groups)
+            coefficients, intercept = self._model(table, target, asked)
+        else:
+            asked = self._gate_arguments(columns)
+            coefficients, intercept = self._release_constrained(features, second, target, asked)
         self.classes_ = np.array(classes)
         self.certificate_ = self.fit_result_.certificate
         self.coef_, self.intercept_ = np.array(coefficients)[None], np.array([intercept])
@@ -106,19 +118,23 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             check_constraint(self.constraint, self._where)
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
 
-    def _model(
-        self, features: Array, labels: Array, target: str, asked: dict[str, Any]
-    ) -> tuple[Floats, float]:
+    def _check_units(self, groups: object) -> None:
+        super()._check_units(groups)
+        if self.constraint is not None:
+            refuse_groups(groups, self._where, "where there is a constraint")
+
+    def _model(self, table: Array, target: str, asked: dict[str, Any]) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
-        model = release_model(
-            join_columns(features, labels),
-            target=target,
-            features=list(asked["schema"].columns[:-1]),
-            intercept=bool(self.fit_intercept),
-            loss="logistic",
-            mechanism=None if self.mechanism == AUTO else self.mechanism,
-            **asked,
-        )
+        with named_groups(self._where):
+            model = release_model(
+                table,
+                target=target,
+                features=list(asked["schema"].columns[:-1]),
+                intercept=bool(self.fit_intercept),
+                loss="logistic",
+                mechanism=None if self.mechanism == AUTO else self.mechanism,
+                **asked,
+            )
         if model.rows is None and model.count is not None and model.count < FEWEST:
             self._warn()
         self.fit_result_ = model

@@ -37,11 +37,11 @@ class _CoinPress(PrivateEstimator):
             raise rejection("guarantee", self._where, rule, self.guarantee)
         return ZCDP(self.rho)
 
-    def _gate_arguments(self, columns: dict[str, Any]) -> dict[str, Any]:
+    def _gate_arguments(self, columns: dict[str, Any], unit: str | None = None) -> dict[str, Any]:
         own = {"guarantee": self._promise, "steps": self.steps, "scale": self.scale}
-        return super()._gate_arguments(columns) | own
+        return super()._gate_arguments(columns, unit) | own
 
-    def _table(self, X: Any) -> tuple[Array, dict[str, Any]]:
+    def _table(self, X: Any, groups: Any) -> tuple[Array, dict[str, Any]]:
         """Check what is public; return the table and what its gate is asked."""
         bounds = read_bounds(self.bounds, self._where)
         check_shown(self.ledger, self._where)
@@ -49,8 +49,9 @@ class _CoinPress(PrivateEstimator):
         integer(self.steps, "steps", self._where, low=1, high=MOST_STEPS)
         if self.scale is not None:
             scales(self.scale, None, self._where)
+        self._check_units(groups)
         features, names = self._features(X)
-        return features, self._gate_arguments(self._named_bounds(bounds, names))
+        return self._with_groups(features, self._named_bounds(bounds, names), groups)
 
     def _keep(self, release: MeanRelease | CovarianceRelease) -> None:
         """Remember what the release says of itself."""
@@ -66,6 +67,7 @@ class PrivateMean(_CoinPress):
     too wide: what is outside is clamped, what is missing is the middle. `scale`, public standard
     deviations of the columns, where they are known. The guarantee is `epsilon` and `delta`; or
     `rho`, for zCDP, or a `guarantee`, with both set to None. Between tables that are `neighbours`.
+    Rows of one person are told by their `groups`, and count as at most `rows_per_unit` rows.
     Promises: after `fit`, `mean_`, `privacy_errors_` (standard deviations that are due to the noise
     alone), `release_`, `certificate_`.
     """
@@ -86,6 +88,7 @@ class PrivateMean(_CoinPress):
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -97,14 +100,16 @@ class PrivateMean(_CoinPress):
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the means of X.
 
-        Requires: `bounds`; without them this raises before it looks at X.
+        Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
+        type for each row: the guarantee is then for all rows of an id.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
-        table, asked = self._table(X)
+        table, asked = self._table(X, groups)
         self.release_ = release_mean(table, **asked)
         self._keep(self.release_)
         self.mean_ = np.array(self.release_.mean.values)
@@ -142,6 +147,7 @@ class PrivateCovariance(_CoinPress):
         guarantee: Guarantee | None = None,
         store_precision: bool = True,
         assume_centered: bool = False,
+        rows_per_unit: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -155,16 +161,18 @@ class PrivateCovariance(_CoinPress):
         self.guarantee = guarantee
         self.store_precision = store_precision
         self.assume_centered = assume_centered
+        self.rows_per_unit = rows_per_unit
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the covariance of X.
 
-        Requires: `bounds`; without them this raises before it looks at X.
+        Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
+        type for each row: the guarantee is then for all rows of an id.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         kept = check_flag(self.store_precision, "store_precision", self._where)
         centred = check_flag(self.assume_centered, "assume_centered", self._where)
-        table, asked = self._table(X)
+        table, asked = self._table(X, groups)
         self.release_ = release_covariance(table, **asked, centred=centred)
         self._keep(self.release_)
         self.covariance_ = np.array(self.release_.covariance.values)

@@ -20,7 +20,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     Requires: public `bounds` for the columns (a pair for all, or one for each); values outside are
     clamped, missing ones are the middle. `n_components` is at most the number of columns, which it
     is by default. The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with
-    both set to None, between tables that are `neighbours`. Options: docs/estimators.md.
+    both set to None, between tables that are `neighbours`. Rows of one person are told by their
+    `groups`, and count as at most `rows_per_unit` rows (1 unless given). Options:
+    docs/estimators.md.
     Promises: what scikit-learn's PCA finds, but for the noise. After `fit`: `components_` (the
     largest entry of each positive), `explained_variance_`, `explained_variance_ratio_`, `mean_`,
     `n_components_`, `moments_`, `certificate_`.
@@ -42,6 +44,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         dataset: str | None = None,
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
@@ -53,20 +56,24 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.dataset = dataset
         self.mechanism = mechanism
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the second moments of X, once, and find their principal components.
 
-        Requires: `bounds`; without them this raises before it looks at X.
+        Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
+        type for each row: the guarantee is then for all rows of an id.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
         if self.n_components is not None:
             integer(self.n_components, "n_components", self._where, low=1)
         self._check_guarantee()
+        self._check_units(groups)
         features, names = self._features(X)
         count = self._count(features)
-        moments = self._release(features, self._named_bounds(bounds, names), self.mechanism)
+        table, asked = self._with_groups(features, self._named_bounds(bounds, names), groups)
+        moments = self._release(table, asked, self.mechanism)
         found = moments.pca(count, names)
         self.n_components_ = count
         self.components_ = found.components

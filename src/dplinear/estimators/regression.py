@@ -19,6 +19,7 @@ from dplinear.estimators.bounds import (
     read_bounds,
     read_target_bounds,
 )
+from dplinear.estimators.groups import named_groups, refuse_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS
@@ -43,10 +44,11 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         """Return `ridge` and `l1`, as `MomentsRelease.regress` takes them."""
         return 0.0, 0.0
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release what the model takes, once.
 
         Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
+        `groups`, one id of any type for each row: the guarantee is then for all rows of an id.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
@@ -54,12 +56,14 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._penalties()
         self._check_guarantee()
+        self._check_units(groups)
         features, names = self._features(X, y)
         targets = self._targets(y, len(features))
         goals = target_names(names, targets)
         columns = self._named_bounds(bounds, names)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
-        self._learn(join_columns(features, targets), columns, names, goals)
+        table, asked = self._with_groups(join_columns(features, targets), columns, groups)
+        self._learn(table, asked, names, goals)
         if targets.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             if isinstance(self.fit_result_, Fits):
@@ -72,21 +76,21 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         return targets_of(y, rows, self._where, columns_of(bounds))
 
     def _learn(
-        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+        self, table: Array, asked: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
         """Release, and keep a row of coefficients for each target: here, of all moments."""
-        self._learn_from_moments(table, columns, names, goals, self.mechanism)
+        self._learn_from_moments(table, asked, names, goals, self.mechanism)
 
     def _learn_from_moments(
         self,
         table: Array,
-        columns: dict[str, Any],
+        asked: dict[str, Any],
         names: list[str],
         goals: list[str],
         mechanism: str,
     ) -> None:
         ridge, l1 = self._penalties()
-        moments = self._release(table, columns, mechanism)
+        moments = self._release(table, asked, mechanism)
         fits = moments.regress(goals, names, ridge=ridge, l1=l1, intercept=bool(self.fit_intercept))
         self.fit_result_ = fits
         self.coef_, self.intercept_ = fits.coefficients, fits.intercepts
@@ -116,7 +120,9 @@ class PrivateLinearRegression(_PrivateRegressor):
     targets; for one, what the planner expects to be the most accurate, of the public number of rows
     where neighbours replace each other, or of `expected_rows`, a public guess; without either,
     "whitened_descent". Options: docs/estimators.md. Where X is a list of rows, give a pair of
-    bounds for each column: nothing else says how many there are (docs/locality.md).
+    bounds for each column: nothing else says how many there are (docs/locality.md). Where one
+    person may have several rows, `fit` takes their ids as `groups`, and each counts as at most
+    `rows_per_unit` rows (1 unless given).
     Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
     `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
@@ -136,6 +142,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         mechanism: str = "auto",
         guarantee: Guarantee | None = None,
         expected_rows: int | None = None,
+        rows_per_unit: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -149,34 +156,36 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.mechanism = mechanism
         self.guarantee = guarantee
         self.expected_rows = expected_rows
+        self.rows_per_unit = rows_per_unit
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
         choice(self.mechanism, "mechanism", self._where, (AUTO, *MODELS["squared"], *MOMENTS))
 
     def _learn(
-        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+        self, table: Array, asked: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
         mechanism = self.mechanism
         if mechanism == AUTO and len(goals) > 1:
             mechanism = _SEVERAL
         if mechanism in MOMENTS:
-            self._learn_from_moments(table, columns, names, goals, mechanism)
+            self._learn_from_moments(table, asked, names, goals, mechanism)
             return
         if len(goals) > 1:
             hint = f"several targets are for {', '.join(MOMENTS)}, which release all moments."
             raise rejection("y", self._where, f"one target for {mechanism}", len(goals), hint)
         relation = Neighbours.parse(self.neighbours, self._where, RELATIONS)
         public = (len(table) or None) if relation is Neighbours.REPLACE else None
-        model = release_model(
-            table,
-            target=goals[0],
-            features=names,
-            intercept=bool(self.fit_intercept),
-            mechanism=mechanism,
-            expected_rows=public if self.expected_rows is None else self.expected_rows,
-            **self._gate_arguments(columns),
-        )
+        with named_groups(self._where):
+            model = release_model(
+                table,
+                target=goals[0],
+                features=names,
+                intercept=bool(self.fit_intercept),
+                mechanism=mechanism,
+                expected_rows=public if self.expected_rows is None else self.expected_rows,
+                **asked,
+            )
         self.fit_result_, self.certificate_ = model, model.certificate
         if model.rows is None and model.count is not None and model.count < FEWEST:
             self._warn()
@@ -200,6 +209,7 @@ class _Penalised(_PrivateRegressor):
         dataset: str | None = None,
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
@@ -213,6 +223,7 @@ class _Penalised(_PrivateRegressor):
         self.dataset = dataset
         self.mechanism = mechanism
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
 
     def _alpha(self) -> float:
         return real(self.alpha, "alpha", self._where, low=0)
@@ -260,6 +271,7 @@ class PrivateLasso(_Penalised):
         guarantee: Guarantee | None = None,
         pure: bool = False,
         constraint: float = 1.0,
+        rows_per_unit: int | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -274,6 +286,7 @@ class PrivateLasso(_Penalised):
             dataset=dataset,
             mechanism=mechanism,
             guarantee=guarantee,
+            rows_per_unit=rows_per_unit,
         )
         self.pure = pure
         self.constraint = constraint
@@ -283,6 +296,11 @@ class PrivateLasso(_Penalised):
 
     def _targets(self, y: Any, rows: int) -> Array:
         return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
+
+    def _check_units(self, groups: object) -> None:
+        super()._check_units(groups)
+        if self.pure:
+            refuse_groups(groups, self._where, "where pure is true")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -300,12 +318,11 @@ class PrivateLasso(_Penalised):
             raise rejection("guarantee", self._where, rule, self.guarantee)
 
     def _learn(
-        self, table: Array, columns: dict[str, Any], names: list[str], goals: list[str]
+        self, table: Array, asked: dict[str, Any], names: list[str], goals: list[str]
     ) -> None:
         if not self.pure:
-            super()._learn(table, columns, names, goals)
+            super()._learn(table, asked, names, goals)
             return
-        asked = self._gate_arguments(columns)
         schema = asked.pop("schema")
         declared = list(schema.declared.values())
         self.fit_result_, coefficients, intercept = bounded_release(

@@ -117,6 +117,18 @@ def targets_of(y: Any, rows: int, where: str, columns: int | None = None) -> Arr
     return targets
 
 
+def one_column(values: Any, parameter: str, where: str) -> Array:
+    """Return one entry for each row, of any type: those of a list, a series or an array."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        values = _as_objects(values)
+    found = _array(values, parameter, where, _CELL)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = np.asanyarray(found[:, 0])
+    if found.ndim != 1:
+        raise rejection(parameter, where, "of one dimension", f"{found.ndim} dimension(s)")
+    return found
+
+
 def join_columns(features: Array, targets: Array) -> Array:
     """Return one table: the features, then the targets, masks kept."""
     return _stack([features, targets])

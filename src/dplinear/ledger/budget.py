@@ -130,7 +130,7 @@ class Budget:
         if self.neighbours is not Neighbours.ADD_REMOVE and neighbours in _PROTECT_ROWS:
             return 1 if neighbours is Neighbours.REPLACE else 2
         raise refusal(
-            f"The budget is for {self._relation} neighbours, and says "
+            f"The budget is for {self._relation}, and says "
             f"nothing of a release for {_relation(neighbours, change, public=public)} neighbours.",
             "ask for a release with the budget's neighbours, or count it as another dataset.",
         )
@@ -193,12 +193,13 @@ class Budget:
         return f"ε = {main:g}, δ = {delta:g}"
 
     def __str__(self) -> str:
-        return f"{self.guarantee} ({self._relation} neighbours)"
+        return f"{self.guarantee} ({self._relation})"
 
     @property
     def _relation(self) -> str:
         relation = _relation(self.neighbours, self.change, public=self.missing_public)
-        return relation if self.unit is None else f"{relation}, all rows with one {self.unit!r},"
+        whose = "" if self.unit is None else f" of {_protected(self.unit)}"
+        return f"{relation} neighbours{whose}"
 
 
 _HINTS: dict[type[Guarantee], str] = {

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dplinear.arguments import integer
+from dplinear.privacy.neighbours import Neighbours
 
 MOST_ROWS = 2**20
+_SINGLE_ROWS = "single rows; a person with several rows is protected less"
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,21 @@ class Unit:
     def __str__(self) -> str:
         counted = "one row" if self.rows == 1 else f"at most {self.rows} rows"
         return f"all rows with one {self.column!r}, counted as {counted}"
+
+
+def protected(neighbours: Neighbours, change: object = None, unit: Unit | None = None) -> str:
+    """Return in a few words what is protected between neighbours that differ by so much."""
+    if unit is not None:
+        return str(unit)
+    if neighbours is Neighbours.ELEMENT:
+        return "single cells; a whole row is protected less"
+    if neighbours in {Neighbours.ROW_L1, Neighbours.ROW_L2} and change is not None:
+        return "small changes of single rows; a whole row is protected less"
+    return _SINGLE_ROWS
+
+
+def size(count: float, unit: str | None, *, exact: bool = False) -> str:
+    """Return a number of rows in words, or of units where the rows belong to some."""
+    about = "" if exact else "about "
+    counted = "rows" if unit is None else f"units (by {unit!r})"
+    return f"{about}{count:,.0f} {counted}"

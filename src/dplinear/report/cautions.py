@@ -74,7 +74,7 @@ def _of_promise(certificate: Certificate) -> Iterable[Caution]:
     if right is not None and right > _WEAK:
         yield Caution(
             "A weak promise",
-            f"An attacker who knows everyone else may tell {told.about.pair} "
+            f"An attacker who knows the rest of the table may tell {told.about.pair} "
             f"apart with a chance of up to {percent(right)}.",
         )
     if not protects_rows(certificate):
@@ -126,17 +126,18 @@ def _of_count(certificate: Certificate, counted: bool | None) -> Iterable[Cautio
     if any(NOBODY_COUNTS in note for note in certificate.notes):
         yield Caution(
             "Nobody counts",
-            "No ledger was used, so nobody adds up what is released about these people. Promises "
+            "No ledger was used, so nobody adds up what is released about this table. Promises "
             "add up: many releases together protect less than each does alone.",
         )
 
 
 def _of_size(certificate: Certificate, rows: float | None) -> Iterable[Caution]:
-    holds = certificate.holds
+    holds, unit = certificate.holds, certificate.unit
     if rows and isinstance(holds, ApproxDP) and math.isfinite(rows) and holds.delta * rows > 1:
         yield Caution(
             "δ is large for this table",
-            "δ exceeds one in the number of rows. A mechanism that published one row at random "
+            f"δ exceeds one in the number of {'rows' if unit is None else 'units'}. A mechanism "
+            f"that published {'one row' if unit is None else 'all rows of one unit'} at random "
             "could keep such a promise.",
         )
 

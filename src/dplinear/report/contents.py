@@ -15,6 +15,7 @@ from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, wrong_type
+from dplinear.privacy.units import size
 from dplinear.report.forest import Line, forests
 from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
 from dplinear.report.words import significant
@@ -83,11 +84,11 @@ def _of_fit(fit: Fit) -> Panel:
     return coefficients(title, fit.target, fit.intervals(), fit.schema, notes)
 
 
-def size_of(rows: int | None, count: float | None) -> str:
-    """Return a number of rows in words, for what is known of it."""
+def size_of(rows: int | None, count: float | None, unit: str | None = None) -> str:
+    """Return a number of rows, or of units, in words, for what is known of it."""
     if rows is not None:
         return f"{rows:,} rows"
-    return "number of rows not released" if count is None else f"about {count:,.0f} rows"
+    return "number of rows not released" if count is None else size(count, unit)
 
 
 def _moments(release: MomentsRelease) -> Content:
@@ -98,7 +99,7 @@ def _moments(release: MomentsRelease) -> Content:
             "any linear regression between these columns follow from it, as often as one likes, "
             "at no further cost in privacy."
         ),
-        size=size_of(release.rows, release.count),
+        size=size_of(release.rows, release.count, release.certificate.unit),
         rows=release.count,
         columns=columns(release.schema),
         panels=_location(release),
@@ -111,7 +112,7 @@ def _sketch(release: SketchRelease) -> Content:
         title="A random sketch",
         lede=(
             f"{count:,} artificial rows. Each is a random mixture of all rows of the table, none "
-            "belongs to a person, and together they have about the table’s sums of squares and "
+            "is one of them, and together they have about the table’s sums of squares and "
             "products."
         ),
         size=size_of(release.rows, release.moments.count if release.noise_model.known else None),
@@ -154,7 +155,7 @@ def _model(release: ModelRelease) -> Content:
             f"{len(release.names)} features: its coefficients, with noise, and nothing else of the "
             "table."
         ),
-        size=size_of(release.rows, release.count),
+        size=size_of(release.rows, release.count, release.certificate.unit),
         rows=release.count,
         columns=columns(release.schema),
         panels=(coefficients("Coefficients", release.target, found, release.schema, notes),),
@@ -216,7 +217,7 @@ def _mean(release: MeanRelease) -> Content:
     return Content(
         title="Means",
         lede="The mean of each column, with noise, and nothing else of the table.",
-        size=size_of(release.rows, release.count),
+        size=size_of(release.rows, release.count, release.certificate.unit),
         rows=release.count,
         columns=columns(release.schema),
         panels=(Panel("Means", "", pictures, table),),
@@ -236,7 +237,7 @@ def _covariance(release: CovarianceRelease) -> Content:
     return Content(
         title="Covariances",
         lede="The covariance of all columns, with noise, and the means it is about.",
-        size=size_of(release.rows, release.count),
+        size=size_of(release.rows, release.count, release.certificate.unit),
         rows=release.count,
         columns=columns(release.schema),
         panels=(Panel("Means and correlations", "", (), table, correlations(release.correlation)),),

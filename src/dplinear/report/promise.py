@@ -1,4 +1,4 @@
-"""What a guarantee means to somebody in the table, in words and in three numbers.
+"""What a guarantee means to those in the table, in words and in three numbers.
 
 Every number here is a theorem about the certificate, rounded against us. With a point (ε, δ) of the
 proved curve, a test with chance α of false alarms is right with chance at most
@@ -162,7 +162,10 @@ def _of_guarantee(certificate: Certificate, words: "Subject") -> Iterable[str]:
         delta = told.delta * (1 + _exp(told.epsilon))
         if delta < 1:
             twice = ApproxDP(2 * told.epsilon, delta)
-            yield _CONTENT.format(factor=factor(twice.epsilon), failure=_failure(twice))
+            whose = "a row that is" if certificate.unit is None else f"{words.unit}, once"
+            yield _CONTENT.format(
+                whose=whose, factor=factor(twice.epsilon), failure=_failure(twice)
+            )
 
 
 def _failure(told: ApproxDP) -> str:
@@ -186,10 +189,13 @@ class Subject:
 
 def subject(certificate: Certificate) -> Subject:
     """Return what the promise of a certificate is about, by its neighbours."""
+    if certificate.unit is not None:
+        rows = f"all rows with one {certificate.unit!r}"
+        return Subject(rows, f"{rows} being in the table and none of them being in it")
     if certificate.neighbours is Neighbours.ADD_REMOVE:
-        return Subject("one person", "a person’s being in the table and not being in it")
+        return Subject("one row", "a row’s being in the table and not being in it")
     if protects_rows(certificate):
-        return Subject("one person", "two possible rows of one person")
+        return Subject("one row", "two possible contents of one row")
     if certificate.neighbours is Neighbours.ELEMENT:
         near = "" if certificate.parameters.get("change") is None else ", that near to each other"
         return Subject("one cell", f"two possible values of one cell{near}")
@@ -206,6 +212,8 @@ def protects_rows(certificate: Certificate) -> bool:
 
 def neighbours_in_words(certificate: Certificate) -> tuple[str, str]:
     """Return what the promise keeps hidden, and what it does not."""
+    if certificate.unit is not None:
+        return _ANY_UNIT.format(unit=certificate.unit), _SEVERAL_IDS.format(unit=certificate.unit)
     if certificate.neighbours is Neighbours.ADD_REMOVE:
         return _ANY_ROW, _SEVERAL
     if protects_rows(certificate):
@@ -234,16 +242,16 @@ _BELLS = (
     "measurement, whose centres are {mu} standard deviations from each other."
 )
 _ODDS = (
-    "For somebody who knows everyone else’s data, seeing this release changes the odds between "
+    "For somebody who knows the rest of the table, seeing this release changes the odds between "
     "{pair} by a factor of at most {factor}{failure}."
 )
 _CONTENT = (
-    "Of a person who is known to be in the table, the odds between two things that their row may "
-    "say change by a factor of at most {factor}{failure}."
+    "Of {whose} known to be in the table, the odds between two possible contents change by a "
+    "factor of at most {factor}{failure}."
 )
 _GUESS = (
-    "An attacker who knows everyone else’s data, and gives even odds to {pair}, guesses right with "
-    "a chance of at most {chance}. Without this release it would be 50%."
+    "An attacker who knows the rest of the table, and gives even odds to {pair}, guesses right "
+    "with a chance of at most {chance}. Without this release it would be 50%."
 )
 _ALARMS = (
     "An attacker who looks for one of the two, and puts up with one false alarm in twenty, finds "
@@ -264,7 +272,16 @@ _ANY_ROW = (
 )
 _SEVERAL = (
     "A person who has several rows is protected less: the promise is about one row. What is true "
-    "of people in general, and would be learnt without that row too, is not hidden."
+    "in general, and would be learnt without that row too, is not hidden."
+)
+_ANY_UNIT = (
+    "Whether any one {unit!r} is in the table at all, and everything in all of its rows, however "
+    "many they are. Even the exact numbers of rows and of different {unit!r} stay private."
+)
+_SEVERAL_IDS = (
+    "A person who stands in the table under several {unit!r} is protected less: the promise is "
+    "about the rows of one. What is true in general, and would be learnt without these rows too, "
+    "is not hidden."
 )
 _CELLS = (
     "Whole rows are protected less, because their cells add up; the number of rows and their order "

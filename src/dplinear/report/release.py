@@ -88,6 +88,7 @@ def _facts(certificate: Certificate) -> Table:
         ("guarantee asked for", guarantee_label(certificate.asked)),
         ("guarantee that is proved", guarantee_label(certificate.holds)),
         ("neighbours", str(certificate.neighbours)),
+        ("protected", certificate.protects),
         ("numerics", certificate.numerics),
         ("calibration", certificate.calibration),
         ("seeded noise", certificate.simulated),

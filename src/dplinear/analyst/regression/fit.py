@@ -18,6 +18,7 @@ from dplinear.analyst.regression.repair import best
 from dplinear.analyst.regression.summary import METHODS, Summary, SummaryFacts, summary
 from dplinear.analyst.results import NamedVector
 from dplinear.arguments import choice, rejection
+from dplinear.privacy.units import size
 from dplinear.schema import INTERCEPT, Schema
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ class Fit:
             guarantee=self.certificate.guarantee,
             rows=self.count,
             rows_public=self.rows_public,
+            unit=self.certificate.unit,
             r_squared=self.r_squared,
             notes=tuple(notes),
         )
@@ -223,7 +225,7 @@ class Fit:
         )
 
     def __repr__(self) -> str:
-        rows = "" if self.count is None else f", about {self.count:,.0f} rows"
+        rows = "" if self.count is None else f", {size(self.count, self.certificate.unit)}"
         fitted = "" if self.r_squared is None else f", R² about {self.r_squared:.3f}"
         shown = NamedVector(
             (INTERCEPT, *self.names), np.append(self.intercept, self.coefficients.values)

@@ -25,8 +25,9 @@ METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
 class SummaryFacts:
     """What a summary tells besides its intervals. All of it is public.
 
-    `rows` is the number of rows (None: not known), `rows_public` whether that is exact; `guarantee`
-    is the certificate's promise in words; `notes` are sentences to add at the end.
+    `rows` is the number of rows (None: not known), `rows_public` whether that is exact; where they
+    belong to units of privacy, by the column `unit`, it is that of units; `guarantee` is the
+    certificate's in words; `notes` are sentences to add at the end.
     """
 
     target: str
@@ -34,6 +35,7 @@ class SummaryFacts:
     guarantee: str
     rows: float | None = None
     rows_public: bool = False
+    unit: str | None = None
     r_squared: float | None = None
     kind: str = "Linear"
     notes: tuple[str, ...] = ()
@@ -107,7 +109,8 @@ def _header(facts: SummaryFacts) -> list[str]:
     """Return the facts above the table, one to a line."""
     parts = []
     if facts.rows is not None:
-        parts.append(f"rows: {'' if facts.rows_public else 'about '}{facts.rows:,.0f}")
+        counted = "rows" if facts.unit is None else f"units (by {facts.unit!r})"
+        parts.append(f"{counted}: {'' if facts.rows_public else 'about '}{facts.rows:,.0f}")
     if facts.r_squared is not None:
         parts.append(f"R²: about {facts.r_squared:.3f}")
     intervals = facts.intervals
@@ -121,9 +124,10 @@ def _header(facts: SummaryFacts) -> list[str]:
 def _footer(facts: SummaryFacts) -> tuple[str, ...]:
     if facts.intervals.swamped is not None:
         return facts.notes
+    counted = "rows" if facts.unit is None else "units"
     meaning = (
-        'std. error: of rows and noise together. "due to privacy": the part of its square that is '
-        'noise. "clear?": whether the interval excludes 0.'
+        f'std. error: of {counted} and noise together. "due to privacy": the part of its square '
+        'that is noise. "clear?": whether the interval excludes 0.'
     )
     return (meaning, *facts.notes)
 

@@ -11,7 +11,7 @@ from dplinear.analyst import notebook
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
-from dplinear.privacy.units import Unit
+from dplinear.privacy.units import Unit, protected
 from dplinear.version import __version__
 
 GUARANTEES: dict[str, type[Guarantee]] = {
@@ -89,11 +89,21 @@ class Certificate:
         return self.holds is not None and self.numerics == "idealised"
 
     @property
+    def protects(self) -> str:
+        """What the guarantee is about: all rows of a unit, a single row, or less."""
+        change = self.parameters.get("change")
+        return protected(self.neighbours, change, self._unit)
+
+    @property
+    def _unit(self) -> Unit | None:
+        return None if self.unit is None else Unit(self.unit, self.rows_per_unit or 1)
+
+    @property
     def guarantee(self) -> str:
         """What holds, in words, with its neighbours; and whether that is true of the program."""
         held_by = f"{self.neighbours} neighbours"
-        if self.unit is not None:
-            held_by += f" of {Unit(self.unit, self.rows_per_unit or 1)}"
+        if self._unit is not None:
+            held_by += f" of {self._unit}"
         if self.holds is None:
             return f"no formal guarantee ({held_by})"
         return f"{self.holds} ({held_by}{', ' + IDEAL if self.of_ideal else ''})"

@@ -12,6 +12,7 @@ from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.arguments import integer, real, rejection
+from dplinear.privacy.units import size
 from dplinear.schema import Schema
 
 _FACTS = ["certificate", "schema", "rows", "count"]
@@ -132,8 +133,9 @@ def _freeze(*results: NamedVector | NamedMatrix) -> None:
 
 
 def _rows(release: MeanRelease | CovarianceRelease) -> str:
-    known = release.rows is not None
-    return f"{release.rows:,} rows" if known else f"about {release.count:,.0f} rows"
+    if release.rows is not None:
+        return f"{release.rows:,} rows"
+    return size(release.count, release.certificate.unit)
 
 
 class _Kind:

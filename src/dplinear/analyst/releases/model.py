@@ -20,6 +20,7 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedVector
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.arrays import Array, Floats
+from dplinear.privacy.units import size
 from dplinear.schema import INTERCEPT, Schema
 
 _KIND = "model"
@@ -176,6 +177,7 @@ class ModelRelease:
             guarantee=self.certificate.guarantee,
             rows=self.count,
             rows_public=self.rows is not None and self.rows == self.count,
+            unit=self.certificate.unit,
             kind=self._adjective,
             notes=tuple(self._notes()),
         )
@@ -227,7 +229,7 @@ class ModelRelease:
 
     def describe(self) -> str:
         """Return in a few lines the model, of how many rows, and under which guarantee."""
-        rows = "" if self.count is None else f", about {self.count:,.0f} rows"
+        rows = "" if self.count is None else f", {size(self.count, self.certificate.unit)}"
         if self.rows is not None:
             rows = f", {self.rows:,} rows"
         start = "Logistic model" if self.loss == LOGISTIC else "Model"

@@ -27,6 +27,7 @@ from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
 from dplinear.privacy.guarantees import ApproxDP
+from dplinear.privacy.units import size
 from dplinear.schema import Schema
 
 
@@ -217,7 +218,7 @@ class MomentsRelease:
         elif self.count is None:
             rows = "a number of rows that was not released"
         else:
-            rows = f"about {self.count:,.0f} rows"
+            rows = size(self.count, self.certificate.unit)
         shown = ", ".join(self.names[:12]) + (", ..." if self.dimension > 12 else "")
         return [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
 

@@ -25,5 +25,7 @@ def bounds(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
+    unit: flags.Unit = None,
+    rows_per_unit: flags.RowsPerUnit = None,
 ) -> None:
     """Release bounds for columns whose scale nobody knows: a schema, at a price."""

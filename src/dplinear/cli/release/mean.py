@@ -19,6 +19,8 @@ def mean(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
+    unit: flags.Unit = None,
+    rows_per_unit: flags.RowsPerUnit = None,
     steps: Annotated[int | None, flags.special("--steps", text="rounds (2)")] = None,
     scale: flags.Deviations = None,
 ) -> None:

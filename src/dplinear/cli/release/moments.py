@@ -30,6 +30,8 @@ def moments(
     delta: flags.Delta = None,
     rho: flags.Rho = None,
     neighbours: flags.Rows2 = None,
+    unit: flags.Unit = None,
+    rows_per_unit: flags.RowsPerUnit = None,
     rows: Annotated[int | None, flags.special("--rows", text="sketch: its rows")] = None,
     degrees: Annotated[
         int | None, flags.special("--degrees", text="inverse_wishart: degrees of freedom")

@@ -63,7 +63,9 @@ def _stand_in(order: "gates.Order") -> Any:
     """Return a table with the right columns and no rows."""
     import pyarrow as pa
 
-    names = order.schema.columns if order.schema is not None else order.arguments["columns"]
+    names = order.schema.read_columns if order.schema is not None else order.arguments["columns"]
+    if order.arguments.get("unit") is not None:
+        names = (*names, order.arguments["unit"])
     return pa.table({name: pa.array([], pa.string()) for name in names})
 
 
@@ -88,6 +90,7 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
         return lines
     lines.append(("mechanism", request.mechanism))
     lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
+    lines.append(("protects", _protected(request)))
     also = _units(request)
     if also:
         lines.append(("which is", "; ".join(also.values())))
@@ -112,6 +115,15 @@ def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str,
 
 def _guarantee_text(request: "Request") -> str:
     return "nothing that is proved" if request.guarantee is None else str(request.guarantee)
+
+
+def _protected(request: "Request") -> str:
+    """Return whom the release would protect."""
+    from dplinear.privacy.units import Unit, protected
+
+    facts = request.parameters
+    unit = None if facts.get("unit") is None else Unit(facts["unit"], facts["rows_per_unit"])
+    return protected(request.neighbours, facts.get("change"), unit)
 
 
 def _units(request: "Request") -> dict[str, str]:
@@ -150,6 +162,7 @@ def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
         "mechanism": None if request is None else request.mechanism,
         "guarantee": None if request is None else _guarantee_text(request),
         "neighbours": None if request is None else str(request.neighbours),
+        "protects": None if request is None else _protected(request),
         "in_other_units": {} if request is None else _units(request),
         "price": None,
     }

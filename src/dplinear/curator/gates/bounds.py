@@ -51,10 +51,11 @@ def suggest_bounds(
     """Release bounds for numeric columns whose scale is not known, and pay for them.
 
     Requires: the names of `columns` (of an array, all of them, in order); `epsilon` and `delta`, a
-    `guarantee`, or `rho`; which tables are `neighbours`. `within` is a pair that surely holds all
-    that counts, however wide, or such a pair for each column, by name. Missing cells count as 0, or
-    as the middle of bounds that are far from it. Further options go to the reading (`threads`,
-    `engine`, `progress`).
+    `guarantee`, or `rho`; which tables are `neighbours`; the `unit` of privacy, a column of ids,
+    each of which counts as at most `rows_per_unit` rows, if there is one. `within` is a pair that
+    surely holds all that counts, however wide, or such a pair for each column, by name. Missing
+    cells count as 0, or as the middle of bounds that are far from it. Further options go to the
+    reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.

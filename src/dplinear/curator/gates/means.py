@@ -57,7 +57,9 @@ def release_mean(
     """Release the mean of each column, by CoinPress; bounds may be far too wide.
 
     Requires: a table that can be read again, and its public schema, of numeric columns; `epsilon`
-    and `delta`, or a `guarantee` such as ZCDP(0.5); which tables are `neighbours`. Options: `steps`
+    and `delta`, or a `guarantee` such as ZCDP(0.5); which tables are `neighbours`. `unit` is the
+    column of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1
+    unless given); the schema may name it (docs/schema.md, "Units of privacy"). Options: `steps`
     (2), `scale` (public standard deviations of the columns; found where they are not given), and
     those of the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on

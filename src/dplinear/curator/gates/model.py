@@ -152,7 +152,9 @@ def release_model(
 
     Requires: a table and its public schema; the name of the target; `features`, names of features,
     columns or derived terms (None: all but the target's); `epsilon` and `delta`, or a `guarantee`
-    of another kind that the mechanism supports; which tables are `neighbours`. `loss` is "squared";
+    of another kind that the mechanism supports; which tables are `neighbours`. `unit` is the column
+    of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1 unless
+    given); the schema may name it (docs/schema.md, "Units of privacy"). `loss` is "squared";
     "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
     is 1, or that a numeric column is above the middle of its bounds. `mechanism`, for a squared
     loss, is "whitened_descent", the most accurate, which passes over the table some twenty times,
@@ -197,7 +199,8 @@ def release_model(
             hint = "a model of rows without a schema needs row_norm=... and constraint=... instead."
             raise wrong_type("schema", _WHERE, "a Schema", schema, hint)
         if constraint is not None:
-            others = {"schema": schema, "features": features, "unit": unit}
+            others: dict[str, object] = {"schema": schema, "features": features, "unit": unit}
+            others |= {"rows_per_unit": rows_per_unit}  # else whoever gave it would rely on it
             for name, value in others.items():
                 if value is not None:  # labels may stand here by mistake: only their type is told
                     hint = "write release_model(X, target=y, row_norm=..., constraint=...)."

@@ -39,7 +39,9 @@ def release_moments(
     """Release the second moments of a table, once; every regression on them is then free.
 
     Requires: a table and its public schema; `epsilon` and `delta`, or a `guarantee` of another kind
-    that the mechanism supports; which tables are `neighbours`. `mechanism` is one of
+    that the mechanism supports; which tables are `neighbours`. `unit` is the column of ids whose
+    rows are protected together, and count as at most `rows_per_unit` rows (1 unless given); the
+    schema may name it (docs/schema.md, "Units of privacy"). `mechanism` is one of
     "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", or "auto": the one of the
     least error that the planner predicts for `expected_rows`, a public guess (without one, the
     first that can keep the guarantee); or an object, such as `AnalyzeGauss(guarantee=…)`, which has

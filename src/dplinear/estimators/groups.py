@@ -1,0 +1,72 @@
+"""The ids of `fit(X, y, groups=ids)`: which rows belong to one unit of privacy, such as a person.
+
+Promises: ids may be of any type and mean what they mean at a gate (`schema/unit_keys.py`); what
+raises depends on the kind of container and on its length alone; no message quotes an id.
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dplinear.arguments import ArgumentError, integer, rejection
+from dplinear.arrays import Floats
+from dplinear.estimators.tables import one_column
+from dplinear.privacy.units import MOST_ROWS
+from dplinear.schema.unit_keys import keys_of
+
+_NAME = "groups"
+
+
+def unit_column(names: Collection[str]) -> str:
+    """Return the name of the column of ids, which none of the others has."""
+    name = _NAME
+    while name in names:
+        name = f"unit {name}"
+    return name
+
+
+def unit_codes(groups: Any, rows: int, where: str) -> Floats:
+    """Return the ids as numbers: equal exactly where the ids are, NaN where there is none.
+
+    Beside them numbers stay numbers. Which code an id gets depends on other rows; what is released
+    depends only on which rows share one. That X and `groups` differ in length is a slip of the
+    program that cut them, as for y.
+    """
+    ids = one_column(groups, _NAME, where)
+    if len(ids) != rows:
+        raise rejection(_NAME, where, "as long as X", "another number of rows")
+    codes = keys_of(ids).dictionary_encode().indices
+    return np.asarray(pc.cast(codes, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
+def check_units(rows_per_unit: Any, groups: object, where: str) -> None:
+    """Raise over a wrong `rows_per_unit`, or one without ids that say whose rows they are."""
+    if rows_per_unit is None:
+        return
+    integer(rows_per_unit, "rows_per_unit", where, low=1, high=MOST_ROWS)
+    if groups is None:
+        rule = "None where fit is not given groups"
+        hint = "write fit(..., groups=ids), with one id a row; in a search, set_fit_request too."
+        raise rejection("rows_per_unit", where, rule, rows_per_unit, hint)
+
+
+def refuse_groups(groups: object, where: str, reason: str) -> None:
+    """Raise over ids where the release has no proof for all rows of a unit together."""
+    if groups is not None:
+        raise rejection(_NAME, where, f"left out {reason}, whose proof is about single rows", "ids")
+
+
+@contextmanager
+def named_groups(where: str) -> Iterator[None]:
+    """Name `groups` where a gate says that its unit of privacy cannot be had."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.parameter != "unit":
+            raise
+        facts = (_NAME, where, error.rule, "ids", error.hint)
+        raise ArgumentError(*facts).with_traceback(error.__traceback__) from None
