@@ -283,3 +283,24 @@ def test_the_lattice_is_part_of_the_sensitivity(features: int) -> None:
     assert rest > 0
     assert rest**2 >= features * prepared.lattice.step**2
     assert Fraction(prepared.scale) * Fraction(0.5) >= Fraction(prepared.sensitivity)
+
+
+@pytest.mark.parametrize("kind", ["output", "pure", "objective", "exponential"])
+@pytest.mark.parametrize(("epsilon", "radius"), [(1e-300, 1.0), (1e-60, 1e100), (0.5, 1e200)])
+@pytest.mark.filterwarnings("error")
+def test_sizes_that_float64_cannot_square_are_refused_before_a_table_is_read(
+    kind: str, epsilon: float, radius: float
+) -> None:
+    makers: dict[str, Any] = {
+        "output": lambda: OutputPerturbation(guarantee=ApproxDP(epsilon, 1e-6)),
+        "pure": lambda: OutputPerturbation(guarantee=PureDP(epsilon)),
+        "objective": lambda: ObjectivePerturbation(guarantee=ApproxDP(epsilon, 1e-6)),
+        "exponential": lambda: Exponential(guarantee=PureDP(epsilon)),
+    }
+    try:
+        prepared = makers[kind]().prepare(task("squared", 2, radius))
+    except ValueError:
+        return
+    for table in (examples([], 2), examples([[0.6, 0.6, -1.0]] * 50, 2)):
+        learned = prepared.run(table, simulation.entropy(3))
+        assert np.isfinite(learned.place).all()
