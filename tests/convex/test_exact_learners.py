@@ -170,15 +170,18 @@ def guesses(numbers: Floats, centres: tuple[float, float], scales: tuple[float, 
     return sum(reachable(o, *pairs[0]) and not reachable(o, *pairs[1]) for o in numbers.tolist())
 
 
-def prepared_and_model(kind: str) -> tuple[Any, list[Examples], list[tuple[float, float]], float]:
-    """Return a learner of one coefficient, two tables, and the law of a float version on each."""
-    tables = [examples([], 1), examples([[1.0, 1.0]], 1)]
+def prepared_and_model(
+    kind: str, size: int
+) -> tuple[Any, list[Examples], list[tuple[float, float]], float]:
+    """Return a learner, two tables, and the law of a float version's first number on each."""
+    row = [1.0, *[0.0] * (size - 1), 1.0]
+    tables = [examples([], size), examples([row], size)]
     if kind == "exponential":
-        ball = Exponential(guarantee=PureDP(0.5)).prepare(task("squared", 1, 1.0))
+        ball = Exponential(guarantee=PureDP(0.5)).prepare(task("squared", size, 1.0))
         assert isinstance(ball, PreparedBall)
         models = []
         for table in tables:
-            gram, cross = second_moments(table.blocks(), Frame(1, 1.0))
+            gram, cross = second_moments(table.blocks(), Frame(size, 1.0))
             raised = ball.unit * float(gram[0, 0]) / CELLS**2 + 0.4
             centre = ball.unit * float(cross[0]) / CELLS**2 / raised
             models.append((centre, math.sqrt(0.5 / raised)))
@@ -186,22 +189,23 @@ def prepared_and_model(kind: str) -> tuple[Any, list[Examples], list[tuple[float
     prepared: Any
     if kind == "output":
         learner = OutputPerturbation(guarantee=PureDP(0.5), regularisation=3.0)
-        prepared = learner.prepare(task("huber", 1))
-        moved = [prepared.sum.minimum(table, Point.zero(1)).values[0] for table in tables]
+        prepared = learner.prepare(task("huber", size))
+        moved = [prepared.sum.minimum(table, Point.zero(size)).values[0] for table in tables]
         models = [(float(centre), prepared.scale) for centre in moved]
     else:
         asked = ApproxDP(0.5, 1e-6)
         prepared = ObjectivePerturbation(guarantee=asked, regularisation=30.0).prepare(
-            task("huber", 1)
+            task("huber", size)
         )
         scale = prepared.sigma / 30.0
         models = [(0.0, scale), (prepared.sum.gradient / 30.0, scale)]
     return prepared, tables, models, float(prepared.lattice.step)
 
 
+@pytest.mark.parametrize("size", range(1, 6))
 @pytest.mark.parametrize("kind", ["output", "objective", "exponential"])
-def test_what_can_arise_from_one_table_can_arise_from_the_other(kind: str) -> None:
-    prepared, tables, models, step = prepared_and_model(kind)
+def test_what_can_arise_from_one_table_can_arise_from_the_other(kind: str, size: int) -> None:
+    prepared, tables, models, step = prepared_and_model(kind, size)
     draw = simulation.generator(71)
     (first, wide), (second, other) = models
     centres, scales = (first, second), (wide, other)
@@ -283,3 +287,24 @@ def test_the_lattice_is_part_of_the_sensitivity(features: int) -> None:
     assert rest > 0
     assert rest**2 >= features * prepared.lattice.step**2
     assert Fraction(prepared.scale) * Fraction(0.5) >= Fraction(prepared.sensitivity)
+
+
+@pytest.mark.parametrize("kind", ["output", "pure", "objective", "exponential"])
+@pytest.mark.parametrize(("epsilon", "radius"), [(1e-300, 1.0), (1e-60, 1e100), (0.5, 1e200)])
+@pytest.mark.filterwarnings("error")
+def test_sizes_that_float64_cannot_square_are_refused_before_a_table_is_read(
+    kind: str, epsilon: float, radius: float
+) -> None:
+    makers: dict[str, Any] = {
+        "output": lambda: OutputPerturbation(guarantee=ApproxDP(epsilon, 1e-6)),
+        "pure": lambda: OutputPerturbation(guarantee=PureDP(epsilon)),
+        "objective": lambda: ObjectivePerturbation(guarantee=ApproxDP(epsilon, 1e-6)),
+        "exponential": lambda: Exponential(guarantee=PureDP(epsilon)),
+    }
+    try:
+        prepared = makers[kind]().prepare(task("squared", 2, radius))
+    except ValueError:
+        return
+    for table in (examples([], 2), examples([[0.6, 0.6, -1.0]] * 50, 2)):
+        learned = prepared.run(table, simulation.entropy(3))
+        assert np.isfinite(learned.place).all()

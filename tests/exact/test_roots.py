@@ -242,3 +242,24 @@ def test_many_rows_take_few_eliminations(exponent: int, monkeypatch: pytest.Monk
     assert high - low <= 1
     assert len(counted) <= exponent + 60
     assert all(bits < 2 * exponent + 120 for bits in counted)
+
+
+@pytest.mark.parametrize("copies", [10**12, 10**15, 10**40])
+@pytest.mark.parametrize("size", [2, 20])
+def test_a_row_held_by_very_many_takes_no_elimination(
+    size: int, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Float64 sees nothing of the least eigenvector then, and eliminations take hours."""
+
+    def refuse(_: Any) -> bool:
+        raise AssertionError
+
+    draw = simulation.generator(size)
+    others = draw.integers(-100, 100, (2 * size, size)).astype(object)
+    row = draw.integers(-1000, 1000, size).astype(object)
+    matrix = others.T @ others + np.multiply.outer(row, row) * copies
+    monkeypatch.setattr(roots, "is_positive_definite", refuse)
+    low, high = least_eigenvalue(matrix)
+    assert high - low <= 1
+    assert definite_at(matrix, low - Fraction(1, 2**60))
+    assert not definite_at(matrix, high + Fraction(1, 2**60))

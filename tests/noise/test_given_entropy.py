@@ -35,7 +35,6 @@ SAMPLERS: dict[str, Callable[[Entropy], object]] = {
     "exact_spherical": lambda bits: spherical.spherical_laplace_integers(9, 9, entropy=bits),
     "integers": lambda bits: uniform_below(10**20, bits),
     "rounded normals": lambda bits: rounded_normals(1000, 30, entropy=bits),
-    "spherical": lambda bits: spherical.spherical_laplace(1.0, 3, entropy=bits),
     "normal": lambda bits: wishart.standard_normal((2, 3), entropy=bits),
     "chi_square": lambda bits: wishart.chi_square(3.5, 4, entropy=bits),
     "factor": lambda bits: wishart.wishart_from_factor(SQUARE, 3.0, entropy=bits),
@@ -75,8 +74,6 @@ def test_matrices_of_one_entry_are_made_of_chi_squares() -> None:
         assert drawn == pytest.approx(3.0 * square(seed), rel=1e-12)
         drawn = wishart.inverse_wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
         assert drawn == pytest.approx(3.0 / square(seed), rel=1e-12)
-        drawn = spherical.spherical_laplace(2.0, 1, entropy=simulation.entropy(seed))
-        assert np.linalg.norm(drawn) > 0
 
 
 def test_noise_takes_the_scale_of_its_matrix() -> None:

@@ -19,7 +19,6 @@ from dplinear.noise import (
     inversion,
     selection,
     simulation,
-    spherical,
     wishart,
 )
 from dplinear.noise.entropy import Entropy, Keystream, SeededEntropy, Words, words
@@ -105,15 +104,6 @@ def test_matrices_are_products_of_their_factors(degrees: float) -> None:
         inner = np.linalg.inv(root).T @ Slow(seed).bartlett(3, degrees)
         drawn = wishart.inverse_wishart(SQUARE, degrees, entropy=simulation.entropy(seed))
         assert np.allclose(np.linalg.inv(drawn), inner @ inner.T, rtol=1e-7, atol=1e-9)
-
-
-def test_vectors_of_a_length_and_a_direction() -> None:
-    slow = Slow(9)
-    direction = np.array(slow.normal(4))
-    length = slow.chi_square([8.0])[0] / 2
-    drawn = spherical.spherical_laplace(0.7, 4, entropy=simulation.entropy(9))
-    wanted = 0.7 * length * direction / math.sqrt(float(direction @ direction))
-    assert drawn == pytest.approx(wanted, rel=CLOSE)
 
 
 def test_rounding_is_forgiven_and_no_more() -> None:

@@ -14,6 +14,9 @@ from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.exact.products import product, square
 
 _FLOAT_BITS = 900  # integers of so many bits, and their products with small ones, fit in float64
+# The search for a least eigenvalue: most rounds, of so many steps of inverse iteration each; and by
+# what a distance below the quotient grows until there is a root.
+_ROUNDS, _STEPS, _GALLOP = 64, 4, 16
 
 
 class Root:
@@ -190,22 +193,11 @@ def least_eigenvalue(
     """Enclose the least eigenvalue of an exact symmetric matrix: low ≤ λ ≤ high ≤ low + width.
 
     Above it is any Rayleigh quotient; below, s − ‖E‖ for any s and any real T with
-    matrix − s·I = T·Tᵀ + E. If float64 and fixed point do not bring them together, bisection on
-    exact determinants does.
+    matrix − s·I = T·Tᵀ + E. Where float64 does not see the least eigenvector, such a T does
+    (`_improve`). If all that does not bring them together, bisection on exact determinants does.
     """
     matrix = matrix.astype(np.object_)
-    vector = _least_vector(matrix)
-    high = Fraction(int(vector.dot(matrix.dot(vector))), int(vector.dot(vector)))
-    # A shift from 3/4 to 1/2 of the width below, of few digits; the rest is for the residual.
-    step = width / 4
-    shift = ((high - width / 2) // step) * step
-    digits = _bits(matrix) // 2 + len(matrix).bit_length() + int(1 / width).bit_length()
-    precision = digits + 16  # at which rounding leaves less than the goal
-    goal = int(width / 4 * shift.denominator * 4**precision)
-    low = Fraction(-norm(matrix))
-    found = approximate_root(_shift_diagonal(matrix, shift), precision, goal)
-    if found is not None:
-        low = max(low, shift - Fraction(found[1], shift.denominator << 2 * precision))
+    low, high = _search_quotients(matrix, width)
     while high - low > width:
         middle = _between(low, high)
         if is_positive_definite(_shift_diagonal(matrix, middle)):
@@ -213,6 +205,62 @@ def least_eigenvalue(
         else:
             high = middle
     return low, high
+
+
+def _search_quotients(matrix: BigIntegers, width: Fraction) -> tuple[Fraction, Fraction]:
+    """Enclose the least eigenvalue by quotients and roots, as a rule within `width`."""
+    digits = _bits(matrix) // 2 + len(matrix).bit_length() + int(1 / width).bit_length()
+    precision = digits + 16  # at which rounding leaves less than the goal
+    vector = _least_vector(matrix)
+    low, high, factor = Fraction(-norm(matrix)), _quotient(matrix, vector), None
+    for _ in range(_ROUNDS):
+        below = width / 2
+        while below < high - low:  # so a root would tell more than is known
+            found = _root_below(matrix, high - below, width / 4, precision)
+            if found is not None:
+                low, factor = max(low, found[0]), found[1]
+                break
+            below *= _GALLOP
+        if high - low <= width or factor is None:
+            break
+        vector = _improve(factor, vector, precision)
+        high = min(high, _quotient(matrix, vector))
+    return low, high
+
+
+def _root_below(
+    matrix: BigIntegers, most: Fraction, step: Fraction, precision: int
+) -> tuple[Fraction, BigIntegers] | None:
+    """Return a lower bound on all eigenvalues, next below `most`, and the T that proves it.
+
+    None if there is no such bound, or none is found.
+    """
+    shift = most // step * step  # of few digits
+    goal = int(step * shift.denominator * 4**precision)
+    found = approximate_root(_shift_diagonal(matrix, shift), precision, goal)
+    if found is None or found[1] > goal or any(each <= 0 for each in np.diag(found[0])):
+        return None
+    return shift - Fraction(found[1], shift.denominator << 2 * precision), found[0]
+
+
+def _quotient(matrix: BigIntegers, vector: BigIntegers) -> Fraction:
+    """Return Rayleigh's quotient, which is at least the least eigenvalue."""
+    return Fraction(int(vector.dot(matrix.dot(vector))), int(vector.dot(vector)))
+
+
+def _improve(factor: BigIntegers, vector: BigIntegers, bits: int) -> BigIntegers:
+    """Return about (T·Tᵀ)⁻ᵏ·vector, of so many bits: inverse iteration, on integers."""
+    size, spare = len(factor), 2 * _bits(factor)
+    for _ in range(_STEPS):
+        solved = vector << spare
+        for i in range(size):
+            solved[i] = (solved[i] - factor[i, :i].dot(solved[:i])) // factor[i, i]
+        solved = solved << spare
+        for i in reversed(range(size)):
+            solved[i] = (solved[i] - factor[i + 1 :, i].dot(solved[i + 1 :])) // factor[i, i]
+        cut = solved >> max(_bits(solved) - bits, 0)
+        vector = cut if cut.any() else vector
+    return vector
 
 
 def _between(low: Fraction, high: Fraction) -> Fraction:

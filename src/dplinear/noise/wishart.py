@@ -1,9 +1,9 @@
 """Continuous noise: normal, chi-square, Wishart and inverse-Wishart draws, and Gaussian sketches.
 
-The bits are cryptographic, the arithmetic is float64: a mechanism that uses this file says
-`numerics: idealised` on its certificate. Matrices given here may be private, so errors quote their
-shape and never an entry; that there is an error tells something too, so pass only matrices that
-are positive semidefinite for every table.
+The bits are cryptographic, the arithmetic is float64: what was published in `papers/` is drawn
+with it, and keeps the guarantee of an ideal mechanism only. No gate uses it. Matrices given here
+may be private, so errors quote their shape and never an entry; that there is an error tells
+something too, so pass only matrices that are positive semidefinite for every table.
 """
 
 import math

@@ -97,7 +97,7 @@ class Contest:
             asked=account.asked,
             holds=account.holds,
             curve=(),
-            numerics="idealised",
+            numerics="exact",
             calibration="exact",
             simulated=True,
             request="simulated",

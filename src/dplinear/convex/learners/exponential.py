@@ -44,6 +44,7 @@ from dplinear.privacy.rounding import root_ceiling, up
 _WHERE = "Exponential"
 _MOST_FEATURES = 2048  # for the ball: eigenvectors take the cube of it
 _MOST_NUMBERS = 1 << 26  # of all extreme points: 512 MiB
+_MOST_REACH = 1e120  # whose square is a float
 _LEAST_SPREAD = 2.0**-40  # of losses that are differences of numbers of about 1
 _MAP_BITS = 30  # of the numbers of a map from a ball onto its image
 _FLAT = 1e-12  # of the largest eigenvalue of ΦΦᵀ: below it Φ has no such direction
@@ -82,6 +83,9 @@ class Exponential(ConstrainedMechanism):
         )
         steps = 2 if self.neighbours is Neighbours.REPLACE else 1
         reach = up(task.frame.reach * image.radius, 8)
+        if not reach <= _MOST_REACH:
+            rule = f"smaller: margins are {_MOST_REACH:g} at the most"
+            raise arguments.rejection("image", _WHERE, rule, f"a radius of {image.radius:.3g}")
         low, high = extremes(task.loss, reach)
         if high - low < (2.0**-900 if isinstance(task.loss, SquaredLoss) else _LEAST_SPREAD):
             rule = "larger: float64 cannot tell the losses of such small margins apart"

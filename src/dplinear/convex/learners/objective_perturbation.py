@@ -17,7 +17,14 @@ from dplinear.convex.learners.contract import (
     PreparedConstrained,
     Task,
 )
-from dplinear.convex.learners.perturbation import FIRM, Lattice, Sum, read_weight, smooth
+from dplinear.convex.learners.perturbation import (
+    FIRM,
+    Lattice,
+    Sum,
+    check_sizes,
+    read_weight,
+    smooth,
+)
 from dplinear.convex.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -99,6 +106,7 @@ class ObjectivePerturbation(ConstrainedMechanism):
             rule = f"so large that slopes, and the tolerance, are at least {_LEAST:g}"
             raise arguments.rejection("slope", _WHERE, rule, self.slope)
         sigma = up(sum_.gradient / mu)
+        check_sizes(asked, one, sigma, _WHERE)
         near = Fraction(sum_.tolerance) / Fraction(weight)
         lattice = Lattice.within(near * _FINE, task.frame.features)
         output = ceiling((2 * near + lattice.diagonal) / (Fraction(_OUTPUT) * Fraction(mu)))

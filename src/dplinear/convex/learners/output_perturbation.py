@@ -19,7 +19,14 @@ from dplinear.convex.learners.contract import (
     PreparedConstrained,
     Task,
 )
-from dplinear.convex.learners.perturbation import FIRM, Lattice, Sum, read_weight, smooth
+from dplinear.convex.learners.perturbation import (
+    FIRM,
+    Lattice,
+    Sum,
+    check_sizes,
+    read_weight,
+    smooth,
+)
 from dplinear.convex.smooth_losses import HINGE_RAMP
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
@@ -94,6 +101,7 @@ class OutputPerturbation(ConstrainedMechanism):
             rule = f"small enough that a row moves the minimum by {_LEAST:g} or more"
             raise arguments.rejection("regularisation", _WHERE, rule, weight)
         scale = _noise(self.guarantee, sensitivity)
+        check_sizes(self.guarantee, one, scale, _WHERE)
         account = checks.exact_account(self.guarantee, self._profile(sensitivity / scale))
         sum_ = Sum(task, loss, weight, tolerance)
         return PreparedOutput(task, account, sum_, lattice, sensitivity, scale)

@@ -19,6 +19,7 @@ from dplinear.convex.learners.contract import Learned, Passes, Task
 from dplinear.convex.minimiser import minimise
 from dplinear.convex.smooth_losses import SmoothLoss
 from dplinear.mechanisms.contract import Account
+from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.rounding import root_ceiling, up
 
 # Times what a balance of bounds gives Λ: models are shorter than their set allows. Chosen on a few
@@ -26,6 +27,8 @@ from dplinear.privacy.rounding import root_ceiling, up
 FIRM = 4.0
 # βc²/Λ, at most, so that minima are found soon; and Λ, the square of which must be finite.
 _MOST_BENT, _MOST_WEIGHT = 2.0**20, 2.0**400
+# Slopes and noise beyond it have squares that are no floats: searches and projections would warn.
+_MOST_SIZE = 1e120
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,17 @@ def read_weight(one: Sum, weight: float, where: str) -> float:
     low, high = one.findable(0.0), one.findable(math.inf)
     hint = "elsewhere the minimum may take very long to find; left out, it is chosen."
     return arguments.real(weight, "regularisation", where, low=low, high=high, hint=hint)
+
+
+def check_sizes(asked: Guarantee, one: Sum, noise: float, where: str) -> None:
+    """Refuse slopes and noise that float64 cannot square, before anything is spent."""
+    if not one.gradient <= _MOST_SIZE:
+        rule = f"so small that a row's gradient is at most {_MOST_SIZE:g}"
+        hint = "a smaller constraint set has smaller slopes, and so has a clip: slope=1.0."
+        raise arguments.rejection("slope", where, rule, one.loss.slope, hint)
+    if not noise <= _MOST_SIZE:
+        hint = "that much noise leaves nothing of any table: ask for a larger ε, ρ or μ."
+        raise arguments.rejection("guarantee", where, "within reach", asked, hint)
 
 
 def smooth(task: Task, slope: float | None, ramp: float, where: str) -> SmoothLoss:
