@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from dplinear.demo import visits
+from dplinear.version import __version__
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -53,6 +54,15 @@ def test_no_version_with_known_holes_is_allowed() -> None:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
+
+
+def test_a_certificate_tells_versions_with_known_faults_from_this_one() -> None:
+    assert PROJECT["project"]["version"] == __version__
+    page = (ROOT / "docs" / "advisories.md").read_text(encoding="utf-8")
+    headings = " ".join(line for line in page.splitlines() if line.startswith("## "))
+    assert "0.1.0.dev1" in headings
+    assert __version__ not in headings, "a fault of this version is mended in the next one"
+    assert f"mended in `{__version__}`" in page
 
 
 def test_requirements_are_pinned_by_hash_and_name_no_index() -> None:

@@ -31,5 +31,6 @@ def test_a_few_inputs_of_every_gate(gate: str) -> None:
 @pytest.mark.parametrize("gate", GATES)
 def test_ten_thousand_inputs_of_every_gate(gate: str) -> None:
     counts = apart(gate, 10_000, run=1)
+    print(f"\n{HEADER}\n{counts}")  # noqa: T201 - the figures of docs/fuzzing.md
     assert counts.inputs == 10_000
     assert not counts.wrong, f"\n{HEADER}\n{counts}"

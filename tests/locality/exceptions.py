@@ -49,7 +49,13 @@ DTYPE = Exemption(
     "The dtype of a NumPy array is its holder's word: text where the public classes are numbers is "
     "refused, as are numbers where they are words. np.array chose it by looking at every label.",
 )
-EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, DTYPE)
+ARRAY = Exemption(
+    "an array of a refused dtype",
+    "`fit` refuses a NumPy array of complex numbers, dates or spans by its dtype, which is its "
+    "holder's word, as scikit-learn asks. np.array chose it by looking at every cell.",
+)
+EXEMPTIONS = (FAILS, COLUMNS, COUNT, VALUES, DTYPE, ARRAY)
+_REFUSED = frozenset("cmM")  # kinds of dtypes that estimators do not take (docs/estimators.md)
 
 
 def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | None:
@@ -60,6 +66,10 @@ def excused(source: Source, pair: Pair, held: Callable[[Table], Any]) -> str | N
     if source.name == "labels_numpy_inferred":
         kinds = {held(table)[1].dtype.kind for table in (pair.base, pair.other)}
         return DTYPE.name if len(kinds) > 1 else None
+    if source.name == "fit_numpy_inferred":
+        refused = [held(table)[0].dtype.kind in _REFUSED for table in (pair.base, pair.other)]
+        if refused[0] != refused[1]:
+            return ARRAY.name
     return _excused_by_view(source, pair, held) if source.infers else None
 
 

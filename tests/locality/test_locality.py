@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuzz.dice import Dice
 from fuzz.judge import Outcome
 from services import lacking, library
 
 from .canonical import meaning
 from .columns import PLAIN
-from .exceptions import EXEMPTIONS
+from .exceptions import ARRAY, EXEMPTIONS, excused
 from .judge import Seen, apart
 from .odd_cells import BROKEN, COUNT, LINES, NUMBERS, OBJECTS, TEXTS
 from .pairs import Demands, Pair, Table, group_of
@@ -147,6 +148,26 @@ def test_the_judge_compares_rows_without_an_order() -> None:
 )
 def test_the_oracle_knows_what_cells_stand_for(cells: tuple[object, ...]) -> None:
     assert len({meaning(cell) for cell in cells}) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "cell", "name"),
+    [
+        ("fit_numpy_inferred", 1 + 0j, ARRAY.name),
+        ("fit_numpy_inferred", np.datetime64("2020-01-01"), ARRAY.name),
+        ("fit_numpy_inferred", 0.5, None),
+        ("fit_numpy_inferred", "text", None),
+        ("fit_numpy_objects", 1 + 0j, None),  # whose dtype follows no cell
+    ],
+)
+def test_only_a_dtype_that_is_refused_excuses_an_array(
+    source: str, cell: object, name: str | None
+) -> None:
+    columns = (PLAIN["a"],)
+    base, other = Table(columns, ((0.1,),), 0), Table(columns, ((cell,),), 0)
+    pair, chosen = Pair(base, other, 0, "change", ""), sources()[source]
+    found = excused(chosen, pair, lambda table: chosen.hold(table, Dice(1), Path()))
+    assert found == name
 
 
 def test_the_exemptions_are_those_of_the_page() -> None:
