@@ -20,6 +20,7 @@ pytestmark = pytest.mark.engine
 
 WORD = "Ada-has-it"
 SCHEMA = Schema({"a": (0, 1), "b": (0, 9)})
+UNITS = Schema({"a": (0, 1)}, unit="b")
 COUNT = 6
 ODD: dict[str, Any] = {
     "text": WORD,
@@ -50,6 +51,9 @@ def frame(column: str, cell: Any) -> Any:
 def rows(data: Any) -> Any:
     with open_rows(data, SCHEMA, "release_rows", threads=1).through(np.copy) as blocks:
         return np.hstack(list(blocks))
+
+
+READS = [lambda data: second_moments(data, SCHEMA), lambda data: second_moments(data, UNITS), rows]
 
 
 @pytest.mark.parametrize("column", ["a", "note"])
@@ -92,7 +96,7 @@ def cluster(kind: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("kind", ["threads", "workers", "processes"])
 def test_a_plan_that_fails_on_dask_says_nothing(
     kind: str,
@@ -129,7 +133,7 @@ def test_warnings_are_heard_again_after_a_pass() -> None:
         warnings.warn("heard", UserWarning, stacklevel=1)
 
 
-@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+@pytest.mark.parametrize("read", READS)
 def test_a_plan_that_fails_on_spark_says_nothing(
     read: Callable[[Any], Any], spark: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,7 +174,7 @@ def arrow_stream(made: Any) -> Any:
 
 
 @pytest.mark.parametrize("plan", [polars_plan, duckdb_plan, arrow_stream])
-@pytest.mark.parametrize("read", [lambda data: second_moments(data, SCHEMA), rows])
+@pytest.mark.parametrize("read", READS)
 def test_other_plans_that_fail_say_nothing(
     plan: Callable[[Any], Any],
     read: Callable[[Any], Any],

@@ -30,12 +30,14 @@ pytestmark = [
 
 NAMES = [f"x{j}" for j in range(8)]
 SCHEMA = Schema(dict.fromkeys(NAMES, (-2, 2)))
+UNITS = SCHEMA.with_unit("id")
 
 
 @pytest.fixture(scope="module")
 def table(generator: Callable[[int], Any]) -> pa.Table:
     block = generator(11).standard_normal((200_000, len(NAMES)))
-    return pa.table({name: block[:, j] for j, name in enumerate(NAMES)})
+    columns = {name: block[:, j] for j, name in enumerate(NAMES)}
+    return pa.table({**columns, "id": generator(12).integers(0, 50_000, len(block))})
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,22 @@ def test_dask_retries_a_killed_worker_to_the_same_bits(
     check_sums(deadly, table, flag)
 
 
+def check_units(deadly: Any, table: pa.Table, flag: Path) -> None:
+    """A worker dies while rows are dealt by unit."""
+    want = second_moments(table, UNITS)
+    assert second_moments(deadly, UNITS) == want
+    assert flag.exists()
+
+
+def test_dask_retries_a_killed_worker_that_deals_units(
+    dask_client: Any, path: Path, table: pa.Table, tmp_path: Path
+) -> None:
+    assert dask_client.status == "running"
+    flag = tmp_path / "died"
+    frame = frame_on_dask(path)
+    check_units(frame.map_partitions(die_once, str(flag), meta=frame._meta), table, flag)
+
+
 def test_dask_rereads_the_row_groups_of_a_killed_worker(
     dask_client: Any, path: Path, want: SecondMoments
 ) -> None:
@@ -153,6 +171,14 @@ def test_spark_retries_a_killed_worker_to_the_same_bits(
     assert second_moments(deadly, SCHEMA) == want
     assert flag.exists()
     check_sums(deadly, table, flag)
+
+
+def test_spark_retries_a_killed_worker_that_deals_units(
+    spark: Any, path: Path, table: pa.Table, tmp_path: Path
+) -> None:
+    flag = tmp_path / "died"
+    frame = frame_on_spark(spark, path)
+    check_units(frame.mapInArrow(killing(str(flag)), frame.schema), table, flag)
 
 
 def python_workers() -> list[Any]:

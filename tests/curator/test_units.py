@@ -189,3 +189,25 @@ def test_every_gate_that_sums_takes_units() -> None:
     for release in made:
         assert (release.certificate.unit, release.certificate.rows_per_unit) == ("id", 2)
         assert "'id'" in release.certificate.guarantee
+
+
+class Unread:
+    """A table that must not be opened."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("gate", "asked"),
+    [
+        (dpl.release_rows, {"bits": 1.0}),
+        (dpl.release_rows, {"epsilon": 1.0, "delta": 1e-6, "k": 2}),
+        (dpl.release_sketch, {"epsilon": 1.0, "delta": 1e-6}),
+        (dpl.release_sketch, {"bits": 0.5, "mechanism": "mi_projection"}),
+    ],
+)
+def test_gates_that_cannot_protect_units_open_nothing(gate: Any, asked: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        gate(Unread(), SCHEMA, **asked)
+    assert (caught.value.parameter, caught.value.where) == ("unit", gate.__name__)

@@ -20,7 +20,7 @@ from dplinear.arguments import choice, rejection, wrong_type
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.options import RowsOptions, own_options, reading_options
 from dplinear.curator.passage import Passage
-from dplinear.curator.sources.ordered import open_rows
+from dplinear.curator.sources.ordered import open_rows, refuse_units
 from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger, NotKeptWarning
 from dplinear.ledger.fingerprint import plain
@@ -98,6 +98,7 @@ def rows_through(
     schema: Schema,
 ) -> RowsRelease:
     """Calibrate, check the table, open all files, and go through the passage."""
+    refuse_units(schema, passage.where)
     prepared = built.prepare(schema, shape_of(schema), passage.entropy)
     certificate = passage.certificate(built, prepared.account, prepared.parameters)
     head = Head(schema, certificate, prepared.noise_model, _plain(own), prepared.output)

@@ -125,11 +125,11 @@ def _open_reader(  # noqa: PLR0917 - as above
     if library == "dask":
         from dplinear.curator.sources.dask import DaskReader
 
-        return DaskReader(data, schema)
+        return DaskReader(data, schema, rows_per_unit)
     if library == "pyspark" or engine == "spark":
         from dplinear.curator.sources.spark import SparkReader
 
-        return SparkReader(data, schema)
+        return SparkReader(data, schema, rows_per_unit)
     source = local_source(data, schema)
     if schema.unit is not None:
         return UnitReader(source, schema, rows_per_unit, threads=workers, progress=progress)

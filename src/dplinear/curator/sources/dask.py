@@ -7,6 +7,7 @@ the same sum, and each task counts once.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any, TypeVar
 
 import dask
@@ -26,7 +27,8 @@ from dplinear.curator.sources.source import (
     check_names,
     withheld,
 )
-from dplinear.curator.sources.workers import collect, encode_result, read_share, shares
+from dplinear.curator.sources.unit_shares import Weighed, check_whole, deal_rows, weigh_buckets
+from dplinear.curator.sources.workers import collect, encode_result, from_share, shares
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
@@ -34,40 +36,74 @@ _SHARES_PER_CORE = 4
 _TABLE = "the table on Dask"
 _CONVERTS = "pyarrow_strings_enabled"  # what Dask calls the conversion of objects to text
 
+_Opening = Callable[[Any, Schema], Source]
 _T = TypeVar("_T")
 
 
 class DaskReader:
     """Passes over a Dask data frame, a Dask array or Parquet paths, checked when it is made."""
 
-    def __init__(self, data: Any, schema: Schema) -> None:
-        self._read, self._parts = _parts(data, schema)
+    def __init__(self, data: Any, schema: Schema, rows_per_unit: int) -> None:
+        self._schema, self._rows_per_unit = schema, rows_per_unit
+        self._opening, self._parts = _parts(data, schema)
 
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass."""
-        task = dask.delayed(self._read, pure=False)
+        plan = self._sums if self._schema.unit is None else self._weighted_sums
         try:
             with withheld(_TABLE), _quiet_everywhere():
-                results = dask.compute(*(task(reduction, part) for part in self._parts))
+                results = check_whole(dask.compute(*plan(reduction)))
         except SourceError as error:
             raise SourceError(str(error)) from None
         return collect(reduction, results)
 
+    def _sums(self, reduction: Reduction[Any]) -> list[Any]:
+        task = dask.delayed(_read, pure=False)
+        return [task(self._opening, part, reduction) for part in self._parts]
 
-def _parts(data: Any, schema: Schema) -> tuple[Callable[..., bytes], list[Any]]:
-    """Return what a worker does, and the shares it does it to."""
+    def _weighted_sums(self, reduction: Reduction[Any]) -> list[Any]:
+        """Return tasks that add up a bucket each, of what tasks before them dealt."""
+        count = max(1, min(len(self._parts), _SHARES_PER_CORE * _cores()))
+        first, second = (dask.delayed(task, pure=False) for task in (_deal, _weigh))
+        dealt = [first(self._opening, part, self._schema, count) for part in self._parts]
+        return [
+            second(reduction, self._rows_per_unit, bucket, [some[bucket] for some in dealt])
+            for bucket in range(count)
+        ]
+
+
+def _read(opening: _Opening, part: Any, reduction: Reduction[Any]) -> Weighed:
+    return [], encode_result(opening(part, reduction.schema), reduction)
+
+
+def _deal(opening: _Opening, part: Any, schema: Schema, count: int) -> list[list[bytes]]:
+    """Return the pieces of each bucket."""
+    found: list[list[bytes]] = [[] for _ in range(count)]
+    for bucket, piece in deal_rows(opening(part, schema), schema, count):
+        found[bucket].append(piece)
+    return found
+
+
+def _weigh(
+    reduction: Reduction[Any], rows_per_unit: int, bucket: int, dealt: list[list[bytes]]
+) -> Weighed:
+    return weigh_buckets(reduction, rows_per_unit, [(bucket, chain.from_iterable(dealt))])
+
+
+def _parts(data: Any, schema: Schema) -> tuple[_Opening, list[Any]]:
+    """Return what makes a source of a share of the rows, and the shares."""
     if is_paths(data):
-        return read_share, shares(data, schema, _SHARES_PER_CORE * _cores())
+        return from_share, shares(data, schema, _SHARES_PER_CORE * _cores())
     known = set(dir(type(data)))  # of the class: an attribute of a frame may compute, and raise
     if {"to_delayed", "columns"} <= known:
         check_names(schema, _ask_dask(lambda: list(data.columns)), "the Dask data frame")
-        return _read_frame, _ask_dask(
+        return from_pandas, _ask_dask(
             lambda: list(_without_conversion(data)[list(schema.read_columns)].to_delayed())
         )
     if {"to_delayed", "chunks"} <= known:
         check_shape(schema, data.shape)
         check_dtype(schema, data.dtype, "the Dask array")
-        return _read_array, _ask_dask(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
+        return from_array, _ask_dask(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
     raise wrong_type("data", WHERE, "a Dask data frame or a Dask array", type(data))
 
 
@@ -98,15 +134,14 @@ def _without_conversion(data: Any) -> Any:
 
 def partitions(data: Any, schema: Schema) -> Source:
     """Return the rows of a collection, in order: its partitions come here, one after the other."""
-    read, parts = _parts(data, schema)
-    opening = from_pandas if read is _read_frame else from_array
+    opening, parts = _parts(data, schema)
     return Source(_Partitions(parts, opening, schema), once=True)
 
 
 class _Partitions:
     """The tasks of partitions, of which at most one is computed while another is worked on."""
 
-    def __init__(self, parts: list[Any], opening: Callable[..., Source], schema: Schema) -> None:
+    def __init__(self, parts: list[Any], opening: _Opening, schema: Schema) -> None:
         self._parts, self._opening, self._schema = parts, opening, schema
 
     def __iter__(self) -> Iterator[Task]:
@@ -160,11 +195,3 @@ def _tell(client: Any, what: Callable[[], None]) -> None:
     if client is not None:
         with suppress(Exception):  # a worker that is lost says nothing more either
             client.run(what, on_error="ignore")
-
-
-def _read_frame(reduction: Reduction[Any], frame: Any) -> bytes:
-    return encode_result(from_pandas(frame, reduction.schema), reduction)
-
-
-def _read_array(reduction: Reduction[Any], block: Any) -> bytes:
-    return encode_result(from_array(block, reduction.schema), reduction)

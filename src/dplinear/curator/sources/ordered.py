@@ -183,6 +183,7 @@ def open_rows(
     progress: bool | None = None,
 ) -> OrderedRows:
     """Check all that can be checked before a row is read."""
+    refuse_units(schema, where)
     if engine is not None:
         hint = "leave it out; a Dask or Spark collection is taken as it is, partition by partition."
         rule = "left out where rows are released: this process writes the file itself"
@@ -200,6 +201,17 @@ def open_rows(
         raise
     warm(progress=progress)  # released columns are made by PyArrow, whatever the table is
     return OrderedRows(source, schema, threads=workers, progress=progress)
+
+
+def refuse_units(schema: Schema, where: str) -> None:
+    """Raise for rows that belong to units: how many a unit has is seen, whatever their noise."""
+    if schema.unit is not None:
+        rule = (
+            "left out where rows are released: one for each of the table's tells how many rows a "
+            "unit has"
+        )
+        hint = "release_moments, release_model and release_mean protect all rows of a unit."
+        raise rejection("unit", where, rule, schema.unit, hint)
 
 
 def _source(data: Any, schema: Schema) -> Source:

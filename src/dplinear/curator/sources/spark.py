@@ -5,11 +5,13 @@ the same sum, and each partition counts once.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from inspect import signature
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from dplinear.arguments import wrong_type
 from dplinear.curator.sources.arrays import STEP
 from dplinear.curator.sources.arrow import add_batch
+from dplinear.curator.sources.files import Piece
 from dplinear.curator.sources.paths import is_paths
 from dplinear.curator.sources.quiet import quiet
 from dplinear.curator.sources.source import (
@@ -28,13 +31,30 @@ from dplinear.curator.sources.source import (
     check_names,
     withheld,
 )
-from dplinear.curator.sources.workers import collect, read_batches, read_share, shares
+from dplinear.curator.sources.unit_shares import (
+    Dealt,
+    Weighed,
+    check_whole,
+    deal_rows,
+    weigh_buckets,
+)
+from dplinear.curator.sources.workers import (
+    collect,
+    encode_result,
+    from_batches,
+    from_share,
+    shares,
+)
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.schema import Schema
 
 _SHARES_PER_CORE = 2
 _TABLE = "the table on Spark"
 _RESULT = "sums binary"
+_DEALT = "bucket int, piece binary"
+_WEIGHED = "buckets array<int>, sums binary"
+_BUCKETS = 512  # more than partitions, so that they are about as large
+_AT_ONCE = 64  # pieces in a batch
 _BATCH = "batch binary"
 _Job = Callable[[Reduction[Any]], list[bytes]]
 
@@ -86,11 +106,16 @@ _quiet_session = _QuietSession()
 class SparkReader:
     """Passes over a Spark data frame or Parquet paths, checked when it is made."""
 
-    def __init__(self, data: Any, schema: Schema) -> None:
+    def __init__(self, data: Any, schema: Schema, rows_per_unit: int) -> None:
         if is_paths(data):
-            self._job = _read_paths(data, schema)
+            self._job = _read_paths(data, schema, rows_per_unit)
         elif hasattr(data, "mapInArrow"):
-            self._job = _read_frame(data, schema)
+            chosen = _select_columns(data, schema)
+            self._job = (
+                _read_frame(chosen)
+                if schema.unit is None
+                else _weigh_frame(chosen, schema, rows_per_unit)
+            )
         else:
             raise wrong_type("data", WHERE, "a Spark data frame", type(data))
 
@@ -101,14 +126,33 @@ class SparkReader:
         return collect(reduction, results)
 
 
-def _read_paths(data: Any, schema: Schema) -> _Job:
+def _read_paths(data: Any, schema: Schema, rows_per_unit: int) -> _Job:
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     context = session.sparkContext
     dealt = shares(data, schema, _SHARES_PER_CORE * int(context.defaultParallelism))
+    count = max(1, len(dealt))
     # One partition a share, so that a lost worker costs one share. Plain partitions start in half
     # the time that mapInArrow takes for as little as a number each.
-    partitions = context.parallelize(dealt, max(1, len(dealt)))
-    return lambda reduction: list(partitions.map(partial(read_share, reduction)).collect())
+    partitions = context.parallelize(dealt, count)
+    if schema.unit is None:
+        return lambda reduction: list(partitions.map(partial(_read_share, reduction)).collect())
+    buckets = partitions.flatMap(partial(_deal_share, schema, count)).groupByKey(count)
+
+    def job(reduction: Reduction[Any]) -> list[bytes]:
+        def task(own: Iterator[tuple[int, Iterable[bytes]]]) -> Iterator[Weighed]:
+            yield weigh_buckets(reduction, rows_per_unit, own)
+
+        return check_whole(buckets.mapPartitions(task).collect())
+
+    return job
+
+
+def _read_share(reduction: Reduction[Any], pieces: list[Piece]) -> bytes:
+    return encode_result(from_share(pieces, reduction.schema), reduction)
+
+
+def _deal_share(schema: Schema, count: int, pieces: list[Piece]) -> Iterator[Dealt]:
+    return deal_rows(from_share(pieces, schema), schema, count)
 
 
 def _select_columns(data: Any, schema: Schema) -> Any:
@@ -122,17 +166,48 @@ def _select_columns(data: Any, schema: Schema) -> Any:
     return chosen
 
 
-def _read_frame(data: Any, schema: Schema) -> _Job:
-    chosen = _select_columns(data, schema)
-
+def _read_frame(chosen: Any) -> _Job:
     def job(reduction: Reduction[Any]) -> list[bytes]:
         def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            part = read_batches(reduction, batches)
+            part = encode_result(from_batches(batches), reduction)
             yield pa.record_batch({"sums": pa.array([part], pa.binary())})
 
         return [bytes(row["sums"]) for row in chosen.mapInArrow(task, _RESULT).collect()]
 
     return job
+
+
+def _weigh_frame(chosen: Any, schema: Schema, rows_per_unit: int) -> _Job:
+    """Shuffle rows by bucket, and weigh the buckets of each partition.
+
+    Spark may put the rows of several buckets into one partition, and never splits those of one.
+    """
+
+    def deal(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        dealt = deal_rows(from_batches(batches), schema, _BUCKETS)
+        while some := list(islice(dealt, _AT_ONCE)):
+            numbers, pieces = zip(*some, strict=True)
+            columns = [pa.array(numbers, pa.int32()), pa.array(pieces, pa.binary())]
+            yield pa.record_batch(columns, ["bucket", "piece"])
+
+    def job(reduction: Reduction[Any]) -> list[bytes]:
+        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found, sums = weigh_buckets(reduction, rows_per_unit, _buckets(batches))
+            columns = [pa.array([found], pa.list_(pa.int32())), pa.array([sums], pa.binary())]
+            yield pa.record_batch(columns, ["buckets", "sums"])
+
+        dealt = chosen.mapInArrow(deal, _DEALT).repartition("bucket")
+        rows = dealt.sortWithinPartitions("bucket").mapInArrow(task, _WEIGHED).collect()
+        return check_whole((row["buckets"], bytes(row["sums"])) for row in rows)
+
+    return job
+
+
+def _buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Return buckets with their pieces, which stand one behind the other."""
+    rows = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+    for bucket, own in groupby(rows, key=itemgetter(0)):
+        yield bucket, map(itemgetter(1), own)
 
 
 def partitions(data: Any, schema: Schema) -> Source:

@@ -54,10 +54,7 @@ class Spool:
         self._files: list[IO[bytes]] | None = None
 
     def put(self, cells: Cells, keys: pa.Array) -> None:
-        """Take rows, and a key for each; those without one have no weight, and are not kept."""
-        known = np.asarray(keys.is_valid())
-        if not known.all():
-            cells, keys = cells[known], keys.filter(pa.array(known))
+        """Take rows, and a key for each."""
         with self._lock:
             if self._files is not None:
                 self._write(cells, keys)
@@ -88,7 +85,6 @@ class Spool:
         store = _Store(self._dimension)
         found: list[Chunk] = []
         for file in files:
-            file.seek(0)
             found += map(store.keep, chunks_of(unpack(file), weigh, self._dimension))
             file.close()
         return found
@@ -192,7 +188,8 @@ def pack(cells: Cells, keys: pa.Array) -> bytes:
 def unpack(file: Any) -> list[tuple[Cells, pa.Array]]:
     """Return all that `pack` made of rows, one behind the other in a file."""
     found: list[tuple[Cells, pa.Array]] = []
-    size = os.fstat(file.fileno()).st_size if hasattr(file, "fileno") else len(file.getbuffer())
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     while file.tell() < size:
         for batch in pa.ipc.open_stream(file):
             cells = batch.column("cells").flatten().to_numpy()

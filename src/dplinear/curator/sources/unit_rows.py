@@ -6,7 +6,7 @@ together move a sum by at most what one row moves it by (docs/theory.md, "Units 
 depend on the unit's own rows alone. A row without an id has weight 0.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.unit_keys import keys_of
 
+Put = Callable[[npt.NDArray[np.float32], pa.Array], None]  # takes rounded rows with their keys
+
 
 class _Gathered:
     """What a pass adds up that only puts rows aside."""
@@ -33,12 +35,15 @@ class _Gathered:
         return b""
 
 
-class _Gatherer(Blocks[_Gathered]):
-    """Rounds rows, and puts them into a spool with the keys of their units."""
+class Gatherer(Blocks[_Gathered]):
+    """Rounds rows, and puts them aside with the keys of their units.
 
-    def __init__(self, schema: Schema, spool: Spool) -> None:
+    A row without a key has weight 0, and is not kept.
+    """
+
+    def __init__(self, schema: Schema, put: Put) -> None:
         super().__init__(schema)
-        self._spool = spool
+        self._aside = put
         self._keys = keys_of(np.empty(0))
         self._rounded: list[npt.NDArray[np.float32]] = []
         self._present_rows: list[npt.NDArray[np.bool_]] = []
@@ -70,12 +75,14 @@ class _Gatherer(Blocks[_Gathered]):
     def _put(self, keys: pa.Array) -> None:
         rows, self._rounded = self._rounded, []
         present, self._present_rows = self._present_rows, []
-        if rows:
-            kept = np.concatenate(present)
-            self._spool.put(np.concatenate(rows)[kept], keys.filter(pa.array(kept)))
+        if not rows:
+            return
+        known = np.asarray(keys.is_valid()) & np.concatenate(present)
+        if known.any():
+            self._aside(np.concatenate(rows)[known], keys.filter(pa.array(known)))
 
     def result(self) -> _Gathered:
-        """Return nothing: the rows are in the spool."""
+        """Return nothing: the rows are put aside."""
         return _Gathered()
 
 
@@ -86,8 +93,8 @@ class _Gathering(Reduction[_Gathered]):
         super().__init__(schema)
         self._spool = spool
 
-    def accumulator(self) -> _Gatherer:
-        return _Gatherer(self.schema, self._spool)
+    def accumulator(self) -> Gatherer:
+        return Gatherer(self.schema, self._spool.put)
 
     def merge(self, parts: Iterable[_Gathered]) -> _Gathered:
         return _Gathered()
@@ -135,11 +142,12 @@ class UnitReader:
             )
             self._chunks = spool.weighed(partial(weigh, rows_per_unit=self._rows_per_unit))
             self._source = Source([])
-        tasks = [partial(_add_chunk, chunk) for chunk in self._chunks]
+        tasks = [partial(add_chunk, chunk) for chunk in self._chunks]
         return run(Source(tasks), reduction, threads=self._threads, progress=False)
 
 
-def _add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
+def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
+    """Add weighted rows."""
     try:
         cells = chunk.load()
     except OSError:

@@ -33,18 +33,18 @@ def _check_parquet(files: Sequence[Path]) -> None:
             raise rejection("data", WHERE, rule, file.name, hint)
 
 
-def read_share(reduction: Reduction[Any], pieces: Sequence[Piece]) -> bytes:
-    """Return what a share of row groups comes to, as bytes."""
-    return encode_result(Source([partial(add_row_group, piece) for piece in pieces]), reduction)
+def from_share(pieces: Sequence[Piece], _: Schema) -> Source:
+    """Read a share of row groups."""
+    return Source([partial(add_row_group, piece) for piece in pieces])
 
 
-def read_batches(reduction: Reduction[Any], batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Return what a partition that an engine hands over batch by batch comes to."""
-    return encode_result(Source(partial(add_batch, batch) for batch in batches), reduction)
+def from_batches(batches: Iterable[pa.RecordBatch]) -> Source:
+    """Read a partition that an engine hands over batch by batch."""
+    return Source(partial(add_batch, batch) for batch in batches)
 
 
 def encode_result(source: Source, reduction: Reduction[Any]) -> bytes:
-    """Return what a worker sends back for a share of the rows."""
+    """Return what a worker sends back for a share of the rows, as bytes."""
     part = run(source, reduction, threads=1, progress=False)
     return bytes(part.to_bytes())
 
