@@ -10,9 +10,11 @@ from pyarrow import csv, parquet
 
 import dplinear as dpl
 from dplinear.arguments import ArgumentError
-from dplinear.curator.sources import open_reader, spool
+from dplinear.curator.passes import exact_sums, open_table
+from dplinear.curator.sources import open_reader, second_moments, spool
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import Grid, moments_shape
+from dplinear.exact.row_sums import Count
 from dplinear.exact.weights import WHOLE
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.noise import simulation
@@ -189,3 +191,31 @@ def test_every_gate_that_sums_takes_units() -> None:
     for release in made:
         assert (release.certificate.unit, release.certificate.rows_per_unit) == ("id", 2)
         assert "'id'" in release.certificate.guarantee
+
+
+def test_a_stream_that_is_read_once_is_refused_where_windows_read_it_again(tmp_path: Path) -> None:
+    """A second look would see an empty table, after the spend."""
+    ledger = open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("t", dpl.ZCDP(1), unit="id")
+    given: dict[str, Any] = {"guarantee": dpl.ZCDP(0.5), "ledger": ledger, "dataset": "t"}
+    calls: list[Any] = [
+        lambda data: dpl.release_mean(data, SCHEMA, **given),
+        lambda data: dpl.release_covariance(data, SCHEMA, **given),
+        lambda data: dpl.suggest_bounds(data, ["x", "y"], unit="id", **given),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match="more than once"):
+            call(table().to_reader(50))
+    assert [status.releases for status in ledger.status()] == [0]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_exact_moments_of_units_are_weighted_and_in_the_units_of_cells(k: int) -> None:
+    found = second_moments(table(), SCHEMA, rows_per_unit=k)
+    steps = Grid.of(SCHEMA).steps_per_unit
+    assert np.allclose(found.cells(), exact_moments(table(), k) / steps**2, rtol=2.0**-11)
+    assert found.raw()[0, 0] == found.count / WHOLE == pytest.approx(found.cells()[0, 0])
+    opened = open_table(table(), SCHEMA, rows_per_unit=k)
+    assert opened.moments() == found
+    (count,) = exact_sums(table(), SCHEMA, [Count()], rows_per_unit=k)
+    assert count[0] == opened.sums([Count()])[0][0] == found.count
