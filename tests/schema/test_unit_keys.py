@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +67,7 @@ def holders(texts: list[str]) -> list[Any]:
         pa.array(["other", *texts])[1:],
         np.array(texts, object),
         pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary()),
+        pc.run_end_encode(pa.array(texts)),
     ]
 
 
@@ -132,6 +134,15 @@ def test_long_ids_are_told_apart_in_every_type() -> None:
         *(pa.array(map(str, long)), pa.array([decimal.Decimal(one) for one in long])),
     ):
         assert len(set(keys_of(cells).to_pylist())) == len(long)
+
+
+def test_digests_of_one_length_are_ids() -> None:
+    digests = [b"\x00\xff\x01\x02", b"\xff\x00\x01\x02", b"\x00\xff\x01\x02", b"0007"]
+    keys = keys_of(pa.array([*digests, None], pa.binary(4))).to_pylist()
+    assert keys == keys_of(pa.array([*digests, None], pa.binary())).to_pylist()
+    assert keys[0] == keys[2]
+    assert len(set(keys)) == 4
+    assert keys[3] == keys_of(np.array([7])).to_pylist()[0]
 
 
 def test_cells_that_mean_nothing_have_no_key() -> None:

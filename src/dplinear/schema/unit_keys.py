@@ -57,8 +57,10 @@ def keys_of(cells: Cells) -> pa.Array:
         return _join([keys_of(chunk) for chunk in cells.chunks])
     if pa.types.is_dictionary(cells.type):
         return _taken(keys_of(cells.dictionary), cells.indices)
+    if pa.types.is_run_end_encoded(cells.type):
+        return keys_of(pc.run_end_decode(cells))
     cells = storage_of(cells)
-    if is_text(cells.type):
+    if is_text(cells.type) or pa.types.is_fixed_size_binary(cells.type):
         return _keys_of_text(as_binary(cells))
     found = pa.nulls(len(cells), _KIND)
     for kind, values in meanings(cells):
