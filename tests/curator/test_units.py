@@ -1,5 +1,6 @@
 """Units of privacy: all rows of one id together move a sum by at most what one row does."""
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,18 @@ def test_weights_depend_on_the_rows_of_the_unit_alone() -> None:
     own = np.array(data["id"]) == "p7"
     one, rest = data.filter(pa.array(own)), data.filter(pa.array(~own))
     assert (moments(data, 3) == moments(one, 3) + moments(rest, 3)).all()
+
+
+def test_ids_whose_hashes_are_equal_are_two_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all of them come into one bucket of files."""
+    names = ("plumless", "buckeroo")
+    assert len({zlib.crc32(name.encode()) for name in names}) == 1
+    one, other = corners(3, names[0]), corners(5, names[1])
+    expected = moments(one) + moments(other)
+    assert (moments(pa.concat_tables([one, other])) == expected).all()
+    monkeypatch.setattr(spool, "_hashes", lambda keys: np.zeros(len(keys), np.uint64))
+    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (10,))
+    assert (moments(pa.concat_tables([other, one])) == expected).all()
 
 
 def test_a_unit_as_argument_and_in_the_schema_are_one_request(tmp_path: Path) -> None:
