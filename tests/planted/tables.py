@@ -82,8 +82,8 @@ BUGS: tuple[Bug, ...] = (
         "dask_makes_text_of_objects",
         "Dask makes text of a frame's objects, and raises over a cell that is none",
         "curator/sources/dask.py",
-        "list(_without_conversion(data)[list(schema.columns)].to_delayed())",
-        "list(data[list(schema.columns)].to_delayed())",
+        "list(_without_conversion(data)[list(schema.read_columns)].to_delayed())",
+        "list(data[list(schema.read_columns)].to_delayed())",
         "tests/curator/test_engine_words.py::test_dask_reads_every_cell_of_a_pandas_frame",
     ),
     Bug(
