@@ -575,7 +575,7 @@ HONEST: Of = _Noise.of
 
 
 def careless(patch: pytest.MonkeyPatch, bug: Callable[[_Noise, Query, Budget], _Noise]) -> None:
-    patch.setattr(_Noise, "of", staticmethod(lambda q, b: bug(HONEST(q, b), q, b)))
+    patch.setattr(_Noise, "of", staticmethod(lambda q, b, w=1: bug(HONEST(q, b, w), q, b)))
 
 
 def paid_half(noise: _Noise, _: Query, __: Budget) -> _Noise:

@@ -1,5 +1,7 @@
 """Units of privacy: all rows of one id together move a sum by at most what one row does."""
 
+import errno
+import io
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from pyarrow import csv, parquet
 import dplinear as dpl
 from dplinear.arguments import ArgumentError
 from dplinear.curator.passes import exact_sums, open_table
-from dplinear.curator.sources import open_reader, second_moments, spool
+from dplinear.curator.sources import SourceError, open_reader, second_moments, spool
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import Grid, moments_shape
 from dplinear.exact.row_sums import Count
@@ -83,7 +85,8 @@ def test_the_same_bits_from_frames() -> None:
     import polars as pl
 
     data = table()
-    for frame in (data.to_pandas(), pl.from_arrow(data), pl.from_arrow(data).lazy()):  # type: ignore[union-attr]
+    whole: Any = pl.from_arrow(data)
+    for frame in (data.to_pandas(), whole, whole.lazy()):
         assert (moments(frame, 2) == moments(data, 2)).all()
 
 
@@ -105,6 +108,27 @@ def test_rows_that_do_not_fit_into_memory_give_the_same_bits(
     for _ in range(2):
         assert (reader.run(Moments(SCHEMA)).integers == expected).all()
     assert spilled
+
+
+class FullDisk(io.BytesIO):
+    def write(self, _: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on /private/p17")
+
+
+def no_file(_: object) -> Any:
+    raise FileNotFoundError("/private/p17")
+
+
+@pytest.mark.parametrize("broken", [lambda _: FullDisk(), no_file])
+def test_a_disk_that_is_full_says_no_more_than_that_reading_failed(
+    broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (3_000,))
+    monkeypatch.setattr(spool, "_open_temporary", broken)
+    with pytest.raises(SourceError, match="a temporary file failed") as caught:
+        moments(table(units=400))
+    assert "p17" not in str(caught.value)
+    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("missing", [None, "", "NA"])
@@ -194,7 +218,7 @@ def test_every_gate_that_sums_takes_units() -> None:
             *({"loss": "huber"}, {"loss": "logistic"}),
         ]
         models = [dpl.release_model(data, SCHEMA, "y", **each, **given) for each in choices]
-        made = [
+        made: list[Any] = [
             *models,
             dpl.release_moments(data, SCHEMA, **given),
             dpl.release_mean(data, SCHEMA, **given),
