@@ -570,7 +570,7 @@ def test_an_adaptive_chain_hides_which_row_it_was(second: Any) -> None:
 
 # Planted bugs
 
-Of = Callable[[Query, Budget], _Noise]
+Of = Callable[[Query, Budget, int], _Noise]
 HONEST: Of = _Noise.of
 
 
