@@ -570,12 +570,12 @@ def test_an_adaptive_chain_hides_which_row_it_was(second: Any) -> None:
 
 # Planted bugs
 
-Of = Callable[[Query, Budget], _Noise]
+Of = Callable[[Query, Budget, int], _Noise]
 HONEST: Of = _Noise.of
 
 
 def careless(patch: pytest.MonkeyPatch, bug: Callable[[_Noise, Query, Budget], _Noise]) -> None:
-    patch.setattr(_Noise, "of", staticmethod(lambda q, b, *_: bug(HONEST(q, b), q, b)))
+    patch.setattr(_Noise, "of", staticmethod(lambda q, b, w=1: bug(HONEST(q, b, w), q, b)))
 
 
 def paid_half(noise: _Noise, _: Query, __: Budget) -> _Noise:

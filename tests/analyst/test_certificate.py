@@ -197,3 +197,14 @@ def test_html_escapes_every_text() -> None:
     assert "<script" not in page
     assert page.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)") == 7
     assert "SIMULATED" in page
+
+
+def test_a_unit_is_named_with_the_rows_that_it_counts_as() -> None:
+    of_unit = certificate(unit="patient", rows_per_unit=3)
+    assert Certificate.from_dict(of_unit.to_dict()) == of_unit != certificate()
+    assert "'patient', counted as at most 3 rows" in of_unit.guarantee
+    earlier = certificate().to_dict()  # as files from before there were units have it
+    assert not {"unit", "rows_per_unit"} & set(earlier)
+    for half in ({"unit": "patient"}, {"rows_per_unit": 3}):
+        with pytest.raises(ValueError, match="with a unit"):
+            Certificate.from_dict(earlier | half)

@@ -1,5 +1,8 @@
 """Units of privacy: all rows of one id together move a sum by at most what one row does."""
 
+import errno
+import io
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,11 @@ from pyarrow import csv, parquet
 
 import dplinear as dpl
 from dplinear.arguments import ArgumentError
-from dplinear.curator.sources import open_reader, spool
+from dplinear.curator.passes import exact_sums, open_table
+from dplinear.curator.sources import SourceError, open_reader, second_moments, spool
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import Grid, moments_shape
+from dplinear.exact.row_sums import Count
 from dplinear.exact.weights import WHOLE
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.noise import simulation
@@ -80,7 +85,8 @@ def test_the_same_bits_from_frames() -> None:
     import polars as pl
 
     data = table()
-    for frame in (data.to_pandas(), pl.from_arrow(data), pl.from_arrow(data).lazy()):
+    whole: Any = pl.from_arrow(data)
+    for frame in (data.to_pandas(), whole, whole.lazy()):
         assert (moments(frame, 2) == moments(data, 2)).all()
 
 
@@ -104,6 +110,27 @@ def test_rows_that_do_not_fit_into_memory_give_the_same_bits(
     assert spilled
 
 
+class FullDisk(io.BytesIO):
+    def write(self, _: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on /private/p17")
+
+
+def no_file(_: object) -> Any:
+    raise FileNotFoundError("/private/p17")
+
+
+@pytest.mark.parametrize("broken", [lambda _: FullDisk(), no_file])
+def test_a_disk_that_is_full_says_no_more_than_that_reading_failed(
+    broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (3_000,))
+    monkeypatch.setattr(spool, "_open_temporary", broken)
+    with pytest.raises(SourceError, match="a temporary file failed") as caught:
+        moments(table(units=400))
+    assert "p17" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize("missing", [None, "", "NA"])
 def test_rows_without_an_id_count_for_nothing(missing: str | None) -> None:
     more = pa.concat_tables([table(), corners(9, missing)])
@@ -125,6 +152,18 @@ def test_weights_depend_on_the_rows_of_the_unit_alone() -> None:
     own = np.array(data["id"]) == "p7"
     one, rest = data.filter(pa.array(own)), data.filter(pa.array(~own))
     assert (moments(data, 3) == moments(one, 3) + moments(rest, 3)).all()
+
+
+def test_ids_whose_hashes_are_equal_are_two_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all of them come into one bucket of files."""
+    names = ("plumless", "buckeroo")
+    assert len({zlib.crc32(name.encode()) for name in names}) == 1
+    one, other = corners(3, names[0]), corners(5, names[1])
+    expected = moments(one) + moments(other)
+    assert (moments(pa.concat_tables([one, other])) == expected).all()
+    monkeypatch.setattr(spool, "_hashes", lambda keys: np.zeros(len(keys), np.uint64))
+    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (10,))
+    assert (moments(pa.concat_tables([other, one])) == expected).all()
 
 
 def test_a_unit_as_argument_and_in_the_schema_are_one_request(tmp_path: Path) -> None:
@@ -211,3 +250,31 @@ def test_gates_that_cannot_protect_units_open_nothing(gate: Any, asked: dict[str
     with pytest.raises(ArgumentError) as caught:
         gate(Unread(), SCHEMA, **asked)
     assert (caught.value.parameter, caught.value.where) == ("unit", gate.__name__)
+
+
+def test_a_stream_that_is_read_once_is_refused_where_windows_read_it_again(tmp_path: Path) -> None:
+    """A second look would see an empty table, after the spend."""
+    ledger = open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("t", dpl.ZCDP(1), unit="id")
+    given: dict[str, Any] = {"guarantee": dpl.ZCDP(0.5), "ledger": ledger, "dataset": "t"}
+    calls: list[Any] = [
+        lambda data: dpl.release_mean(data, SCHEMA, **given),
+        lambda data: dpl.release_covariance(data, SCHEMA, **given),
+        lambda data: dpl.suggest_bounds(data, ["x", "y"], unit="id", **given),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match="more than once"):
+            call(table().to_reader(50))
+    assert [status.releases for status in ledger.status()] == [0]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_exact_moments_of_units_are_weighted_and_in_the_units_of_cells(k: int) -> None:
+    found = second_moments(table(), SCHEMA, rows_per_unit=k)
+    steps = Grid.of(SCHEMA).steps_per_unit
+    assert np.allclose(found.cells(), exact_moments(table(), k) / steps**2, rtol=2.0**-11)
+    assert found.raw()[0, 0] == found.count / WHOLE == pytest.approx(found.cells()[0, 0])
+    opened = open_table(table(), SCHEMA, rows_per_unit=k)
+    assert opened.moments() == found
+    (count,) = exact_sums(table(), SCHEMA, [Count()], rows_per_unit=k)
+    assert count[0] == opened.sums([Count()])[0][0] == found.count

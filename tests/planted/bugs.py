@@ -5,7 +5,7 @@ some library or paper has had, or this one; all would change what is promised an
 user sees.
 """
 
-from planted import cells, columns, files, ledgers, mechanisms, servers, sums, tables
+from planted import cells, columns, files, ledgers, mechanisms, servers, sums, tables, units
 from planted.bug import Bug
 
 BUGS: tuple[Bug, ...] = (
@@ -16,6 +16,7 @@ BUGS: tuple[Bug, ...] = (
     *cells.BUGS,
     *tables.BUGS,
     *sums.BUGS,
+    *units.BUGS,
     *files.BUGS,
 )
 

@@ -2,11 +2,15 @@
 
 import datetime as dt
 import decimal
+import math
+import re
 import uuid
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,12 +23,37 @@ TEXTS = [
     *("2020-01-01", "2020-01-01 00:00:00", "12:30", "  x", "é", "-0", "0", "0x10", "inf", "INF"),
     *("f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6", "nanny"),
     *("2020/1/2", "01/02/2020", "N/A", "nullable", "12345678901234567890", "p\x00q", "epochal"),
+    *("1/2/2020", "1/2/2021", "123-45-6789", "123-45-6788", "001-02-0003", "1/2/2020 12:00"),
+    *("12345678901234567", "12345678901234568", "012345678901234567.0", "-12345678901234567"),
+    *("9007199254740992", "9007199254740993", "9007199254740993.5", "9.007199254740993e15"),
+    *("1e999", "2e999", "10e998", "1e400", "1" + "0" * 400, "1e99999999999999999999", "1e-999"),
+    *("0x20000000000001", "0x20000000000002", "12345678901234567e0", " 12345678901234568 "),
 ]
 
 
+def meaning(text: str) -> Any:
+    """Say what a text means as an id, by the reader of levels and by exact arithmetic."""
+    key = canonical(text)
+    if key is None:
+        parts = re.fullmatch(r"\s*(\d{1,7})([-/. ])(\d{1,2})([-/. ])(\d{1,7})\s*", text, re.ASCII)
+        return parts and [int(p) if p.isdigit() else p for p in parts.groups()]
+    kind, value = key
+    if kind != "number" or not isinstance(value, float) or abs(value) < 2**53:
+        return key
+    exact = Fraction(int(text, 0)) if "x" in text else _decimal(text)
+    if exact is None or exact.denominator > 1:
+        return key if math.isinf(value) else Fraction(value)
+    return exact
+
+
+def _decimal(text: str) -> Fraction | None:
+    far = re.search(r"[eE][+-]?\d{6,}", text)  # more digits than there is room for
+    return None if far or "inf" in text.lower() else Fraction(text.strip())
+
+
 def same(cells: list[Any]) -> list[list[bool]]:
-    """Say which cells are one id, by the reader of single cells."""
-    keys = [canonical(cell) for cell in cells]
+    """Say which cells are one id."""
+    keys = [meaning(cell) for cell in cells]
     return [[one == other and one is not None for other in keys] for one in keys]
 
 
@@ -38,6 +67,7 @@ def holders(texts: list[str]) -> list[Any]:
         pa.array(["other", *texts])[1:],
         np.array(texts, object),
         pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary()),
+        pc.run_end_encode(pa.array(texts)),
     ]
 
 
@@ -78,11 +108,41 @@ def test_texts_of_any_kind_are_told_apart_as_levels_are(texts: list[str]) -> Non
         (pa.array([dt.datetime(2020, 1, 1)]), "2020-01-01"),
         (np.array(["2020-01-01"], "M8[D]"), "2020-01-01 00:00"),
         (np.array([uuid.UUID(int=5)], object), str(uuid.UUID(int=5)).upper()),
+        (pa.array([12345678901234567]), "12345678901234567"),
+        (pa.array([2**64 - 1], pa.uint64()), str(2**64 - 1)),
+        (pa.array([decimal.Decimal(12345678901234567890123)]), "12345678901234567890123.0"),
+        (np.array([-12345678901234567]), "-12345678901234567"),
+        (np.array([12345678901234567], object), "12345678901234567"),
+        (np.array([10**5000 + 1], object), "1" + "0" * 4999 + "1"),
+        (np.array([np.longdouble(2**53) + 1]), str(int(np.longdouble(2**53) + 1))),
+        (pa.array([1e23]), str(int(1e23))),
+        (np.array([2.0**70]), str(2**70)),
+        (np.array([np.inf]), "inf"),
+        (np.array([np.inf], np.longdouble), "Infinity"),
     ],
 )
 def test_other_types_have_the_keys_of_their_texts(cells: Any, text: str) -> None:
     assert keys_of(cells).to_pylist() == keys_of(pa.array([text])).to_pylist()
     assert keys_of(cells)[0].is_valid
+
+
+def test_long_ids_are_told_apart_in_every_type() -> None:
+    """One float64 stands for all of these: as one id, they would not be hidden from each other."""
+    long = [12345678901234560 + place for place in range(8)]
+    for cells in (
+        *(pa.array(long), pa.array(long, pa.uint64()), np.array(long), np.array(long, object)),
+        *(pa.array(map(str, long)), pa.array([decimal.Decimal(one) for one in long])),
+    ):
+        assert len(set(keys_of(cells).to_pylist())) == len(long)
+
+
+def test_digests_of_one_length_are_ids() -> None:
+    digests = [b"\x00\xff\x01\x02", b"\xff\x00\x01\x02", b"\x00\xff\x01\x02", b"0007"]
+    keys = keys_of(pa.array([*digests, None], pa.binary(4))).to_pylist()
+    assert keys == keys_of(pa.array([*digests, None], pa.binary())).to_pylist()
+    assert keys[0] == keys[2]
+    assert len(set(keys)) == 4
+    assert keys[3] == keys_of(np.array([7])).to_pylist()[0]
 
 
 def test_cells_that_mean_nothing_have_no_key() -> None:

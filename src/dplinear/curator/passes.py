@@ -57,7 +57,9 @@ class Table:
 
         Requires: row sums made for this table's `shape`.
         Promises: Python integers, in an array of `size` for each sum; adding or removing one row
-        changes each by at most its `bound`, in Euclidean norm.
+        changes each by at most its `bound`, in Euclidean norm. If the schema names a unit of
+        privacy, sums are of weighted rows, in units that are `denominator` times as fine, and one
+        unit more or less changes each by at most `denominator` times its bound.
         """
         asked = Sums(self.schema, check_sums(statistics, self.shape), self._grid)
         return self._reader.run(asked).integers()
@@ -73,6 +75,7 @@ def open_table(
     threads: int | None = None,
     engine: str | None = None,
     progress: bool | None = None,
+    rows_per_unit: int = 1,
 ) -> Table:
     """Check a table for several passes, before a row is read.
 
@@ -83,7 +86,13 @@ def open_table(
     returns is private: no ledger counts it, and only a mechanism may release anything of it.
     """
     reader = open_reader(
-        data, schema, threads=threads, engine=engine, progress=progress, again=True
+        data,
+        schema,
+        threads=threads,
+        engine=engine,
+        progress=progress,
+        again=True,
+        rows_per_unit=rows_per_unit,
     )
     return Table(reader, schema)
 
@@ -96,13 +105,21 @@ def exact_sums(
     threads: int | None = None,
     engine: str | None = None,
     progress: bool | None = None,
+    rows_per_unit: int = 1,
 ) -> list[BigIntegers]:
     """Return several exact sums over a table's rows, in one pass; a stream will do.
 
     Requires and promises what `second_moments` and `Table.sums` do. The sums are private, like
     what `open_table` reads.
     """
-    reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
+    reader = open_reader(
+        data,
+        schema,
+        threads=threads,
+        engine=engine,
+        progress=progress,
+        rows_per_unit=rows_per_unit,
+    )
     return Table(reader, schema).sums(statistics)
 
 

@@ -22,6 +22,7 @@ from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
 from dplinear.exact.totals import WORD, Total, integers_of, normalise
+from dplinear.exact.weights import WHOLE
 from dplinear.schema import Schema
 
 _MAGIC = b"dplinear-gram-2\n"
@@ -33,7 +34,9 @@ class SecondMoments:
     Requires: a schema; the words `high`·2^53 + `low` of a symmetric matrix, as `Accumulator` makes;
     the number of rows.
     Promises: frozen; `a + b` is the matrix of both tables' rows, to the bit; one row more or less
-    changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md).
+    changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md). If the schema
+    names a unit of privacy, rows carry weights, whole numbers of 1/2^24: so do `integers` and
+    `count`, and one unit more or less changes the matrix by at most 2^24 times as much.
     """
 
     __slots__ = ("_count", "_grid", "_high", "_low", "_schema")
@@ -73,12 +76,18 @@ class SecondMoments:
 
     @property
     def count(self) -> int:
-        """The number of rows: private, unless neighbours replace rows."""
+        """The number of rows: private, unless neighbours replace rows. Of units, their weight."""
         return self._count
+
+    @property
+    def _unit(self) -> int:
+        """What the integers are counted in: so many of them are one."""
+        weights = 1 if self._schema.unit is None else WHOLE
+        return self._grid.steps_per_unit**2 * weights
 
     def cells(self) -> Floats:
         """Return the second moments of the cells in [−1, 1], each rounded once to float64."""
-        unit = self._grid.steps_per_unit**2
+        unit = self._unit
         exact = [float(Fraction(entry, unit)) for entry in self.integers.ravel()]
         return np.array(exact).reshape(self._low.shape)
 
@@ -88,7 +97,7 @@ class SecondMoments:
         Undoes the schema's affine maps in exact arithmetic: x = centre·intercept + half_width·t.
         """
         features = self._schema.features
-        unit = self._grid.steps_per_unit**2
+        unit = self._unit
         inner = self.integers
         scaled = np.array([[Fraction(entry, unit) for entry in row] for row in inner], object)
         half = np.array([feature.half_width for feature in features], object)

@@ -1,13 +1,19 @@
 """The ids of a column that says whom a row belongs to, as keys: equal where ids mean the same.
 
 Ids are read as levels are (`canonical`): 7, 7.0 and "007" are one id, since which of them a library
-shows may depend on other rows; "a" and "A" are two. Keys are compared byte by byte, never by a hash
-alone. Integers beyond 2^53 are the nearest float64, as they are elsewhere in a schema.
+shows may depend on other rows; so are 1, "true", "yes" and "T"; "a" and "A" are two. Keys are
+compared byte by byte, never by a hash alone. Unlike levels, whole numbers of any length are told
+apart (float64 would make one person of two, whom nothing then hides from each other), and so are
+texts such as "123-45-6789", which are like dates of no known order: leading zeros say nothing.
 
 Promises, for every function here: the key of a cell depends on that cell alone, and nothing raises
-or warns because of what a cell holds. A cell that means nothing has no key.
+or warns because of what a cell holds. A cell that means nothing has no key. Of a column of floats
+it depends on what they are: ids beyond 2^53 were rounded before they came here.
 """
 
+import decimal
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dplinear.arrays import Floats
-from dplinear.schema.canonical import Key, canonical, days_of_datetimes
+from dplinear.schema.canonical import canonical, days_of_datetimes, discreet
 from dplinear.schema.cells import (
     MORE_THAN_TEXT,
     SIMPLE_NUMBER,
@@ -31,6 +37,16 @@ _KIND = pa.large_binary()
 _MARKS = {"number": b"n", "day": b"d", "time": b"c", "text": b"t", "identifier": b"u"}
 _WORDS = r"^(?i:nan|na|n/a|null|epoch)|^$"  # that may mean nothing, and begin with no digit
 _WIDTH = 9  # bytes of a number's key
+_LONG = b"i"  # the mark of a whole number that may be no float64: its digits follow
+_EXACT = 2.0**53  # from here on
+_DIGITS = r"^-?[1-9][0-9]{16,24}$"  # all of them are beyond, and are digits of a key already
+_MOST_DIGITS = 400  # of a key; longer numbers may be short texts
+_DECIMAL = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*+)(\.(?P<part>[0-9]*+))?(e(?P<shift>[+-]?[0-9]{1,18}))?",
+    re.IGNORECASE,
+)
+_THREE = re.compile(r"\s*+([0-9]{1,7})([-/. ])([0-9]{1,2})([-/. ])([0-9]{1,7})\s*+")
+_NO_BYTES: bytes | None = None
 
 
 def keys_of(cells: Cells) -> pa.Array:
@@ -41,12 +57,16 @@ def keys_of(cells: Cells) -> pa.Array:
         return _join([keys_of(chunk) for chunk in cells.chunks])
     if pa.types.is_dictionary(cells.type):
         return _taken(keys_of(cells.dictionary), cells.indices)
+    if pa.types.is_run_end_encoded(cells.type):
+        return keys_of(pc.run_end_decode(cells))
     cells = storage_of(cells)
-    if is_text(cells.type):
+    if is_text(cells.type) or pa.types.is_fixed_size_binary(cells.type):
         return _keys_of_text(as_binary(cells))
     found = pa.nulls(len(cells), _KIND)
     for kind, values in meanings(cells):
-        found = pc.coalesce(found, _keys_of_values(kind, values))
+        number = kind == "number"
+        keys = _keys_of_numbers(cells, values) if number else _keys_of_values(kind, values)
+        found = pc.coalesce(found, keys)
     return found
 
 
@@ -56,7 +76,7 @@ def _keys_of_array(cells: npt.NDArray[Any]) -> pa.Array:
         return _choose(keys, np.where(hidden, -1, np.arange(len(cells))))
     kind = cells.dtype.kind
     if kind in "fiub":
-        return _keys_of_values("number", as_floats(cells))
+        return _keys_of_numbers(cells, as_floats(cells))
     if kind == "M":
         return _keys_of_values("day", days_of_datetimes(cells))
     if kind == "m":
@@ -69,25 +89,107 @@ def _keys_of_objects(cells: list[Any]) -> pa.Array:
 
     def key(cell: Any) -> bytes | None:
         if type(cell) is not str:
-            return _write(canonical(cell))
+            return _key(cell)
         if cell not in seen:
-            seen[cell] = _write(canonical(cell))
+            seen[cell] = _key(cell)
         return seen[cell]
 
     return pa.array(map(key, cells), _KIND)
 
 
-def _write(key: Key | None) -> bytes | None:
-    if key is None:
-        return None
-    kind, value = key
+@discreet(_NO_BYTES)
+def _key(cell: Any) -> bytes | None:
+    """Return the key of one cell, of any type."""
+    found = canonical(cell)
+    if found is None:
+        parts = _THREE.fullmatch(cell) if isinstance(cell, str) else None
+        if parts is None:
+            return None
+        found = "text", "".join(part.lstrip("0") or part[-1] for part in parts.groups())
+    kind, value = found
     if isinstance(value, str):
         return _MARKS[kind] + value.encode("utf-8", "surrogatepass")
-    return _MARKS[kind] + np.float64(value + 0.0).tobytes()  # −0 is 0
+    digits = _digits_of(cell, value) if kind == "number" and abs(value) >= _EXACT else None
+    if digits is None:
+        return _MARKS[kind] + np.float64(value + 0.0).tobytes()  # −0 is 0
+    return _LONG + digits.encode()
+
+
+def _read_decimal(text: str) -> str | None:
+    """Return the digits of a decimal number that is whole, without what says nothing."""
+    found = _DECIMAL.fullmatch(text.strip())
+    if found is None:
+        return None
+    part = (found["part"] or "").rstrip("0")
+    zeros = int(found["shift"] or 0) - len(part)
+    digits = (found["whole"] + part).lstrip("0")
+    if zeros < 0:
+        digits, cut = digits[:zeros], digits[zeros:]
+        if cut.strip("0"):
+            return None
+        zeros = 0
+    sign = "-" if found["sign"] == "-" else ""
+    if len(digits) + zeros <= _MOST_DIGITS:
+        return sign + digits + "0" * zeros
+    short = digits.rstrip("0")
+    return f"{sign}{short}e{zeros + len(digits) - len(short)}"
+
+
+def _digits_of(cell: Any, value: float) -> str | None:
+    """Return the digits of a number whose float64 is beyond 2^53; None if it is infinite.
+
+    They are the cell's own, exactly, if it is whole; otherwise those of its float64.
+    """
+    own = None
+    if isinstance(cell, str):
+        own = _read_decimal(cell)
+        if own is None and cell.strip()[:2].lower() in {"0x", "0b"}:
+            own = _read_decimal(_decimal_of(int(cell.strip(), 0)))  # as `canonical` reads it
+    elif isinstance(cell, decimal.Decimal):
+        own = _read_decimal(str(cell))
+    elif isinstance(cell, int | np.integer) or (
+        isinstance(cell, np.longdouble) and np.isfinite(cell) and cell == np.rint(cell)
+    ):
+        own = _read_decimal(_decimal_of(int(cell)))
+    if own is None and math.isfinite(value):
+        own = _decimal_of(int(value))
+    return own
+
+
+def _decimal_of(whole: int) -> str:
+    """Return a whole number's digits; Python itself refuses to print many."""
+    return str(decimal.Decimal(whole))
+
+
+def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
+    """Return the keys of numbers in an Arrow or NumPy array, whose nearest float64 are `values`."""
+    keys = _keys_of_values("number", values)
+    long = np.flatnonzero(np.abs(values) >= _EXACT)
+    if not len(long):
+        return keys
+    own = cells[long] if isinstance(cells, np.ndarray) else cells.take(pa.array(long))
+    if isinstance(own, np.ndarray) and own.dtype.kind in "iu":
+        own = pa.array(own)
+    whole_numbers = isinstance(own, pa.Array) and pa.types.is_integer(own.type)
+    exact = _marked(_LONG, pc.cast(own, pa.string())) if whole_numbers else _long_keys(own)
+    places = np.arange(len(values))
+    places[long] = len(values) + np.arange(len(long))
+    return _choose(_join([keys, exact]), places)
+
+
+def _long_keys(cells: Any) -> pa.Array:
+    """Return the keys of long numbers, one after the other."""
+    return _keys_of_objects(cells.to_pylist() if isinstance(cells, pa.Array) else list(cells))
+
+
+def _marked(mark: bytes, texts: pa.Array) -> pa.Array:
+    """Return texts behind a mark, as keys."""
+    empty = pa.scalar(b"", _KIND)
+    return pc.binary_join_element_wise(pa.scalar(mark, _KIND), pc.cast(texts, _KIND), empty)
 
 
 def _keys_of_values(kind: str, values: Floats) -> pa.Array:
-    """Return the keys of numbers of one kind, null for NaN."""
+    """Return the keys of float64 numbers of one kind, null for NaN."""
     count = len(values)
     data = np.empty((count, _WIDTH), np.uint8)
     data[:, 0] = _MARKS[kind][0]
@@ -105,20 +207,22 @@ def _keys_of_text(binary: pa.Array) -> pa.Array:
     """
     binary = pc.cast(binary, _KIND)
     odd = _matches(binary, MORE_THAN_TEXT) | _matches(binary, _WORDS)
-    number = _matches(binary, SIMPLE_NUMBER)
-    rest = odd & ~number
-    absent = np.asarray(binary.is_null())
-    plain = ~odd & ~absent
-    words = binary.filter(pa.array(plain))
-    values = pc.cast(binary.filter(pa.array(number)), pa.float64())
+    long, number = _matches(binary, _DIGITS), _matches(binary, SIMPLE_NUMBER)
+    number &= ~long
+    parsed = pc.cast(binary.filter(pa.array(number)), pa.float64()).to_numpy(zero_copy_only=False)
+    small = np.abs(parsed) < _EXACT
+    number[number] = small
+    rest = odd & ~number & ~long
+    plain = ~odd & ~np.asarray(binary.is_null())
     distinct = binary.filter(pa.array(rest)).dictionary_encode()
     pieces = [
-        pc.binary_join_element_wise(pa.scalar(_MARKS["text"], _KIND), words, pa.scalar(b"", _KIND)),
-        _keys_of_values("number", values.to_numpy(zero_copy_only=False)),
+        _marked(_MARKS["text"], binary.filter(pa.array(plain))),
+        _marked(_LONG, binary.filter(pa.array(long))),
+        _keys_of_values("number", parsed[small]),
         _taken(_keys_of_objects(_texts(distinct.dictionary)), distinct.indices),
     ]
     places = np.full(len(binary), -1)
-    for chosen, start in zip((plain, number, rest), _starts(pieces), strict=True):
+    for chosen, start in zip((plain, long, number, rest), _starts(pieces), strict=True):
         places[chosen] = start + np.arange(np.count_nonzero(chosen))
     return _choose(_join(pieces), places)
 

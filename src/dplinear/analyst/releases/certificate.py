@@ -82,6 +82,9 @@ class Certificate:
         }
         for name, check in checks.items():
             object.__setattr__(self, name, check(getattr(self, name)))
+        if (self.unit is None) != (self.rows_per_unit is None):
+            rule = "given with a unit, and only then"
+            raise rejection("rows_per_unit", _WHERE, rule, self.rows_per_unit)
 
     @property
     def of_ideal(self) -> bool:

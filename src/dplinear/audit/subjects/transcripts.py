@@ -73,7 +73,7 @@ class ListeningRows:
     def hear(self, answers: Sequence[Answer]) -> None:
         """Add what the answers tell."""
         for (statistic, one, other), answer in zip(self._asked, answers, strict=True):
-            loss, square = log_likelihood_ratio(statistic, one, other, answer)
+            loss, square = log_likelihood_ratio(statistic, one, other, answer, self.denominator)
             self.loss, self.square = self.loss + loss, self.square + square
 
     def moments(self) -> Any:
@@ -86,16 +86,20 @@ class ListeningRows:
 
 
 def log_likelihood_ratio(
-    statistic: RowSum, one: BigIntegers, other: BigIntegers, answer: Answer
+    statistic: RowSum,
+    one: BigIntegers,
+    other: BigIntegers,
+    answer: Answer,
+    denominator: int = 1,
 ) -> tuple[float, float]:
-    """Return ln p_one/p_other of one answer, and Δ²/σ².
+    """Return ln p_one/p_other of one answer, and Δ²/σ²; `denominator` is that of weighted sums.
 
     Of a symmetric matrix every entry off the diagonal is there twice, with half the variance: so
     all of its entries count as if each had the diagonal's.
     """
     if not (one != other).any():
         return 0.0, 0.0
-    unit, values = float(statistic.unit), answer.values.ravel()
+    unit, values = float(statistic.unit / denominator), answer.values.ravel()
     first, second = (np.asarray(sums, np.float64) * unit for sums in (one, other))
     if not answer.sigma:  # nothing hides the difference; floats of a sum may differ in a rounding
         nearer = float(np.abs(values - second).sum() - np.abs(values - first).sum())

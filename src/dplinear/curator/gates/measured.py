@@ -60,7 +60,7 @@ def measured_through(
 
     Promises: the release says the number of rows where that is public, whatever `read` handed on.
     """
-    passage.check_unit(built)
+    passage.check_rows(built)
     reading = reading_options(passage.given["options"])
     data, rows = passage.given["data"], passage.rows_per_unit
     reader = open_reader(data, schema, rows_per_unit=rows, **reading)

@@ -22,6 +22,7 @@ from dplinear.curator.sources.unit_rows import UnitReader
 from dplinear.curator.sources.warm import warm
 from dplinear.exact.blocks import Part, Reduction
 from dplinear.exact.gram import Moments, SecondMoments
+from dplinear.privacy.units import MOST_ROWS
 from dplinear.schema import Schema
 from dplinear.schema.libraries import library_of, plain_frame, unwrap
 
@@ -40,6 +41,7 @@ def second_moments(
     threads: int | None = None,
     engine: str | None = None,
     progress: bool | None = None,
+    rows_per_unit: int = 1,
 ) -> SecondMoments:
     """Return the exact second moments of a table's encoded rows, in one pass.
 
@@ -49,8 +51,17 @@ def second_moments(
     Promises: the same bits for the same rows in any order, chunks, threads or engine; errors about
     columns and types before any row is read; a source that breaks off raises `SourceError`, and
     there is no partial result. The result is private: only a mechanism may release anything of it.
+    Where the schema names a unit of privacy, the rows of each have weights min(1/k, 1/count), with
+    k `rows_per_unit`, which add up to at most 1.
     """
-    reader = open_reader(data, schema, threads=threads, engine=engine, progress=progress)
+    reader = open_reader(
+        data,
+        schema,
+        threads=threads,
+        engine=engine,
+        progress=progress,
+        rows_per_unit=rows_per_unit,
+    )
     return reader.run(Moments(schema))
 
 
@@ -112,6 +123,7 @@ def _open_reader(  # noqa: PLR0917 - as above
     workers = available_cores()
     if threads is not None:
         workers = integer(threads, "threads", WHERE, low=1, high=1024)
+    rows_per_unit = integer(rows_per_unit, "rows_per_unit", WHERE, low=1, high=MOST_ROWS)
     if progress is not None and not isinstance(progress, bool):
         raise wrong_type("progress", WHERE, "True, False or None", progress)
     if engine is not None:
@@ -131,12 +143,12 @@ def _open_reader(  # noqa: PLR0917 - as above
 
         return SparkReader(data, schema, rows_per_unit)
     source = local_source(data, schema)
-    if schema.unit is not None:
-        return UnitReader(source, schema, rows_per_unit, threads=workers, progress=progress)
-    if again and source.once:
+    if again and source.once:  # windows read a table again, also where its rows have units
         rule = "a table that can be read more than once, since several passes are made"
         hint = "write the stream to a file, or hold it in memory: pyarrow.table(data)."
         raise wrong_type("data", WHERE, rule, type(data), hint)
+    if schema.unit is not None:
+        return UnitReader(source, schema, rows_per_unit, threads=workers, progress=progress)
     return LocalReader(source, threads=workers, progress=progress, again=again)
 
 

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -114,8 +115,13 @@ def _same(cells: Cells) -> Cells:
 def _open_temporary(owner: object) -> IO[bytes]:
     """Return a file without a name, closed with its owner."""
     file = tempfile.TemporaryFile(prefix="dplinear-")  # noqa: SIM115 - closed as said
-    weakref.finalize(owner, file.close)
+    weakref.finalize(owner, _close, file)
     return file
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # of a full disk: whoever wrote to it was told
+        file.close()
 
 
 class _Store:

@@ -133,17 +133,19 @@ class UnitReader:
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass; the first one reads the table."""
         if self._chunks is None:
-            spool = Spool(self._schema.dimension)
-            run(
-                self._source,
-                _Gathering(self._schema, spool),
-                threads=self._threads,
-                progress=self._progress,
-            )
-            self._chunks = spool.weighed(partial(weigh, rows_per_unit=self._rows_per_unit))
+            self._chunks = self._gather(Spool(self._schema.dimension))
             self._source = Source([])
         tasks = [partial(add_chunk, chunk) for chunk in self._chunks]
         return run(Source(tasks), reduction, threads=self._threads, progress=False)
+
+    def _gather(self, spool: Spool) -> list[Chunk]:
+        """Read the table, and weigh its rows."""
+        gathering = _Gathering(self._schema, spool)
+        try:
+            run(self._source, gathering, threads=self._threads, progress=self._progress)
+            return spool.weighed(partial(weigh, rows_per_unit=self._rows_per_unit))
+        except OSError:  # such as of a disk that is full
+            raise failure("a temporary file") from None
 
 
 def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:

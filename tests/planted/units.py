@@ -1,0 +1,62 @@
+"""Bugs of units of privacy: weights and ids."""
+
+from planted.bug import Bug
+
+_REPLAY = "tests/audit/test_unit_replays.py::test_no_unit_moves_a_release_farther_than_is_declared"
+
+BUGS = (
+    Bug(
+        "weights_of_other_units",
+        "the weights of a unit follow from how many rows units have on average",
+        "curator/sources/unit_rows.py",
+        "    counts = np.bincount(codes, minlength=len(encoded.dictionary))\n",
+        "    units = len(encoded.dictionary)\n"
+        "    counts = np.full(units, len(codes) // max(1, units))\n",
+        f"{_REPLAY}[moments]",
+    ),
+    Bug(
+        "cap_of_units_off_by_one",
+        "a unit of more rows than it counts as counts as if it had one row less",
+        "exact/weights.py",
+        "    weights = _round_down(WHOLE // np.maximum(counts, rows_per_unit))\n"
+        "    if (weights * counts > WHOLE).any():\n",
+        "    weights = _round_down(WHOLE // np.maximum(counts - 1, rows_per_unit))\n"
+        "    if (weights * (counts - 1) > WHOLE).any():\n",
+        f"{_REPLAY}[mean]",
+    ),
+    Bug(
+        "ids_by_their_hash",
+        "ids are one unit where their hashes are equal",
+        "curator/sources/unit_rows.py",
+        "    encoded = keys.dictionary_encode()\n",
+        "    import zlib\n\n"
+        "    hashes = [zlib.crc32(key) for key in keys.to_pylist()]\n"
+        "    encoded = pa.array(hashes).dictionary_encode()\n",
+        "tests/curator/test_units.py::test_ids_whose_hashes_are_equal_are_two_units",
+    ),
+    Bug(
+        "weights_before_the_clip",
+        "a weight multiplies rows before they are clipped, and each is clipped as if it were whole",
+        "exact/sums.py",
+        "            self.add(self.statistic.sum(block), block.shape[1] * bound, times)\n",
+        "            light = np.rint(block * (times / (1 << 24))) if times > 1 else block\n"
+        "            self.add(self.statistic.sum(light), block.shape[1] * bound, 1 << 24)\n",
+        f"{_REPLAY}[whitened_descent]",
+    ),
+    Bug(
+        "rows_of_nobody_count",
+        "rows without an id count as a unit",
+        "curator/sources/unit_rows.py",
+        "        keys = keys_of(columns[self.schema.unit])\n",
+        '        keys = keys_of(columns[self.schema.unit]).fill_null(b"")\n',
+        "tests/curator/test_units.py::test_rows_without_an_id_count_for_nothing",
+    ),
+    Bug(
+        "long_ids_rounded",
+        "ids of 17 digits are read as float64, which makes one unit of several",
+        "schema/unit_keys.py",
+        "_EXACT = 2.0**53",
+        "_EXACT = math.inf",
+        "tests/schema/test_unit_keys.py::test_long_ids_are_told_apart_in_every_type",
+    ),
+)
