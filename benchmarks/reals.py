@@ -20,11 +20,13 @@ from threadpoolctl import threadpool_limits
 from dplinear.arrays import BigIntegers, Floats
 from dplinear.exact import gaussian_draws, sketch_rows
 from dplinear.exact.roots import Root, least_eigenvalue
-from dplinear.noise import simulation, wishart
+from dplinear.noise import simulation
 from dplinear.noise.normals import normals
+from dplinear.papers.float_noise import square_root, standard_normal
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import float_draws
 from benchmarks.noise import rival_rate, seconds
 
 VECTOR = 10**6
@@ -55,7 +57,7 @@ def normal_rates() -> list[tuple[str, float]]:
         ),
         (
             "float64 Box-Muller, same bits",
-            VECTOR / seconds(lambda: wishart.standard_normal(VECTOR)),
+            VECTOR / seconds(lambda: standard_normal(VECTOR)),
         ),
         ("OpenDP", rival_rate(lambda zeros: theirs([float(zero) for zero in zeros]))),
     ]
@@ -66,13 +68,13 @@ Draw = Callable[[], object]
 
 def float_matrix(matrix: Floats) -> Floats:
     """Return a Wishart matrix of 1000 degrees, in float64."""
-    return wishart.wishart_from_factor(wishart.square_root(matrix), 1000.0)
+    return float_draws.wishart(square_root(matrix), 1000.0)
 
 
 def float_rows(matrix: Floats) -> Floats:
     """Return 1000 rows of a sketch, in float64."""
-    draws = wishart.standard_normal((1000, len(matrix)))
-    return np.asarray(draws @ wishart.square_root(matrix).T)
+    draws = standard_normal((1000, len(matrix)))
+    return np.asarray(draws @ square_root(matrix).T)
 
 
 def draws() -> list[tuple[str, Draw, Draw]]:
@@ -86,12 +88,12 @@ def draws() -> list[tuple[str, Draw, Draw]]:
         (
             "Wishart, d = 20",
             lambda: gaussian_draws.wishart_integers(20, 1000, 2**40),
-            lambda: wishart.wishart_from_factor(unit, 1000.0),
+            lambda: float_draws.wishart(unit, 1000.0),
         ),
         (
             "Wishart, d = 100",
             lambda: gaussian_draws.wishart_integers(100, 1000, 2**40),
-            lambda: wishart.wishart_from_factor(units, 1000.0),
+            lambda: float_draws.wishart(units, 1000.0),
         ),
         (
             "sketch matrix, d = 20",
@@ -106,7 +108,7 @@ def draws() -> list[tuple[str, Draw, Draw]]:
         (
             "inverse-Wishart, d = 100",
             lambda: gaussian_draws.inverse_wishart(Root(large, RIDGE), 1000, 1000 * fine),
-            lambda: wishart.inverse_wishart(real, 1000.0),
+            lambda: float_draws.inverse_wishart(square_root(real), 1000.0),
         ),
         (
             "sketch rows, 1000 x 100",

@@ -3,7 +3,6 @@
 entropy     the generator that protects data; no seed, safe across threads and forks
 discrete    exact discrete Laplace and Gaussian on the integers, vectorised
 selection   the exponential mechanism on a finite list, exactly
-wishart     normal, chi-square, Wishart and inverse-Wishart draws, Gaussian sketches (idealised)
 normals     exact standard normal numbers, with as many digits as are asked for (`reals`)
 chi         exact chi numbers, likewise; `bartlett` and `spherical` are made of both
 simulation  the one seeded door, for tests, bootstrap and planning

@@ -3,12 +3,11 @@
 import numpy as np
 
 from dplinear import arguments
-from dplinear.arrays import BigIntegers, Floats
+from dplinear.arrays import BigIntegers
 from dplinear.noise.chi import chis
 from dplinear.noise.entropy import Entropy, system
 from dplinear.noise.normals import normals
 from dplinear.noise.reals import round_enclosure
-from dplinear.noise.wishart import chi_square, standard_normal
 
 _GUARD = 56  # bits beyond those of the result: fewer than one vector in 10^14 needs more
 
@@ -36,17 +35,3 @@ def spherical_laplace_integers(
         if not undecided.any():
             return rounded
         precision *= 2
-
-
-def spherical_laplace(scale: float, dimension: int, *, entropy: Entropy | None = None) -> Floats:
-    """Draw one vector: a uniform direction, and a length that is gamma with shape `dimension`.
-
-    Shells of radius r have a volume of order r^(dimension − 1), which makes the length's law gamma.
-    Idealised numerics.
-    """
-    where = "spherical.spherical_laplace"
-    scale = arguments.positive(scale, "scale", where)
-    dimension = arguments.integer(dimension, "dimension", where, low=1)
-    direction = standard_normal(dimension, entropy=entropy)
-    length = chi_square(2.0 * dimension, 1, entropy=entropy)[0] / 2.0
-    return np.asarray(direction * (scale * length / np.linalg.norm(direction)))
