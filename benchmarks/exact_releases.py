@@ -11,6 +11,7 @@ with 1 if a release takes more than 2 times as long at 20 columns, or 10 times a
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,8 +25,13 @@ from dplinear.mechanisms.contract import Measurement
 from dplinear.mechanisms.moments.additive_wishart import PreparedWishart
 from dplinear.mechanisms.moments.inverse_wishart import PreparedInverse
 from dplinear.mechanisms.moments.sketch import PreparedSketch
-from dplinear.noise import simulation, wishart
+from dplinear.noise import simulation
 from dplinear.noise.entropy import Entropy
+from dplinear.papers.float_noise import square_root, standard_normal
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import float_draws
 
 TABLES = ((100_000, 20, 2.0), (20_000, 100, 10.0))  # rows, columns, the most times as long
 REPEATS, SKETCHED = 9, 1000
@@ -37,9 +43,7 @@ Draw = Callable[[Any, Statistic, Entropy], Floats]
 def additive(prepared: Any, statistic: Statistic, entropy: Entropy) -> Floats:
     """Return G + N."""
     factor = prepared.scale * np.eye(prepared.shape.dimension)
-    return statistic.matrix() + wishart.wishart_from_factor(
-        factor, prepared.degrees, entropy=entropy
-    )
+    return statistic.matrix() + float_draws.wishart(factor, prepared.degrees, entropy=entropy)
 
 
 def _root(prepared: Any, statistic: Statistic) -> Floats:
@@ -51,23 +55,21 @@ def sketch(prepared: Any, statistic: Statistic, entropy: Entropy) -> Floats:
     """Return the rows of a sketch, or its matrix."""
     factor, rows = _root(prepared, statistic), prepared.ready.setting.degrees
     if prepared.release == "matrix":
-        return np.asarray(wishart.wishart_from_factor(factor, rows, entropy=entropy) / rows)
-    return np.asarray(wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T)
+        return np.asarray(float_draws.wishart(factor, rows, entropy=entropy) / rows)
+    return np.asarray(standard_normal((rows, len(factor)), entropy=entropy) @ factor.T)
 
 
 def inverse(prepared: Any, statistic: Statistic, entropy: Entropy) -> Floats:
     """Return F·M·Fᵀ."""
     factor, degrees = _root(prepared, statistic), prepared.ready.setting.degrees
-    inner = wishart.inverse_wishart(np.eye(len(factor)), degrees, entropy=entropy)
-    drawn = factor @ inner @ factor.T
-    return np.asarray(np.tril(drawn) + np.tril(drawn, -1).T)
+    return float_draws.inverse_wishart(factor, degrees, entropy=entropy)
 
 
 def projection(prepared: Any, statistic: Statistic, entropy: Entropy) -> Floats:
     """Return the rows of a sketch with a ridge for each column."""
     ridge = SKETCHED * max(prepared.variances)
-    factor = wishart.square_root(statistic.matrix() + ridge * np.eye(prepared.shape.dimension))
-    return np.asarray(wishart.standard_normal((SKETCHED, len(factor)), entropy=entropy) @ factor.T)
+    factor = square_root(statistic.matrix() + ridge * np.eye(prepared.shape.dimension))
+    return np.asarray(standard_normal((SKETCHED, len(factor)), entropy=entropy) @ factor.T)
 
 
 CASES: dict[str, tuple[type, Draw, Callable[..., Any], dict[str, Any]]] = {

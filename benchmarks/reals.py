@@ -20,11 +20,13 @@ from threadpoolctl import threadpool_limits
 from dplinear.arrays import BigIntegers, Floats
 from dplinear.exact import gaussian_draws, sketch_rows
 from dplinear.exact.roots import Root, least_eigenvalue
-from dplinear.noise import simulation, wishart
+from dplinear.noise import simulation
 from dplinear.noise.normals import normals
+from dplinear.papers.float_noise import square_root, standard_normal
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import float_draws
 from benchmarks.noise import rival_rate, seconds
 
 VECTOR = 10**6
@@ -33,9 +35,9 @@ LEAST_RATIO = {"NumPy (no cryptography)": 0.2, "float64 Box-Muller, same bits": 
 MOST_MS = {"Wishart, d = 20": 20.0, "Wishart, d = 100": 150.0}
 
 
-def gram(size: int) -> BigIntegers:
-    """Return a Gram matrix of 5000 integer rows, and a ridge."""
-    rows = np.rint(simulation.generator(1).standard_normal((5000, size)) * 2.0**14)
+def gram(size: int, spread: float = 2.0**14) -> BigIntegers:
+    """Return a Gram matrix of 5000 integer rows of that standard deviation, and a ridge."""
+    rows = np.rint(simulation.generator(1).standard_normal((5000, size)) * spread)
     matrix: BigIntegers = (rows.T @ rows).astype(np.int64).astype(np.object_)
     matrix[np.diag_indices(size)] += RIDGE
     return matrix
@@ -55,7 +57,7 @@ def normal_rates() -> list[tuple[str, float]]:
         ),
         (
             "float64 Box-Muller, same bits",
-            VECTOR / seconds(lambda: wishart.standard_normal(VECTOR)),
+            VECTOR / seconds(lambda: standard_normal(VECTOR)),
         ),
         ("OpenDP", rival_rate(lambda zeros: theirs([float(zero) for zero in zeros]))),
     ]
@@ -66,13 +68,13 @@ Draw = Callable[[], object]
 
 def float_matrix(matrix: Floats) -> Floats:
     """Return a Wishart matrix of 1000 degrees, in float64."""
-    return wishart.wishart_from_factor(wishart.square_root(matrix), 1000.0)
+    return float_draws.wishart(square_root(matrix), 1000.0)
 
 
 def float_rows(matrix: Floats) -> Floats:
     """Return 1000 rows of a sketch, in float64."""
-    draws = wishart.standard_normal((1000, len(matrix)))
-    return np.asarray(draws @ wishart.square_root(matrix).T)
+    draws = standard_normal((1000, len(matrix)))
+    return np.asarray(draws @ square_root(matrix).T)
 
 
 def draws() -> list[tuple[str, Draw, Draw]]:
@@ -86,12 +88,12 @@ def draws() -> list[tuple[str, Draw, Draw]]:
         (
             "Wishart, d = 20",
             lambda: gaussian_draws.wishart_integers(20, 1000, 2**40),
-            lambda: wishart.wishart_from_factor(unit, 1000.0),
+            lambda: float_draws.wishart(unit, 1000.0),
         ),
         (
             "Wishart, d = 100",
             lambda: gaussian_draws.wishart_integers(100, 1000, 2**40),
-            lambda: wishart.wishart_from_factor(units, 1000.0),
+            lambda: float_draws.wishart(units, 1000.0),
         ),
         (
             "sketch matrix, d = 20",
@@ -106,7 +108,7 @@ def draws() -> list[tuple[str, Draw, Draw]]:
         (
             "inverse-Wishart, d = 100",
             lambda: gaussian_draws.inverse_wishart(Root(large, RIDGE), 1000, 1000 * fine),
-            lambda: wishart.inverse_wishart(real, 1000.0),
+            lambda: float_draws.inverse_wishart(square_root(real), 1000.0),
         ),
         (
             "sketch rows, 1000 x 100",
@@ -114,8 +116,8 @@ def draws() -> list[tuple[str, Draw, Draw]]:
             lambda: float_rows(real),
         ),
         (
-            "the same, wide",
-            lambda: sketch_rows.sketch_rows(Root(large, RIDGE), 1000, rows_scale, wide=True),
+            "the same, integers alone",
+            lambda: sketch_rows.wide_rows_of(Root(large, RIDGE), normals(100_000), rows_scale),
             lambda: float_rows(real),
         ),
         (
@@ -135,9 +137,10 @@ def peak(work: Draw) -> float:
     return most / 1e6
 
 
-def refinements(rounds: int) -> str:
+def refinements(spread: float, rounds: int) -> str:
     """Return how many cells of sketches float64 left open, and how many it may."""
-    root = Root(gram(100), RIDGE)
+    matrix = gram(100, spread)
+    root = Root(matrix, RIDGE)
     root.refine(sketch_rows.PRECISION)
     seen, bound = 0, 0.0
     for _ in range(rounds):
@@ -145,7 +148,11 @@ def refinements(rounds: int) -> str:
         middle, error = sketch_rows.float_cells(root, z, Fraction(2))
         seen += int((0.5 - np.abs(middle - np.rint(middle)) <= error).sum())
         bound += float(2 * error.sum())
-    return f"{seen} cells of {rounds} sketches of 1000 x 100 were left open, {bound:.2f} expected"
+    ratio = matrix.diagonal().astype(float).mean() / RIDGE - 1
+    return (
+        f"G_jj/ridge = {ratio:.3g}: float64 left {seen} cells of {rounds} sketches of 1000 x 100 "
+        f"open, of {bound / rounds:.2g} expected in each"
+    )
 
 
 def main() -> int:
@@ -174,7 +181,8 @@ def main() -> int:
             if ours > MOST_MS.get(name, float("inf")):
                 slow.append(name)
         console.print(table)
-        console.print(refinements(20))
+        for spread in (0.0, 2.0**14, 10 * 2.0**14):
+            console.print(refinements(spread, 20))
     if slow:
         console.print("too slow: " + ", ".join(slow))
     return 1 if slow else 0

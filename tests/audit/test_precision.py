@@ -1,7 +1,8 @@
 """Noise in floating point tells neighbours apart by which numbers can arise; exact noise does not.
 
-The float versions are kept here, so that every attack is seen to work where there is something to
-see. An attack that refutes a true guarantee is a false alarm, once in 10^6 times.
+Float versions are kept (`benchmarks/float_draws.py`), so that every attack is seen to work where
+there is something to see. An attack that refutes a true guarantee is a false alarm, once in 10^6
+times.
 """
 
 import dataclasses
@@ -12,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import float_draws
 from dplinear.audit import precision
 from dplinear.audit.bounds import Counts
 from dplinear.audit.precision import Suspect, attack, can_arise, main, suspects
 from dplinear.exact.gaussian_draws import wishart_integers
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import AdditiveWishart, Measurement
-from dplinear.noise import simulation, wishart
+from dplinear.noise import simulation
 from dplinear.noise.entropy import Entropy
+from dplinear.papers.float_noise import standard_normal
 from dplinear.privacy import ApproxDP
 
 ALARM = 1e-6
@@ -43,26 +46,27 @@ def root(gram: Any, measured: Measurement) -> Any:
 
 
 def rows(gram: Any, measured: Measurement, entropy: Entropy) -> Any:
-    z = wishart.standard_normal(measured.values.shape, entropy=entropy)
+    z = standard_normal(measured.values.shape, entropy=entropy)
     return z @ root(gram, measured).T
 
 
 def matrix(gram: Any, measured: Measurement, entropy: Entropy) -> Any:
     count = measured.parameters["rows"]
     factor = root(gram, measured)
-    return wishart.wishart_from_factor(factor, count, entropy=entropy) / count
+    return float_draws.wishart(factor, count, entropy=entropy) / count
 
 
 def inverse(gram: Any, measured: Measurement, entropy: Entropy) -> Any:
     factor = np.linalg.cholesky(gram + measured.parameters["ridge"] * np.eye(len(gram)))
     degrees = measured.parameters["degrees"]
-    return factor @ wishart.inverse_wishart(np.eye(len(gram)), degrees, entropy=entropy) @ factor.T
+    inner = float_draws.inverse_wishart(np.eye(len(gram)), degrees, entropy=entropy)
+    return factor @ inner @ factor.T
 
 
 def additive(gram: Any, measured: Measurement, entropy: Entropy) -> Any:
     factor = measured.parameters["scale"] * np.eye(len(gram))
     degrees = measured.parameters["degrees"]
-    return gram + wishart.wishart_from_factor(factor, degrees, entropy=entropy)
+    return gram + float_draws.wishart(factor, degrees, entropy=entropy)
 
 
 FLOATS: dict[str, Values] = dict(zip(NAMES, [rows, matrix, inverse, additive, rows], strict=True))
@@ -146,7 +150,7 @@ def test_noise_on_a_coarser_grid_would_show_the_table_modulo_its_step() -> None:
 
 
 def test_a_number_can_arise_from_its_own_factor_and_often_not_from_another() -> None:
-    drawn = wishart.standard_normal((500, 1), entropy=simulation.entropy(2))
+    drawn = standard_normal((500, 1), entropy=simulation.entropy(2))
     for factor in (1.37, 1.9e7, 3.3e-5):
         released = drawn * factor
         assert can_arise(released, factor)

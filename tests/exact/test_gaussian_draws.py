@@ -192,8 +192,9 @@ def test_sketches_and_inverses_have_their_laws() -> None:
 
 def test_sketch_rows_have_their_law() -> None:
     made = Root(gram(3, 4, 50), 50)
-    for wide in (False, True):
-        drawn = sketch_rows.sketch_rows(made, 3000, 2**30, wide=wide).astype(float) / 2**30
+    wide = wide_rows_of(made, normals(9000), Fraction(2**30))
+    for rounded in (sketch_rows.sketch_rows(made, 3000, 2**30), wide):
+        drawn = rounded.astype(float) / 2**30
         white = np.linalg.solve(np.linalg.cholesky(made.matrix.astype(float)), drawn.T)
         assert stats.kstest(white.ravel(), "norm").pvalue > FALSE_ALARM
         assert stats.kstest((white**2).sum(axis=0), stats.chi2(3).cdf).pvalue > FALSE_ALARM

@@ -254,3 +254,17 @@ def test_the_adjusted_ridge_meets_the_bound_that_was_found() -> None:
     for ridge, bound in zip(ridges, known, strict=True):
         assert ridge + bound >= ready.floor
         assert ridge == unit or ridge + bound < (ready.floor + unit) * (1 + 1e-12)
+
+
+def test_a_sum_that_was_rounded_up_to_the_floor_does_not_reach_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options: dict[str, Any] = {"least_eigenvalue_share": 0.4, "adjust": "rows", "ridge": 1.0}
+    ready = GaussianSketch(guarantee=ASKED, rows=3, **options).prepare(SHAPE).ready
+    assert isinstance(ready, LeastEigenvalue)
+    known, floor = 0.75 * 2.0**-52, 1 + 2.0**-52
+    assert 1.0 + known == floor
+    monkeypatch.setattr(Query, "ask", lambda *_: known)
+    close = dataclasses.replace(ready, floor=floor)
+    setting = close.settle(multiple(SHAPE, 0), simulation.entropy(1))
+    assert Fraction(setting.units, setting.unit) + Fraction(known) >= Fraction(floor)

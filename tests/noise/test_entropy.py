@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dplinear.noise import discrete, entropy, simulation, wishart
+from dplinear.noise import discrete, entropy, simulation
 from dplinear.noise.entropy import Entropy, Keystream, SeededEntropy, system, words
 
 from .laws import FALSE_ALARM, misfit
@@ -275,10 +275,6 @@ def test_the_seeded_door_is_reproducible_and_marked() -> None:
     assert np.array_equal(
         discrete.gaussian(10**6, 10**5, entropy=simulation.entropy(5)),
         discrete.gaussian(10**6, 10**5, entropy=simulation.entropy(5)),
-    )
-    assert np.array_equal(
-        wishart.wishart_from_factor(np.eye(4), 9, entropy=simulation.entropy(5)),
-        wishart.wishart_from_factor(np.eye(4), 9, entropy=simulation.entropy(5)),
     )
     assert simulation.generator(3).random() == simulation.generator(3).random()
 

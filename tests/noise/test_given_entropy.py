@@ -16,14 +16,12 @@ from dplinear.noise import (
     selection,
     simulation,
     spherical,
-    wishart,
 )
 from dplinear.noise.entropy import Entropy, SeededEntropy
 from dplinear.noise.integers import uniform_below
 from dplinear.noise.response import Response
 from dplinear.noise.rounded_normals import rounded_normals
 
-SQUARE = np.array([[2.0, 0.5], [0.5, 1.0]])
 SAMPLERS: dict[str, Callable[[Entropy], object]] = {
     "laplace": lambda bits: discrete.laplace(1000, 30, entropy=bits),
     "gaussian": lambda bits: discrete.gaussian(10**6, 30, entropy=bits),
@@ -35,10 +33,6 @@ SAMPLERS: dict[str, Callable[[Entropy], object]] = {
     "exact_spherical": lambda bits: spherical.spherical_laplace_integers(9, 9, entropy=bits),
     "integers": lambda bits: uniform_below(10**20, bits),
     "rounded normals": lambda bits: rounded_normals(1000, 30, entropy=bits),
-    "normal": lambda bits: wishart.standard_normal((2, 3), entropy=bits),
-    "chi_square": lambda bits: wishart.chi_square(3.5, 4, entropy=bits),
-    "factor": lambda bits: wishart.wishart_from_factor(SQUARE, 3.0, entropy=bits),
-    "inverse": lambda bits: wishart.inverse_wishart(SQUARE, 3.0, entropy=bits),
 }
 
 
@@ -63,26 +57,6 @@ def test_bits_follow_the_stream_by_whole_bytes() -> None:
     assert source.bits(1) == told[3] >> 7
     assert source.bits(0) == 0
     assert source.bits(40) == int.from_bytes(told[4:9], "big")
-
-
-def test_matrices_of_one_entry_are_made_of_chi_squares() -> None:
-    def square(seed: int) -> float:
-        return float(wishart.chi_square(4.5, 1, entropy=simulation.entropy(seed))[0])
-
-    for seed in range(5):
-        drawn = wishart.wishart_from_factor([[3.0**0.5]], 4.5, entropy=simulation.entropy(seed))
-        assert drawn == pytest.approx(3.0 * square(seed), rel=1e-12)
-        drawn = wishart.inverse_wishart([[3.0]], 4.5, entropy=simulation.entropy(seed))
-        assert drawn == pytest.approx(3.0 / square(seed), rel=1e-12)
-
-
-def test_noise_takes_the_scale_of_its_matrix() -> None:
-    for draw, scale in ((wishart.wishart_from_factor, 2), (wishart.inverse_wishart, 4)):
-        one = draw(SQUARE, 3, entropy=simulation.entropy(4))
-        four = draw(scale * SQUARE, 3, entropy=simulation.entropy(4))
-        assert np.allclose(four, 4 * one, rtol=1e-12)
-        assert (one == one.T).all()
-        assert np.linalg.eigvalsh(one)[0] > 0
 
 
 @pytest.mark.parametrize("low", [0, 5, 31])

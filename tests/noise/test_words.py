@@ -1,9 +1,8 @@
-"""Continuous samplers and their plumbing on given words, against a slow reading of the same words.
+"""Samplers' plumbing on given words, against a slow reading of the same words.
 
 The laws are tested elsewhere; here nothing may be read twice, left out or put in another place.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -19,110 +18,11 @@ from dplinear.noise import (
     inversion,
     selection,
     simulation,
-    wishart,
 )
 from dplinear.noise.entropy import Entropy, Keystream, SeededEntropy, Words, words
 from dplinear.noise.integers import uniform_below
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
-
-CLOSE = 1e-11
-SQUARE = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 3.0]])
-
-
-class Slow:
-    """Reads numbers from an entropy one after the other, by the textbook."""
-
-    def __init__(self, seed: int) -> None:
-        self.entropy = simulation.entropy(seed)
-
-    def uniform(self, count: int) -> list[float]:
-        drawn = [int(word) for word in words(self.entropy, 2 * count)]
-        pairs = zip(drawn[:count], drawn[count:], strict=True)
-        return [float((high + (low + Fraction(1, 2)) / 2**64) / 2**64) for high, low in pairs]
-
-    def normal(self, count: int) -> list[float]:
-        pairs = (count + 1) // 2
-        radii = [math.sqrt(-2 * math.log(u)) for u in self.uniform(pairs)]
-        angles = [2 * math.pi * (int(w) >> 11) / 2**53 for w in words(self.entropy, pairs)]
-        made = [r * math.cos(a) for r, a in zip(radii, angles, strict=True)]
-        made += [r * math.sin(a) for r, a in zip(radii, angles, strict=True)]
-        return made[:count]
-
-    def chi_square(self, degrees: list[float]) -> list[float]:
-        """Marsaglia and Tsang 2000, for all that are missing at once."""
-        shapes = [d / 2 + (1 if d < 2 else 0) - 1 / 3 for d in degrees]
-        found: dict[int, float] = {}
-        while missing := [i for i in range(len(degrees)) if i not in found]:
-            normals, heights = self.normal(len(missing)), self.uniform(len(missing))
-            for i, x, height in zip(missing, normals, heights, strict=True):
-                d = shapes[i]
-                v = (1 + x / math.sqrt(9 * d)) ** 3
-                if v > 0 and math.log(height) < x * x / 2 + d * (1 - v + math.log(v)):
-                    found[i] = d * v
-        small = [i for i, d in enumerate(degrees) if d < 2]
-        for i, u in zip(small, self.uniform(len(small)), strict=True):
-            found[i] *= u ** (2 / degrees[i])
-        return [2 * found[i] for i in range(len(degrees))]
-
-    def bartlett(self, dimension: int, degrees: float) -> Any:
-        triangle = np.zeros((dimension, dimension))
-        below = [(i, j) for i in range(dimension) for j in range(i)]
-        for place, x in zip(below, self.normal(len(below)), strict=True):
-            triangle[place] = x
-        squares = self.chi_square([degrees - i for i in range(dimension)])
-        return triangle + np.diag(np.sqrt(squares))
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, 64])
-def test_normal_and_chi_square_numbers_are_read_as_they_are_written(count: int) -> None:
-    for seed in range(4):
-        slow, bits = Slow(seed), simulation.entropy(seed)
-        assert wishart._uniform(count, bits) == pytest.approx(slow.uniform(count), rel=CLOSE)
-        drawn = wishart.standard_normal(count, entropy=bits)
-        assert drawn == pytest.approx(slow.normal(count), rel=CLOSE, abs=1e-14)
-        degrees = [0.3 + 0.7 * (i + seed) for i in range(count)]
-        drawn = wishart._chi_square(np.array(degrees), bits)
-        assert drawn == pytest.approx(slow.chi_square(degrees), rel=CLOSE)
-        for same in (0.9, 2.0, 7.5):
-            drawn = wishart.chi_square(same, count, entropy=bits)
-            assert drawn == pytest.approx(slow.chi_square([same] * count), rel=CLOSE)
-        assert words(slow.entropy, 3).tolist() == words(bits, 3).tolist()
-
-
-@pytest.mark.parametrize("degrees", [2.5, 7.0, 300.0])
-def test_matrices_are_products_of_their_factors(degrees: float) -> None:
-    root = np.linalg.cholesky(SQUARE)
-    skew = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [0.2, 0.1, 0.7]])
-    for seed in range(3):
-        half = root @ Slow(seed).bartlett(3, degrees)
-        drawn = wishart.wishart_from_factor(root, degrees, entropy=simulation.entropy(seed))
-        assert np.allclose(drawn, half @ half.T, rtol=CLOSE, atol=1e-12)
-        half = skew @ Slow(seed).bartlett(3, degrees)
-        drawn = wishart.wishart_from_factor(skew, degrees, entropy=simulation.entropy(seed))
-        assert np.allclose(drawn, half @ half.T, rtol=CLOSE, atol=1e-12)
-        inner = np.linalg.inv(root).T @ Slow(seed).bartlett(3, degrees)
-        drawn = wishart.inverse_wishart(SQUARE, degrees, entropy=simulation.entropy(seed))
-        assert np.allclose(np.linalg.inv(drawn), inner @ inner.T, rtol=1e-7, atol=1e-9)
-
-
-def test_rounding_is_forgiven_and_no_more() -> None:
-    """An eigenvalue below zero by d·2^−40 of the largest, an asymmetry of 2^−40 of the largest."""
-    hair = 2.0**-40
-    assert wishart.square_root(np.diag([4.0, -7.9 * hair])).shape == (2, 2)
-    with pytest.raises(ValueError, match="positive semidefinite"):
-        wishart.square_root(np.diag([4.0, -8.1 * hair]))
-    with pytest.raises(ValueError, match="positive semidefinite"):
-        wishart.square_root(np.diag([-1.0, -2.0]))
-    for asymmetry, good in ((3.9 * hair, True), (-3.9 * hair, True), (4.1 * hair, False)):
-        matrix = np.array([[-4.0 + 8.0 * good, 0.5 + asymmetry], [0.5, 2.0]])
-        if good:
-            assert wishart.square_root(matrix).shape == (2, 2)
-        else:
-            with pytest.raises(ValueError, match="must be symmetric"):
-                wishart.square_root(matrix)
-    factor = wishart.square_root(np.diag([9.0, 0.0, 4.0]))
-    assert np.allclose(factor @ factor.T, np.diag([9.0, 0.0, 4.0]), atol=1e-14)
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 31, 33, 65535, 65536, 65537, 65552, 131088])

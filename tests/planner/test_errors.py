@@ -4,11 +4,13 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.noise import simulation
 from dplinear.planner.contest import NAMES, Contest
 from dplinear.planner.errors import table
@@ -19,6 +21,7 @@ from dplinear.planner.facts import effective_mu
 from dplinear.planner.forecast import FLOOR, forecast, least_squares
 from dplinear.planner.populations import Kind, Population
 from dplinear.privacy import ApproxDP
+from dplinear.registry import MOMENTS
 
 pytestmark = pytest.mark.heavy
 
@@ -97,6 +100,26 @@ def test_a_contest_is_the_same_for_the_same_seed_and_has_every_way() -> None:
     assert all(np.array_equal(one[name], two[name]) for name in NAMES)
     assert not np.array_equal(one["adassp"], contest.lines(rows, 6)["adassp"])
     assert list(contest.lines(rows, 5, ["sketch"])) == ["sketch"]
+
+
+def test_simulated_certificates_have_the_numerics_of_their_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def regress(self: MomentsRelease, target: str) -> Any:
+        seen.append(self.certificate.numerics)
+        return honest(self, target)
+
+    honest = MomentsRelease.regress
+    monkeypatch.setattr(MomentsRelease, "regress", regress)
+    generator = simulation.generator(1)
+    rows = Population.draw(Kind(2), generator).table(200, generator)
+    contest = Contest.of(2, ApproxDP(2.0, 1e-6), names=("sketch", "analyze_gauss"))
+    contest.lines(rows, 1)
+    monkeypatch.setattr(MOMENTS["sketch"], "numerics", "idealised")
+    contest.lines(rows, 1, ["sketch"])
+    assert seen == ["exact", "exact", "idealised"]
 
 
 def test_the_command_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,19 +127,18 @@ BUGS = (
         "noise = discrete.laplace(Fraction(self.scale), rows.shape[1], entropy=entropy)\n"
         "        labels = np.clip(rows[self.index], -self.cells, self.cells).astype(np.int64)\n"
         "        sums = (labels + noise).astype(np.float64)\n",
-        "from dplinear.noise.wishart import chi_square, standard_normal\n"
-        "        count = rows.shape[1]\n"
-        "        noise = self.scale * np.sqrt(chi_square(2.0, count, entropy=entropy))\n"
-        "        sums = rows[self.index] + noise * standard_normal(count, entropy=entropy)\n",
+        "fair = np.array([entropy.bits(53) + 0.5 for _ in rows[self.index]]) / 2**53 - 0.5\n"
+        "        noise = -self.scale * np.sign(fair) * np.log1p(-2 * np.abs(fair))\n"
+        "        sums = rows[self.index] + noise\n",
         "tests/mechanisms/test_row_labels.py::test_a_released_number_is_a_function_of_whole_steps",
     ),
     Bug(
         "wishart_degree_lost",
         "Wishart noise is drawn with a degree of freedom less than was calibrated",
         "noise/bartlett.py",
-        "chis([self.degrees - i for i in range(dimension)]",
-        "chis([max(self.degrees - i - 1, 1) for i in range(dimension)]",
-        "tests/exact/test_gaussian_draws.py::test_wishart_noise_has_its_law",
+        "chis([self.degrees - i for i in range(dimension)], entropy=bits)",
+        "chis([max(self.degrees - i - 1, 1) for i in range(dimension)], entropy=bits)",
+        "tests/noise/test_chi.py::test_a_triangle_has_chis_on_its_diagonal_and_normals_below",
     ),
     Bug(
         "label_noise_forgotten",

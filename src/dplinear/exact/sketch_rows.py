@@ -1,7 +1,7 @@
 """Rows of a Gaussian sketch of an exact matrix, rounded exactly: round(factor·Z·Lᵀ), Z normal.
 
-Float64 settles nearly every cell, with a bound that is proved, and integers the others; or, on the
-wide path, integers of the same size settle all of them at once. The result is the same
+Float64 settles nearly every cell, with a bound that is proved, and integers the others. Where it
+would leave too many open, integers of one size settle all of them at once. The result is the same
 (docs/exact-pass.md, "Certified roots").
 """
 
@@ -28,23 +28,17 @@ _LARGEST = 1000  # exponent of a number that float64 surely holds
 
 
 def sketch_rows(
-    root: Root,
-    rows: int,
-    factor: arguments.Real,
-    *,
-    entropy: Entropy | None = None,
-    wide: bool = False,
+    root: Root, rows: int, factor: arguments.Real, *, entropy: Entropy | None = None
 ) -> BigIntegers:
     """Draw `rows` independent rows of the law N(0, root.matrix), and round them times `factor`.
 
-    `wide` takes several times as long, and then hardly ever goes back to a cell; without it the
-    number of cells that are left to integers, which time may tell, depends on the draw.
+    How many cells are left to integers depends on draw and matrix, and time may tell it.
     """
     where = "sketch_rows.sketch_rows"
     rows = arguments.integer(rows, "rows", where, low=1)
     scale = arguments.rational(factor, "factor", where)
     draws = normals(rows * len(root), entropy=entropy)
-    return wide_rows_of(root, draws, scale) if wide else rows_of(root, draws, scale)
+    return rows_of(root, draws, scale)
 
 
 def rows_of(root: Root, draws: Normals, scale: Fraction) -> BigIntegers:

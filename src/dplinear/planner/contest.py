@@ -79,16 +79,15 @@ class Contest:
         if asked:
             statistic = Statistic(rows.shape, rows.moments().integers, rows=self._count(rows))
             for name in asked:
-                seeded = seed_of(name, seed)
-                found[name] = self._regression(self.mechanisms[name], statistic, seeded)
+                found[name] = self._regression(name, statistic, seed_of(name, seed))
         return found
 
     def _count(self, rows: SimulatedRows) -> int | None:
         return rows.count if self.neighbours.rows_are_public else None
 
-    def _regression(self, prepared: PreparedMoments, statistic: Statistic, seed: int) -> Floats:
+    def _regression(self, name: str, statistic: Statistic, seed: int) -> Floats:
         """Release moments and regress on them, as an analyst would."""
-        measured = prepared.run(statistic, simulation.entropy(seed))
+        measured = self.mechanisms[name].run(statistic, simulation.entropy(seed))
         account = measured.account
         certificate = Certificate(
             mechanism="simulated",
@@ -97,7 +96,7 @@ class Contest:
             asked=account.asked,
             holds=account.holds,
             curve=(),
-            numerics="exact",
+            numerics=MOMENTS[name].numerics,
             calibration="exact",
             simulated=True,
             request="simulated",

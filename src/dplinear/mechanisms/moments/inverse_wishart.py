@@ -29,7 +29,7 @@ class InverseWishart(MomentsMechanism):
     (from d + 4 on the draw has a variance).
     Promises: `ApproxDP` as asked. Numerics are exact: what is released is a draw of real numbers
     rounded to a public grid (`release_grid`), and rounding a release costs no privacy. The draw is
-    positive definite; rounding moves no eigenvalue by more than d/2 steps, which is some 10^4/d
+    positive definite; rounding moves no eigenvalue by more than d/2 steps, which is some 10^6/d
     times less than the least of them is likely to be; float64 rounds once more.
     Departs from the paper: ν is a public number, and ψ the least by the exact profile, rounded up
     to the grid of G.

@@ -195,7 +195,7 @@ class LeastEigenvalue(Ready):
         lower = self.query.ask(units, shape.bound**2, entropy)
         known = max(lower, 0.0)
         degrees, ridge = self.degrees, self.variant.ridge
-        fallback = self.floor > ridge + known
+        fallback = self.floor > down(ridge + known, 1)  # rounded down: a proof that it suffices
         if self.variant.adjust == "rows" and not fallback:
             degrees = self._most_degrees(down(ridge + known, 2))
         else:

@@ -19,8 +19,8 @@ from dplinear.mechanisms import AdditiveNoise, MIProjection, checks
 from dplinear.mechanisms.cells.mi_projection import PreparedProjection
 from dplinear.mechanisms.contract import Account, Measurement
 from dplinear.mechanisms.rows.additive_noise import Noised, bits_of
-from dplinear.noise import wishart
 from dplinear.noise.entropy import Entropy
+from dplinear.papers import float_noise
 from dplinear.papers.accounts import NOT_KEPT
 from dplinear.papers.showkatbakhsh.peaks import PeakStatistic
 from dplinear.privacy.bits import variance_for
@@ -107,8 +107,8 @@ class PreparedPublished(PreparedProjection):
         assert statistic.rows is not None  # noqa: S101 - public under element
         rows = self._rows(statistic.rows)
         covariance = statistic.matrix() + np.diag(self._printed_variances(statistic, rows))
-        factor = wishart.square_root(covariance, where=_PROJECTION)
-        drawn = wishart.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
+        factor = float_noise.square_root(covariance)
+        drawn = float_noise.standard_normal((rows, len(factor)), entropy=entropy) @ factor.T
         return Measurement(drawn, ProjectionNoise(rows, None), self.account, {"rows": rows})
 
     def _printed_variances(self, statistic: PeakStatistic, rows: int) -> Floats:
