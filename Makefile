@@ -84,6 +84,8 @@ bench: setup
 	$(BIN)/python benchmarks/reals.py
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/passes.py
+	$(BIN)/python benchmarks/units.py
+	$(BIN)/python benchmarks/missing_cells.py
 	$(BIN)/python benchmarks/mi_sketch.py
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/rows.py --mechanism projection
