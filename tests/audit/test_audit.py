@@ -15,7 +15,7 @@ import pytest
 from dplinear.adaptive import noisy_sums as chain
 from dplinear.audit import AuditResult, audit, audit_subject, densities
 from dplinear.audit.catalogue import ENTRIES, subject_of, usual_trials
-from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
 from dplinear.audit.subjects.noisy_sums import NoisySumsSubject

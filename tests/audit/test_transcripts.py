@@ -10,7 +10,7 @@ from scipy import stats
 
 from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.audit.catalogue import ENTRIES, subject_of
-from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.transcripts import (
     ListeningRows,
     Rows,

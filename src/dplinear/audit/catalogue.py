@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from dplinear import arguments
 from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
 from dplinear.audit.densities import BY_NOISE_MODEL
-from dplinear.audit.subjects.chains import SUBJECTS
+from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Subject
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject

@@ -13,9 +13,9 @@ import numpy as np
 from dplinear import arguments
 from dplinear.adaptive.noisy_sums import Budget, NoisySums
 from dplinear.arrays import Floats
+from dplinear.coinpress.local_frame import SHARES, STRUCTURES, LocalFrame, find_local_frame
 from dplinear.coinpress.octaves import BINS
 from dplinear.coinpress.rounds import RADII, Ending, run_rounds
-from dplinear.coinpress.surroundings import SHARES, STRUCTURES, LocalFrame, find_local_frame
 from dplinear.descent.common import check_guarantee
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows

@@ -15,8 +15,8 @@ from dplinear.adaptive.filter import KalmanFilter
 from dplinear.adaptive.noisy_sums import NoisySums, Query, growing_shares
 from dplinear.arrays import Floats
 from dplinear.coinpress import radii
+from dplinear.coinpress.local_frame import LocalFrame
 from dplinear.coinpress.products import Products
-from dplinear.coinpress.surroundings import LocalFrame
 from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.privacy.neighbours import Neighbours
 

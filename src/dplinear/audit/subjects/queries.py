@@ -4,7 +4,7 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.audit import densities
-from dplinear.audit.subjects.chains import design_of
+from dplinear.audit.subjects.adaptive import design_of
 from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.audit.subjects.matrices import SHAPE
 from dplinear.exact.shape import Statistic

@@ -13,7 +13,7 @@ from dplinear.arguments import ArgumentError
 from dplinear.arrays import Floats
 from dplinear.audit import worst_pairs
 from dplinear.audit.classifier import fit_score
-from dplinear.audit.subjects.chains import design_of
+from dplinear.audit.subjects.adaptive import design_of
 from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.audit.subjects.matrices import SHAPE
 from dplinear.exact.shape import Shape
