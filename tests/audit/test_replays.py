@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dplinear.audit import replays
 from dplinear.audit.holders import HOLDERS
-from dplinear.audit.replays import CHAINS, Replay, main, pairs, replay
+from dplinear.audit.replays import ADAPTIVE, Replay, main, pairs, replay
 from dplinear.audit.row_replays import sizes
 from dplinear.exact import mapped_sums, residual_sums
 from dplinear.privacy import Neighbours
@@ -36,7 +36,10 @@ def test_a_row_more_or_less_and_a_row_for_another() -> None:
 
 def test_an_array_keeps_what_is_declared_and_reaches_it() -> None:
     found = list(replay(["array"], 3))
-    assert [result.mechanism for result in found[: 1 + len(CHAINS)]] == [replays.MOMENTS, *CHAINS]
+    assert [result.mechanism for result in found[: 1 + len(ADAPTIVE)]] == [
+        replays.MOMENTS,
+        *ADAPTIVE,
+    ]
     assert {"learners by gradients", "projection", "additive_noise"} < {r.mechanism for r in found}
     assert not any(result.broken for result in found)
     assert min(result.ratio for result in found) > 0.7  # rows at the bounds move most sums fully
@@ -66,7 +69,7 @@ def test_engines_keep_what_is_declared(source: str, request: pytest.FixtureReque
     assert not any(result.broken for result in replay([source], 3))
 
 
-@pytest.mark.parametrize("name", [replays.MOMENTS, *CHAINS])
+@pytest.mark.parametrize("name", [replays.MOMENTS, *ADAPTIVE])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.floats(), min_size=3, max_size=3), st.integers(0, 1))
 def test_no_row_at_all_breaks_a_promise(name: str, row: list[float], place: int) -> None:
@@ -84,13 +87,13 @@ def test_no_row_at_all_breaks_a_promise(name: str, row: list[float], place: int)
 @cache
 def _asked(name: str, relation: Neighbours) -> Any:
     """What a run of a method asked for, which is long to find."""
-    return replays._record_sums(CHAINS[name], relation, 1)
+    return replays._record_sums(ADAPTIVE[name], relation, 1)
 
 
 def _broken(
     relation: Neighbours, tables: Any, name: str = "whitened_descent", asked: Any = None
 ) -> bool:
-    asked = asked or replays._record_sums(CHAINS[name], relation, 1)
+    asked = asked or replays._record_sums(ADAPTIVE[name], relation, 1)
     return replays._sums(name, asked, HOLDERS[0], relation, tables, Path()).broken
 
 
@@ -121,7 +124,7 @@ def test_what_replays_nothing_is_refused() -> None:
 def test_the_table_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(replays, "CHAINS", {})
+    monkeypatch.setattr(replays, "ADAPTIVE", {})
     assert main(["array", "--pairs", "2"]) == 0
     assert "| second moments | array | add_remove | XᵀX |" in capsys.readouterr().out
     assert main(["array", "sparse", "--pairs", "2", "--together"]) == 0

@@ -118,7 +118,7 @@ def test_a_gradient_is_worth_what_it_says(name: str, generator: Seeded) -> None:
     truth = features @ np.clip(slopes, -total.slope, total.slope)
     (found,) = Examples(frame, blocks(rows, 50, thin=False)).sums([total])
     assert found.astype(float) * float(total.unit) == pytest.approx(truth, abs=200 * 2**-19)
-    assert total.integers * 2.0**-total.scale == pytest.approx(np.asarray(total.place), rel=1e-6)
+    assert total.integers * 2.0**-total.scale == pytest.approx(np.asarray(total.theta), rel=1e-6)
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -202,8 +202,8 @@ def test_a_reach_out_of_range_is_one_error(reach: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "slope", "parameter"),
     [
-        (np.zeros(2), 1.0, "place"),
-        ([1.0, math.nan, 0.0], 1.0, "place"),
+        (np.zeros(2), 1.0, "theta"),
+        ([1.0, math.nan, 0.0], 1.0, "theta"),
         (np.zeros(3), 0.0, "slope"),
         (np.zeros(3), math.inf, "slope"),
     ],

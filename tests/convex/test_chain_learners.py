@@ -144,7 +144,7 @@ def test_noisy_gradient_finds_the_least_risk_without_noise(
     assert learned.source is not None
     assert shortfall(task, features, labels, learned.source) < 2e-3
     assert np.abs(task.image.base.project(learned.source) - learned.source).max() < 1e-8
-    assert np.allclose(learned.place, task.image.forward(learned.source), atol=1e-12)
+    assert np.allclose(learned.point, task.image.forward(learned.source), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", STEPPED)
@@ -165,8 +165,8 @@ def test_the_limit_is_scipys_minimiser(name: str) -> None:
         .prepare(task)
         .run(examples, simulation.entropy(3))
     )
-    assert risk(task, features, labels, learned.place) <= float(best.fun) + 1e-4
-    assert np.allclose(learned.place, best.x[:4] - best.x[4:], atol=0.03)
+    assert risk(task, features, labels, learned.point) <= float(best.fun) + 1e-4
+    assert np.allclose(learned.point, best.x[:4] - best.x[4:], atol=0.03)
 
 
 @pytest.mark.parametrize("constrained", [None, True])
@@ -176,7 +176,7 @@ def test_noisy_paths_end_in_the_image(constrained: bool | None) -> None:
     learned = learner.prepare(task).run(made(task, 60)[0], simulation.entropy(8))
     assert learned.source is not None
     assert np.abs(learned.source).sum() <= 1.5 * (1 + 1e-9)
-    assert np.allclose(task.image.forward(learned.source), learned.place, atol=1e-12)
+    assert np.allclose(task.image.forward(learned.source), learned.point, atol=1e-12)
     assert learned.parameters["constrained"] is bool(constrained)
 
 
@@ -189,10 +189,10 @@ def test_a_place_that_many_models_map_to_is_left_to_the_lift() -> None:
         .run(examples, simulation.entropy(8))
     )
     assert learned.source is None
-    nearest = task.image.project(learned.place)
-    assert np.linalg.norm(nearest.place - learned.place) <= 1e-5
+    nearest = task.image.project(learned.point)
+    assert np.linalg.norm(nearest.point - learned.point) <= 1e-5
     exact = np.linalg.lstsq(features, labels, rcond=None)[0]
-    assert np.allclose(learned.place, exact, atol=2e-3)
+    assert np.allclose(learned.point, exact, atol=2e-3)
 
 
 def test_default_steps_grow_with_rows_and_epsilon() -> None:
@@ -214,7 +214,7 @@ def test_steps_are_shortened_where_gradients_show_more_curvature() -> None:
     examples = with_rows(task.frame, rows)
     learner = NoisyGradient(guarantee=CERTAIN, rate=50.0)
     learned = learner.prepare(task).run(examples, simulation.entropy(1))
-    assert learned.place[0] == pytest.approx(0.5, abs=1e-3)
+    assert learned.point[0] == pytest.approx(0.5, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["l1", "simplex", "polytope"])
@@ -255,7 +255,7 @@ def test_whitened_descent_is_the_one_for_tables_brought_back_to_the_set(
     prepared = kind(guarantee=GUARANTEE).prepare(design_of(task.frame))
     alone = prepared.run(examples, simulation.entropy(5))
     nearest = task.image.project(alone.coefficients)
-    assert np.array_equal(learned.place, nearest.place)
+    assert np.array_equal(learned.point, nearest.point)
     assert learned.account == prepared.account
     assert learned.parameters["mu"] == prepared.budget.mu
 
@@ -273,7 +273,7 @@ def test_whitened_descent_finds_least_squares_without_noise() -> None:
     examples, features, labels = made(task, 3000)
     learned = Whitened(guarantee=CERTAIN).prepare(task).run(examples, simulation.entropy(5))
     exact = np.linalg.lstsq(features, labels, rcond=None)[0]
-    assert np.allclose(learned.place, exact, atol=0.01)
+    assert np.allclose(learned.point, exact, atol=0.01)
 
 
 # Refusals

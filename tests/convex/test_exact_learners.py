@@ -109,7 +109,7 @@ def test_a_perturbed_output_is_the_rounded_sum_of_the_same_bits(
                 whole = cell + noise * scale.numerator / scale.denominator + flint.arb("0.5")
                 nearest = whole.floor().unique_fmpz()
             assert nearest is not None
-            assert found.place[at] == float(int(nearest) * step)
+            assert found.point[at] == float(int(nearest) * step)
 
 
 @pytest.mark.oracle
@@ -216,7 +216,7 @@ def test_what_can_arise_from_one_table_can_arise_from_the_other(kind: str, size:
     # As it is now, every release is a step of one public lattice, whichever table it is from...
     entropy = simulation.entropy(72)
     released = [
-        np.array([prepared.run(table, entropy).place[0] for _ in range(RUNS)]) for table in tables
+        np.array([prepared.run(table, entropy).point[0] for _ in range(RUNS)]) for table in tables
     ]
     for numbers in released:
         assert (numbers / step == np.rint(numbers / step)).all()
@@ -307,4 +307,4 @@ def test_sizes_that_float64_cannot_square_are_refused_before_a_table_is_read(
         return
     for table in (examples([], 2), examples([[0.6, 0.6, -1.0]] * 50, 2)):
         learned = prepared.run(table, simulation.entropy(3))
-        assert np.isfinite(learned.place).all()
+        assert np.isfinite(learned.point).all()

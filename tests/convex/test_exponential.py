@@ -158,7 +158,7 @@ def test_corners_are_drawn_with_their_chances() -> None:
     weights = np.exp(-4.0 / (high - low) * losses)
     entropy, table = simulation.entropy(52), examples(rows)
     drawn = [prepared.run(table, entropy) for _ in range(1000)]
-    index = [int(np.abs(points - one.place).sum(axis=1).argmin()) for one in drawn]
+    index = [int(np.abs(points - one.point).sum(axis=1).argmin()) for one in drawn]
     counts = np.bincount(index, minlength=len(points))
     assert stats.chisquare(counts, 1000 * weights / weights.sum()).pvalue > FALSE_ALARM
     assert all(one.source is not None for one in drawn)
@@ -184,7 +184,7 @@ def test_corners_of_an_image_carry_their_source() -> None:
     found = prepared.run(examples(adversaries(0.9)), simulation.entropy(53))
     assert found.source is not None
     assert np.abs(found.source).sum() == pytest.approx(0.7)
-    assert found.place == pytest.approx(image.forward(found.source))
+    assert found.point == pytest.approx(image.forward(found.source))
 
 
 def density(prepared: PreparedBall, image: Image, rows: Floats, axis: Floats) -> Floats:
@@ -209,7 +209,7 @@ def test_points_of_a_ball_are_drawn_with_their_density(projected: bool) -> None:
     axis = np.linspace(-1.3, 1.3, 801)
     law = density(prepared, image, rows, axis)
     table, entropy = examples(rows), simulation.entropy(54)
-    drawn = np.array([prepared.run(table, entropy).place for _ in range(300)])
+    drawn = np.array([prepared.run(table, entropy).point for _ in range(300)])
     for coordinate in (0, 1):
         mass = np.cumsum(law.sum(axis=1 - coordinate))
         found = stats.kstest(drawn[:, coordinate], partial(np.interp, xp=axis, fp=mass))
@@ -242,7 +242,7 @@ def test_sparse_examples_of_a_ball_give_the_same_draw() -> None:
     rows = np.trunc(adversaries(0.9).T * CELLS)
     thin = Examples(FRAME, [Block(sparse.csc_array(rows[:2]), rows[2])])
     places = [
-        prepared.run(table, simulation.entropy(55)).place
+        prepared.run(table, simulation.entropy(55)).point
         for table in (examples(adversaries(0.9)), thin)
     ]
     assert places[0] == pytest.approx(places[1])

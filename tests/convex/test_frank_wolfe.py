@@ -215,7 +215,7 @@ def test_without_noise_the_least_risk_is_approached(
     assert shortfall(task, features, labels, learned.source) < 0.02
     nearest = task.image.base.project(learned.source)
     assert np.abs(nearest - learned.source).max() < 1e-8
-    assert np.array_equal(learned.place, task.image.forward(learned.source))
+    assert np.array_equal(learned.point, task.image.forward(learned.source))
     assert learned.parameters["steps"] == 200
 
 
@@ -227,7 +227,7 @@ def test_strides_are_the_public_ones() -> None:
     assert learned.source is not None
     assert np.abs(learned.source).sum() == pytest.approx(0.25 * 1.5)
     again = one.run(examples, simulation.entropy(1))
-    assert np.array_equal(again.place, learned.place)
+    assert np.array_equal(again.point, learned.point)
 
 
 def test_default_steps_grow_with_rows_and_epsilon() -> None:

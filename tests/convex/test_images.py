@@ -63,14 +63,14 @@ def test_the_nearest_point_is_nearest(oracle: Oracle) -> None:
     for point in points(image):
         found = image.project(point)
         assert oracle.outside(found.source) <= 1e-9
-        assert found.place == pytest.approx(PHI.forward(found.source), abs=1e-12)
-        left = point - found.place
-        slack = oracle.support(PHI.adjoint(left)) - float(left @ found.place)
+        assert found.point == pytest.approx(PHI.forward(found.source), abs=1e-12)
+        left = point - found.point
+        slack = oracle.support(PHI.adjoint(left)) - float(left @ found.point)
         size = max(1.0, float(np.linalg.norm(left)) / image.radius)
         assert slack <= (2e-7 * image.radius) ** 2 * size
         assert found.gap**2 >= slack - 1e-14 * size * image.radius**2
         again = image.project(point, near=found.source)
-        assert again.place == pytest.approx(found.place, abs=5e-7 * image.radius)
+        assert again.point == pytest.approx(found.point, abs=5e-7 * image.radius)
 
 
 @EVERY
@@ -79,7 +79,7 @@ def test_points_of_the_image_stay(oracle: Oracle) -> None:
     for g in simulation.generator(3).standard_normal((5, SOURCE)):
         place = PHI.forward(0.6 * oracle.made.minimiser(g) + 0.4 * oracle.made.minimiser(-g))
         found = image.project(place)
-        assert found.place == pytest.approx(place, abs=2e-7 * image.radius)
+        assert found.point == pytest.approx(place, abs=2e-7 * image.radius)
 
 
 @EVERY
@@ -88,7 +88,7 @@ def test_a_search_that_was_stopped_says_how_far_it_may_be_off(oracle: Oracle) ->
     for point in points(image, 1):
         exact = image.project(point)
         rough = image.project(point, cap=2)
-        off = float(np.linalg.norm(rough.place - exact.place))
+        off = float(np.linalg.norm(rough.point - exact.point))
         assert off <= rough.gap + exact.gap + 1e-9 * image.radius
         assert oracle.outside(rough.source) <= 1e-9
 
@@ -123,7 +123,7 @@ def test_without_a_map_it_is_the_set(oracle: Oracle) -> None:
     point = simulation.generator(6).standard_normal(SOURCE)
     found = image.project(point)
     assert found.gap == 0
-    assert (found.place == oracle.made.project(point)).all()
+    assert (found.point == oracle.made.project(point)).all()
     assert oracle.made.radius <= image.radius <= oracle.made.radius * (1 + 1e-13)
     assert image.dimension == SOURCE
     assert image.matrix is None
@@ -143,16 +143,16 @@ def test_maps_that_lose_directions() -> None:
     for oracle in sets(SOURCE):
         point = np.arange(TARGET, dtype=float)
         found = Image(oracle.made, low).project(point)
-        left = point - found.place
-        slack = oracle.support(low.adjoint(left)) - float(left @ found.place)
+        left = point - found.point
+        slack = oracle.support(low.adjoint(left)) - float(left @ found.point)
         assert slack <= 1e-11 * Image(oracle.made, low).radius ** 2
-        assert not Image(oracle.made, nothing).project(point).place.any()
+        assert not Image(oracle.made, nothing).project(point).point.any()
 
 
 def test_ellipsoids_have_the_penalty_that_ridge_regression_has() -> None:
     image = Image(L2Ball(SOURCE, 0.3), PHI)
     point = np.full(TARGET, 2.0)
     found = image.project(point)
-    penalties = (PHI.adjoint(point - found.place)) / found.source
+    penalties = (PHI.adjoint(point - found.point)) / found.source
     assert penalties == pytest.approx(np.full(SOURCE, penalties[0]), rel=1e-9)
     assert float(np.linalg.norm(found.source)) == pytest.approx(0.3, rel=1e-12)

@@ -79,7 +79,7 @@ def places(image: Image) -> list[Floats]:
     ]
     rim = [image.minimiser(drawn.standard_normal(TARGET))]
     outside = 5 * image.radius * drawn.standard_normal(TARGET)
-    return [*(image.forward(theta) for theta in mixed + rim), image.project(outside).place, outside]
+    return [*(image.forward(theta) for theta in mixed + rim), image.project(outside).point, outside]
 
 
 @EVERY

@@ -146,7 +146,7 @@ def released(learner: Any, rows: Floats, count: int, radius: float) -> Floats:
     """Return what is released from a set so large that nothing is projected."""
     prepared = learner.prepare(task("huber", radius))
     table, entropy = examples(rows), simulation.entropy(41)
-    return np.array([prepared.run(table, entropy).place for _ in range(count)])
+    return np.array([prepared.run(table, entropy).point for _ in range(count)])
 
 
 def check_normal(numbers: Floats) -> None:
@@ -227,7 +227,7 @@ def test_with_a_huge_budget_it_is_scipys_minimum_in_the_image(name: str) -> None
         found = learner.prepare(public).run(examples(rows), simulation.entropy(46))
         # Half of the hinge's ramp is what its loss may be off.
         close = 0.06 if name == "hinge" else 0.02
-        assert found.place == pytest.approx(exact, abs=close)
+        assert found.point == pytest.approx(exact, abs=close)
 
 
 def test_points_are_projected_into_the_image() -> None:
@@ -238,9 +238,9 @@ def test_points_are_projected_into_the_image() -> None:
         ObjectivePerturbation(guarantee=ApproxDP(0.1, 1e-6)),
     ):
         found = learner.prepare(public).run(examples(rows), simulation.entropy(48))
-        assert np.abs(found.place).sum() <= 0.2 * (1 + 1e-9)
+        assert np.abs(found.point).sum() <= 0.2 * (1 + 1e-9)
         assert found.source is not None
-        assert found.source == pytest.approx(found.place)
+        assert found.source == pytest.approx(found.point)
 
 
 def test_accounts_say_what_was_asked() -> None:

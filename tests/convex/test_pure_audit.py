@@ -49,7 +49,7 @@ def draws(kind: str, epsilon: float, count: int, seed: int) -> Any:
     prepared = learner.prepare(Task(FRAME, SquaredLoss(), image, rows=10))
     entropy = simulation.entropy(seed)
     private = table(count)
-    return np.array([prepared.run(private, entropy).place[0] for _ in range(DRAWS)])
+    return np.array([prepared.run(private, entropy).point[0] for _ in range(DRAWS)])
 
 
 def bound(first: Any, second: Any, at: float, sign: int) -> float:

@@ -193,7 +193,7 @@ def test_a_mixture_that_was_stopped_says_how_far_it_may_be_off() -> None:
     assert best.gap <= 1e-7
     for cap in (1, 3, 8):
         rough = nearest_mixture(atoms, point, tolerance=1e-7, cap=cap)
-        assert 1e-6 < float(np.linalg.norm(rough.place - best.place)) <= rough.gap + 1e-7
+        assert 1e-6 < float(np.linalg.norm(rough.point - best.point)) <= rough.gap + 1e-7
 
 
 def test_wide_sets_are_projected_onto() -> None:

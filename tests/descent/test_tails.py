@@ -10,7 +10,7 @@ import pytest
 
 from dplinear.adaptive.noisy_sums import Answer
 from dplinear.descent import tails
-from dplinear.descent.tails import BANDS, FAR, Tails, Watch, edges, heaviness, scales_within
+from dplinear.descent.tails import BINS, FAR, Tails, Watch, edges, heaviness, scales_within
 
 from .error_laws import WITHIN, inside, square
 
@@ -25,7 +25,7 @@ def test_laws_of_errors_are_integrals(heavy: int) -> None:
     assert law.inside(at) == pytest.approx(inside(heavy, at), abs=1e-9)
     assert law.square(at) == pytest.approx(square(heavy, at), rel=1e-4, abs=1e-6)
     nearest = inside(heavy, 7.0) - inside(heavy, FAR)
-    assert tails.in_nearest_band(law, 7.0) == pytest.approx(nearest, abs=1e-9)
+    assert tails.in_nearest_bin(law, 7.0) == pytest.approx(nearest, abs=1e-9)
 
 
 def test_tails_are_between_the_two_laws_and_grow_with_what_is_far() -> None:
@@ -54,7 +54,7 @@ def test_bands_begin_at_powers_of_two_but_for_the_first() -> None:
     assert edges(5.0, 2.0) == (12.5,)
     for scale in np.geomspace(2.0**-20, 4.0, 200):
         found = np.array(edges(float(scale), 2.0))
-        assert len(found) <= BANDS
+        assert len(found) <= BINS
         assert found[0] == FAR * scale
         assert (found[1:] >= 2 * found[0]).all()
         assert (found[1:] < 2.0).all()
@@ -105,7 +105,7 @@ def test_a_tail_on_one_side_shows(side: int, generator: Seeded) -> None:
     assert not found.robust
     assert found.middles.tolist() == pytest.approx([5.6, 11.2, 22.4, 44.8, 89.6])
     assert found.uneven[2] == pytest.approx(0.01, rel=0.25)
-    assert found.energy == pytest.approx(0.01 * 22.4**2, rel=0.25)
+    assert found.uneven_square == pytest.approx(0.01 * 22.4**2, rel=0.25)
     # Behind much noise nothing is seen.
     assert not watched(random, draw, 3000.0).skewed
 

@@ -69,7 +69,7 @@ def term(statistic: Any, row: list[int]) -> list[int]:
     """What one row adds."""
     lines = statistic.integers.tolist()
     products = [sum(int(a) * z for a, z in zip(line, row, strict=True)) for line in lines]
-    odds = scalar_decay(products[-1], statistic._worth)
+    odds = scalar_decay(products[-1], statistic._margin_unit)
     likely = 1.0 / (1.0 + odds)
     if isinstance(statistic, Curvatures):
         return [min(round(odds * likely * min(likely, statistic.score) * 2.0**28), 2**26)]

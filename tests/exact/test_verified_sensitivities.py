@@ -63,7 +63,7 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
         lambda: LogisticGradient(SHAPE, MATRIX, [0.5, 0.0, -1.0, 0.0], 3, 0.4),
         ("integers", "_step", "_leverage"),
     ),
-    "curvatures": (lambda: Curvatures(SHAPE, [0.5, 0.0, -1.0, 0.0]), ("integers", "_worth")),
+    "curvatures": (lambda: Curvatures(SHAPE, [0.5, 0.0, -1.0, 0.0]), ("integers", "_margin_unit")),
     "histograms": (lambda: Histograms(SHAPE, [0, 2, 3], 16), ()),
     "octaves": (lambda: Octaves(SHAPE, [0, 2, 3]), ("_edges",)),
     "products": (

@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from scipy.stats import beta, binom
 
-from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedLaw
+from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedRowsNoise
 from dplinear.ledger.fingerprint import plain
 from dplinear.mechanisms.cells.cell_moves import Bounded
 from dplinear.mechanisms.rows import row_maps
@@ -96,7 +96,7 @@ def test_noise_has_the_variance_that_the_law_says(noise: str, kind: str) -> None
         return
     made = prepared(numbers(3), guarantee=APPROXIMATE, k=2, noise=noise, projection=kind)
     law = made.noise_model
-    assert isinstance(law, ProjectedLaw)
+    assert isinstance(law, ProjectedRowsNoise)
     drawn = noised(made, np.tile(some_rows(numbers(3), 1), 20_000))
     squares = (drawn**2).mean(axis=0)
     error = 5.5 * float(squares.std()) / math.sqrt(20_000)
@@ -142,7 +142,7 @@ def test_every_scale_is_the_one_of_its_formula(relation: str) -> None:
 def test_noise_before_the_projection_goes_through_it() -> None:
     made = prepared(numbers(3), guarantee=PURE, k=2, noise="perturbed", public_projection=True)
     law = made.noise_model
-    assert isinstance(law, ProjectedLaw)
+    assert isinstance(law, ProjectedRowsNoise)
     matrix = law.projection_matrix
     assert matrix is not None
     covariance = 2 * law.scale**2 * matrix.T @ matrix
@@ -162,10 +162,10 @@ def test_a_row_does_not_depend_on_its_neighbours() -> None:
     made = prepared(numbers(5), guarantee=PURE, k=3, noise="laplace")
     rows = some_rows(numbers(5), 300)
     places = kept_places(numbers(5))
-    whole = made._transposed @ rows[made._places]
+    whole = made._transposed @ rows[made._indices]
     assert whole.T.tolist() == images(made, rows, places)
     for count in (1, 2, 7):
-        assert (made._transposed @ rows[made._places][:, :count] == whole[:, :count]).all()
+        assert (made._transposed @ rows[made._indices][:, :count] == whole[:, :count]).all()
 
 
 def test_wide_noise_is_drawn_on_a_coarser_grid() -> None:
@@ -367,7 +367,7 @@ def test_the_matrix_is_released_only_where_asked() -> None:
     assert not secret.noise_model.public
     public = prepared(numbers(3), guarantee=PURE, k=2, public_projection=True)
     law = public.noise_model
-    assert isinstance(law, ProjectedLaw)
+    assert isinstance(law, ProjectedRowsNoise)
     assert law.projection_matrix is not None
     assert (law.projection_matrix == public.projection.matrix()).all()
     assert (values(public, rows) == values(secret, rows)).all()

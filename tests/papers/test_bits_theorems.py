@@ -210,7 +210,7 @@ def test_secrecy_of_the_projection_buys_nothing() -> None:
 
 def test_the_printed_noise_takes_energy_by_columns() -> None:
     X = np.array([[1.0, 0.5], [0.5, 0.5], [0.5, 0.5], [1.0, -0.5]])
-    assert theorems.least_energy(X) == pytest.approx(0.75)
+    assert theorems.least_sum_of_squares(X) == pytest.approx(0.75)
     assert theorems.printed_variance(0.75, 0.5, 4) == pytest.approx(3.25)
     assert theorems.printed_variance(5.0, 0.5, 4) == 0.0
 

@@ -207,7 +207,7 @@ def test_solutions_drawn_at_once_are_those_of_released_sketches(
             released = gate(table, BOUNDED, **options)
         solutions.append(np.linalg.lstsq(*parted(released.values), rcond=None)[0])
     source = simulation.generator(7)
-    noise = noise_for(calibration, bits, rows, sums.energy)
+    noise = noise_for(calibration, bits, rows, sums.sum_of_squares)
     fast = np.array([draws.draw_projected(sums, rows, noise, source) for _ in range(DRAWS)])
     same_law(fast, np.array(solutions), sums, 3 * 4)
 
@@ -240,7 +240,7 @@ def test_sums_know_the_least_squares_of_their_table() -> None:
     assert sums.best() == pytest.approx(theta)
     assert sums.loss(theta) == pytest.approx(float(residual[0]))
     by_column = [np.delete(c**2, np.argmax(c**2)).sum() for c in X.T]
-    assert sums.energy == pytest.approx(min(by_column))
+    assert sums.sum_of_squares == pytest.approx(min(by_column))
 
 
 def test_tables_grow_by_the_rows_that_were_drawn() -> None:
@@ -261,7 +261,7 @@ def test_tables_grow_by_the_rows_that_were_drawn() -> None:
             expected = study.sum_table(X, np.concatenate(parts[response][:k]))
             assert sums.gram == pytest.approx(expected.gram)
             assert sums.rows == k * unit
-            assert sums.energy == pytest.approx(expected.energy)
+            assert sums.sum_of_squares == pytest.approx(expected.sum_of_squares)
 
 
 def test_rules_and_noise_are_the_papers() -> None:
@@ -313,7 +313,7 @@ def test_small_digits_are_learnt_but_for_what_noise_costs() -> None:
     assert images.shape == (361, 64)
     assert (images.min(), images.max()) == (0.0, 1.0)
     assert set(labels.tolist()) == {-1.0, 1.0}
-    kept = study.most_energy(images, 20)
+    kept = study.largest_columns(images, 20)
     energy = (images**2).sum(axis=0)
     assert (kept**2).sum() == pytest.approx(np.sort(energy)[-20:].sum())
     plan = replace(study.SMALL_DIGITS, trials=20)
@@ -478,7 +478,7 @@ def test_the_third_figure_says_what_the_page_says(tmp_path: Path) -> None:
     images, labels = digits.mnist(tmp_path)
     assert images.shape == (11_791, 784)
     plan = DigitsPlan()
-    whole = study.figure3(study.most_energy(images, plan.features), labels, plan, 1)
+    whole = study.figure3(study.largest_columns(images, plan.features), labels, plan, 1)
     for calibration in CALIBRATIONS:
         for scheme in (LOGARITHMIC, LINEAR):
             score = whole.score(study.DIGITS, calibration, scheme, ADDITIVE, lambda k: k > 2)

@@ -15,7 +15,7 @@ from dplinear.noise import simulation
 from dplinear.planner.contest import NAMES, Contest
 from dplinear.planner.errors import table
 from dplinear.planner.errors.curves import NODES, Size, abscissa, falling, fit_curve, sampling_error
-from dplinear.planner.errors.lookup import Assumed, Place, error_table
+from dplinear.planner.errors.lookup import Assumed, Interval, error_table
 from dplinear.planner.errors.simulated_errors import Results, Spot
 from dplinear.planner.facts import effective_mu
 from dplinear.planner.forecast import FLOOR, forecast, least_squares
@@ -64,11 +64,11 @@ def test_the_sampling_error_is_that_of_least_squares() -> None:
 
 def test_places_lie_between_entries_by_logarithms() -> None:
     axis = [1.0, 100.0]
-    middle = Place.of(10.0, axis)
+    middle = Interval.of(10.0, axis)
     assert middle.of_values(np.array([0.0, 1.0])) == pytest.approx(0.5)
     assert not middle.outside
-    assert Place.of(1e3, axis).outside
-    assert Place.of(1e3, axis).of_values(np.array([0.0, 1.0])) == 1.0
+    assert Interval.of(1e3, axis).outside
+    assert Interval.of(1e3, axis).of_values(np.array([0.0, 1.0])) == 1.0
 
 
 def test_the_shipped_table_has_every_method_and_every_curve_falls() -> None:

@@ -39,8 +39,8 @@ BUGS = (
         "histograms_beyond_their_ends",
         "a cell beyond the last bin counts in the next column's first",
         "exact/histograms.py",
-        "        if places.size and not 0 <= int(places.min()) <= int(places.max()) < self.bins:\n",
-        "        if not places.size:\n",
+        "if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < self.bins:\n",
+        "if not indices.size:\n",
         "tests/exact/test_verified_sensitivities.py::test_one_row_is_within_the_bound_whatever_is_planted",
     ),
     Bug(

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.heavy
 
 def test_an_axis_places_values_by_their_share_or_their_logarithm() -> None:
     straight = Axis(-10.0, 30.0, 100.0, 500.0)
-    assert [straight.place(value) for value in (-10, 0, 30)] == [100.0, 200.0, 500.0]
+    assert [straight.position(value) for value in (-10, 0, 30)] == [100.0, 200.0, 500.0]
     falling = Axis(1e-6, 1.0, 300.0, 0.0, logarithmic=True)
-    assert [falling.place(value) for value in (1e-6, 1e-3, 1.0)] == [300.0, 150.0, 0.0]
+    assert [falling.position(value) for value in (1e-6, 1e-3, 1.0)] == [300.0, 150.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -196,19 +196,17 @@ class _Noise:
         unit = query.statistic.unit / self.weights
         if self.scale is None:
             return Answer(_cells(exact, unit), 0.0)
-        worth = unit / self.scale
-        sigma = math.sqrt(VARIANCE) * float(worth)
+        step = unit / self.scale
+        sigma = math.sqrt(VARIANCE) * float(step)
         scaled = _scale(exact, self.scale)
         if not query.statistic.symmetric:
-            return Answer(
-                _cells(scaled + _draw_noise(VARIANCE, len(scaled), entropy), worth), sigma
-            )
+            return Answer(_cells(scaled + _draw_noise(VARIANCE, len(scaled), entropy), step), sigma)
         d = math.isqrt(len(scaled))
         upper = np.triu_indices(d, 1)
         noise = np.zeros((d, d), object)
         noise[upper] = _draw_noise(VARIANCE / 2, len(upper[0]), entropy)
         noise += noise.T + np.diag(_draw_noise(VARIANCE, d, entropy))
-        return Answer(_cells(scaled + noise.ravel(), worth).reshape(d, d), sigma)
+        return Answer(_cells(scaled + noise.ravel(), step).reshape(d, d), sigma)
 
 
 def _scale(exact: Sums, scale: Fraction) -> Sums:
@@ -222,7 +220,7 @@ def _draw_noise(variance: Fraction, size: int, entropy: Entropy) -> Sums:
     return discrete.gaussian(variance, size, entropy=entropy).astype(object)
 
 
-def _cells(integers: Sums, worth: Fraction) -> Floats:
+def _cells(integers: Sums, unit: Fraction) -> Floats:
     """Return integers in the cells' units; Python divides those of any length with one rounding."""
-    top, bottom = worth.numerator, worth.denominator
+    top, bottom = unit.numerator, unit.denominator
     return np.array([int(whole) * top / bottom for whole in integers], float)

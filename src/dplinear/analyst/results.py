@@ -21,7 +21,7 @@ class NamedVector:
     values: Floats = field()
 
     def __getitem__(self, name: str) -> float:
-        return float(self.values[_place(self.names, name)])
+        return float(self.values[_index_of(self.names, name)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -52,7 +52,7 @@ class NamedMatrix:
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         row, column = pair
-        return float(self.values[_place(self.names, row), _place(self.names, column)])
+        return float(self.values[_index_of(self.names, row), _index_of(self.names, column)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # noqa: FBT001 - NumPy's protocol
         return _array(self.values, dtype, copy=copy)
@@ -69,7 +69,7 @@ def _array(values: Floats, dtype: Any, *, copy: bool | None) -> Floats:
     return values if same and not copy else values.astype(dtype or values.dtype)
 
 
-def _place(names: tuple[str, ...], name: object) -> int:
+def _index_of(names: tuple[str, ...], name: object) -> int:
     if name not in names:
         raise unknown(name, names, "name", "a result", "one of its names")
     return names.index(str(name))

@@ -104,7 +104,7 @@ def _matrix(guarantee: Guarantee) -> Draw:
     return draw
 
 
-def _chain(guarantee: Guarantee) -> Draw:
+def _noisy_sums(guarantee: Guarantee) -> Draw:
     shape = Shape(64, 1 << 7, 10)
     total = MappedSum(shape, np.eye(64), norm=float(shape.bound))
     budget = Budget.of(guarantee, 64, Neighbours.ADD_REMOVE, "audit")
@@ -130,7 +130,7 @@ def exact_mechanisms(
     """
     pure, normal = PureDP(epsilon), ApproxDP(epsilon, _DELTA)
     yield "analyze_gauss", normal, _matrix(normal), True
-    yield "chain", normal, _chain(normal), True
+    yield "chain", normal, _noisy_sums(normal), True
     yield "additive_noise", normal, _rows(AdditiveNoise(guarantee=normal), entropy), True
     for noise, asked in (("laplace", pure), ("gaussian", normal), ("perturbed", pure)):
         mechanism = ProjectedRows(guarantee=asked, k=2, noise=noise)

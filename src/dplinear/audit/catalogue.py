@@ -94,7 +94,7 @@ def _sketch(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> S
     return CellSketch(mechanism)
 
 
-def _chain(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+def _noisy_sums(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
     return NoisySumsSubject(guarantee, neighbours)
 
 
@@ -206,7 +206,7 @@ ENTRIES: dict[str, Entry] = {
     "additive_noise": Entry(_cells, _CELLS, NORMAL_DELTA),
     "projection": Entry(_projected_subject("laplace"), _PARTS, None),
     "projection_gaussian": Entry(_projected_subject("gaussian"), _PARTS, NORMAL_DELTA),
-    "chain": Entry(_chain, _ROWS, NORMAL_DELTA),
+    "chain": Entry(_noisy_sums, _ROWS, NORMAL_DELTA),
     "laplace": Entry(_laplace, (Neighbours.ADD_REMOVE,), None),
     "adassp": Entry(_adassp, _ROWS, WHOLE_DELTA),
     "sketch_after_query": Entry(_asking(GaussianSketch, rows=40), _ROWS, VISIBLE_DELTA),

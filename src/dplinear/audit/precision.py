@@ -100,8 +100,8 @@ def attack(
         Counts(int(seen[0, 0]), int(seen[0, 1]), trials),
         Counts(int(seen[1, 1]), int(seen[1, 0]), trials),
     )
-    worth = math.exp(asked.epsilon)
-    shown = [each.likely(alarm / 4) - worth * each.unlikely(alarm / 4) for each in counts]
+    factor = math.exp(asked.epsilon)
+    shown = [each.likely(alarm / 4) - factor * each.unlikely(alarm / 4) for each in counts]
     return Attack(suspect.name, asked, counts, max(*shown, 0.0))
 
 

@@ -152,7 +152,7 @@ def _search(kind: Any) -> Record:
     return record
 
 
-CHAINS: dict[str, Record] = {
+ADAPTIVE: dict[str, Record] = {
     "whitened_descent": _solver(WhitenedDescent),
     "huber_descent": _solver(HuberDescent),
     "logistic_descent": _solver(LogisticDescent),
@@ -192,7 +192,7 @@ def replay(
         choice(source, "sources", "replay", [holder.name for holder in HOLDERS])
     recorded = {
         (name, relation): _record_sums(record, relation, seed)
-        for name, record in CHAINS.items()
+        for name, record in ADAPTIVE.items()
         for relation in RELATIONS
     }
     for holder in HOLDERS:
@@ -201,7 +201,7 @@ def replay(
             tables = pairs(relation, _FEW if holder.slow else count, seed)
             with tempfile.TemporaryDirectory() as folder:
                 yield _moments(holder, relation, tables, Path(folder))
-                for name in CHAINS:
+                for name in ADAPTIVE:
                     asked = recorded[name, relation]
                     yield _sums(name, asked, holder, relation, tables, Path(folder))
                 if holder.name in _EXAMPLES:
@@ -291,7 +291,7 @@ def together(results: Sequence[Replay]) -> list[Replay]:
     for result in results:
         found.setdefault(replace(result, source="", pairs=0), []).append(result.source)
     named = [replace(line, source=", ".join(sources)) for line, sources in found.items()]
-    order = {name: index for index, name in enumerate([MOMENTS, *CHAINS])}
+    order = {name: index for index, name in enumerate([MOMENTS, *ADAPTIVE])}
     last = len(order)
     return sorted(named, key=lambda line: (order.get(line.mechanism, last), line.neighbours))
 

@@ -54,13 +54,13 @@ def distances(
     said = merge_settings(given)
     loaded = load(said, ("projected rows",))
     hint = "--i 0 --j 1,2, or --i 0 --count 3 for the nearest."
-    first = _places("i", require(said, "i", "The command does not say which rows.", hint))
+    first = _indices("i", require(said, "i", "The command does not say which rows.", hint))
     if ("j" in said) == ("count" in said):
         raise CommandError("The command needs either --j or --count.", hint)
     if "count" in said:
         pairs = loaded.nearest(first, said["count"]).indices
     else:
-        second = _places("j", said["j"])
+        second = _indices("j", said["j"])
         pairs = [second for _ in first]
     ones = [index for index, others in zip(first, pairs, strict=True) for _ in others]
     twos = [int(other) for others in pairs for other in others]
@@ -94,7 +94,7 @@ def _ends(low: float, high: float, *, same: bool) -> str:
     return f"{low:.4g} to {high:.4g}" if high > 0 or same else "none"
 
 
-def _places(name: str, value: Any) -> list[int]:
+def _indices(name: str, value: Any) -> list[int]:
     from dplinear.cli.errors import CommandError
 
     entries = value.split(",") if isinstance(value, str) else value

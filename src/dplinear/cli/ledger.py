@@ -84,7 +84,7 @@ def create(
     guarantee = read_guarantee("ledger create", *named)
     relation = neighbours or "add_remove"
     Budget(guarantee, relation, change, missing_public, unit)  # type: ignore[arg-type] # before a file
-    _check_place(path)
+    _check_path(path)
     opened = open_ledger(path, create=not is_there(path))
     opened.declare(name, guarantee, relation, change, missing_public=missing_public, unit=unit)
     _show(opened, json=json_)
@@ -129,7 +129,7 @@ def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
     say(f"{lines} lines, all as they were written, all within their budgets.")
 
 
-def _check_place(path: str) -> None:
+def _check_path(path: str) -> None:
     """Raise where a file that is no ledger stands in the way of a new one."""
     from dplinear.arguments import is_url
     from dplinear.cli.errors import Code, CommandError

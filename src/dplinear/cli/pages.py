@@ -6,7 +6,7 @@ from pathlib import Path
 from dplinear.cli.errors import Code, CommandError
 
 
-def place(output: str | os.PathLike[str] | None, usual: Path, *, overwrite: bool) -> Path:
+def target_path(output: str | os.PathLike[str] | None, usual: Path, *, overwrite: bool) -> Path:
     """Return the path of a page to write, or raise while nothing has been computed."""
     target = usual if output is None else Path(output)
     if target.suffix not in {".html", ".htm"}:

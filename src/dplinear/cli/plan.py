@@ -121,9 +121,9 @@ def plan(
     if "bits" in said and not {"columns", "schema", "column", "learn"} & set(said):
         _bits(said, json=json_)
         return
-    target = pages.place(output, Path("plan.html"), overwrite=overwrite) if html else None
+    target = pages.target_path(output, Path("plan.html"), overwrite=overwrite) if html else None
     made = _make_plan(said)
-    reached = None if wanted is None else _reach_goal(made, wanted)
+    reached = None if wanted is None else _reach_target(made, wanted)
     if target is not None:
         from dplinear.report import plan_page
 
@@ -159,7 +159,7 @@ def _make_plan(said: dict[str, Any]) -> "Plan":
     return made
 
 
-def _reach_goal(made: "Plan", wanted: float) -> dict[str, Any]:
+def _reach_target(made: "Plan", wanted: float) -> dict[str, Any]:
     """Return the budget and the rows that bring the error down to a goal, where some do."""
     from dplinear.arguments import positive
 

@@ -71,7 +71,7 @@ def report(
         raise CommandError("--trials is for an audit, and none is asked for.", "add --audit.")
     if "dataset" in said and "ledger" not in said:
         raise CommandError("--dataset is for a ledger, and none is named.", "add --ledger.")
-    place = pages.place(said.get("output"), usual, overwrite=replace) if wanted else None
+    page_path = pages.target_path(said.get("output"), usual, overwrite=replace) if wanted else None
     named = said.get("dataset", loaded.certificate.dataset)
     counted = said.get("ledger")
     left = _remaining_budget(counted, named)
@@ -79,7 +79,7 @@ def report(
     chosen = {"features": split_names(said["features"])} if "features" in said else {}
     fits = _fits(loaded, sort_of(loaded), targets, chosen)
     found = _run_audit(loaded, said.get("trials")) if said.get("audit") else None
-    if place is not None:
+    if page_path is not None:
         from dplinear.report import release_page
 
         page = release_page(
@@ -90,11 +90,11 @@ def report(
             plan=_plan_for(loaded, loaded.kind),
             fits=fits,
         )
-        pages.write(place, page)
+        pages.write(page_path, page)
     if json_:
-        tell(_content(loaded, place, found, left))
+        tell(_content(loaded, page_path, found, left))
     else:
-        _show(loaded, fits, found, left, place)
+        _show(loaded, fits, found, left, page_path)
     return Code.BROKEN if found is not None and found.broken else Code.DONE
 
 
@@ -189,7 +189,7 @@ def _show(
     fits: list[Any],
     found: "AuditResult | None",
     left: list[Any],
-    place: Path | None,
+    page_path: Path | None,
 ) -> None:
     from dplinear.cli.loading import words
 
@@ -199,15 +199,15 @@ def _show(
         unit = found.unit
         told = f"{unit} ≥ {found.audited:.3g} is proved, {unit} = {found.claimed:.3g} claimed"
         lines.append(("audit", f"{found.mechanism} {found.verdict}: {told}"))
-    if place is not None:
-        lines.append(("page", short_path(place)))
+    if page_path is not None:
+        lines.append(("page", short_path(page_path)))
     say(words(loaded), "", *(part for fit in fits for part in (str(fit.summary()), "")))
     say(facts(lines))
 
 
 def _content(
     loaded: Any,
-    place: Path | None,
+    page_path: Path | None,
     found: "AuditResult | None",
     left: list[Any],
 ) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _content(
         "certificate": loaded.certificate.to_dict(),
         "schema": loaded.schema.to_dict() if hasattr(loaded, "schema") else None,
         "rows": loaded.rows,
-        "page": place,
+        "page": page_path,
         "audit": None
         if found is None
         else {

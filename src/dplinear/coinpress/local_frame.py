@@ -40,7 +40,7 @@ class Shares:
     norms: Fraction = Fraction(20, 1000)
     first_gram: Fraction = Fraction(50, 1000)
     gram: Fraction = Fraction(170, 1000)
-    energies: Fraction = Fraction(50, 1000)
+    squares: Fraction = Fraction(50, 1000)
 
 
 SHARES = Shares()

@@ -63,15 +63,15 @@ class Start:
         return max(self.count, 1.0)
 
 
-def begin(chain: NoisySums, table: Views, scale: Floats | None) -> Start:
+def begin(sums: NoisySums, table: Views, scale: Floats | None) -> Start:
     """Release the number of rows and, where no scale is public, where columns are and how wide.
 
     A number of rows that is public costs nothing.
     """
-    (count,) = chain.ask([Query(Count(), COUNT)])
+    (count,) = sums.ask([Query(Count(), COUNT)])
     released = max(float(count.values[0]), 0.0)
     if scale is None:
-        found = locate.locate(chain, table, max(released, 1.0))
+        found = locate.locate(sums, table, max(released, 1.0))
         radius = RADIUS * math.sqrt(len(found.centre))
         return Start(released, found.centre, found.scale, radius, found.looks)
     middle, half = (table.low + table.high) / 2, (table.high - table.low) / 2
@@ -132,7 +132,7 @@ class CoinPress(Mechanism, Generic[Estimate]):
         )
 
     @abstractmethod
-    def estimate(self, chain: NoisySums, table: Views, start: Start) -> Estimate:
+    def estimate(self, sums: NoisySums, table: Views, start: Start) -> Estimate:
         """Take the steps."""
 
 
@@ -147,14 +147,14 @@ class PreparedCoinPress(Prepared[Views, CoinPressOutcome[Estimate]], Generic[Est
 
     def run(self, table: Views, entropy: Entropy) -> CoinPressOutcome[Estimate]:
         """Release what it takes, and return the estimate."""
-        chain = NoisySums(table.through(table.low, table.high), self.budget, entropy)
-        start = begin(chain, table, self.scale)
-        estimate = self.method.estimate(chain, table, start)
+        sums = NoisySums(table.through(table.low, table.high), self.budget, entropy)
+        start = begin(sums, table, self.scale)
+        estimate = self.method.estimate(sums, table, start)
         parameters = {
             "mu": self.budget.mu,
             "steps": self.method.steps,
             "looks": start.looks,
-            "spent": float(1 - chain.remaining),
+            "spent": float(1 - sums.remaining),
         }
         return CoinPressOutcome(estimate, self.account, parameters, start.count)
 
@@ -165,10 +165,10 @@ class CoinPressMean(CoinPress[MeanEstimate]):
 
     name: ClassVar[str] = "coinpress_mean"
 
-    def estimate(self, chain: NoisySums, table: Views, start: Start) -> MeanEstimate:
+    def estimate(self, sums: NoisySums, table: Views, start: Start) -> MeanEstimate:
         """Take the steps, with all that is left."""
         ball = Ball(start.centre, start.radius, np.diag(1 / start.scale))
-        return mean(chain, table, start.rows, ball, shares(self.steps, chain.remaining))
+        return mean(sums, table, start.rows, ball, shares(self.steps, sums.remaining))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,16 +186,16 @@ class CoinPressCovariance(CoinPress[CovarianceEstimate]):
                 "centred", type(self).__name__, "True or False", self.centred
             )
 
-    def estimate(self, chain: NoisySums, table: Views, start: Start) -> CovarianceEstimate:
+    def estimate(self, sums: NoisySums, table: Views, start: Start) -> CovarianceEstimate:
         """Find the centre, if only the scale is known; take the steps, with all that is left."""
         centre, root = start.centre, np.diag(1 / start.scale)
         if self.centred:
             centre = np.zeros_like(centre)
         elif self.scale is not None:
             ball = Ball(centre, start.radius, root)
-            centre = mean(chain, table, start.rows, ball, shares(2, _CENTRE)).values
+            centre = mean(sums, table, start.rows, ball, shares(2, _CENTRE)).values
         first = Whitener(centre, root, known=bool(self.centred))
-        return covariance(chain, table, start.rows, first, shares(self.steps, chain.remaining))
+        return covariance(sums, table, start.rows, first, shares(self.steps, sums.remaining))
 
 
 def scales(scale: Any, columns: int | None, where: str) -> Floats:

@@ -59,7 +59,7 @@ class Products(RowSum):
         row, second = rounded_weights(weights, self.shape, "weights", where)
         product_unit = power(-first - second) / self.shape.unit
         reach = 2 * longest(len(rows)) << _LONGEST_PRODUCT
-        norm = in_units(self.norm, "norm", where, worth=product_unit, reach=reach)
+        norm = in_units(self.norm, "norm", where, unit=product_unit, reach=reach)
         shift = bits(norm) - _BITS
         unit = product_unit * power(shift)
         integers = np.concatenate((rows, row))

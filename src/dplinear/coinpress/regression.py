@@ -50,10 +50,10 @@ class PreparedCoinPress(PreparedModel):
 
     def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Look around, press, and return where the rounds end."""
-        chain = NoisySums(rows, self.budget, entropy)
-        around = find_local_frame(chain, self.design, self.structure)
+        sums = NoisySums(rows, self.budget, entropy)
+        around = find_local_frame(sums, self.design, self.structure)
         ending = run_rounds(
-            chain, around, steps=self.steps, energies=SHARES.energies, radius=self.radius
+            sums, around, steps=self.steps, squares=SHARES.squares, radius=self.radius
         )
         reason = _no_errors_reason(ending, around)
         spread = ending.noise + ending.sampling + ending.unknown
@@ -63,7 +63,7 @@ class PreparedCoinPress(PreparedModel):
             {
                 "mu": self.budget.mu,
                 "steps": self.steps,
-                "spent": float(1 - chain.remaining),
+                "spent": float(1 - sums.remaining),
                 "residual_scale": ending.scale,
                 "radius": ending.radius,
             },

@@ -86,25 +86,25 @@ class Ending:
 
 
 def run_rounds(
-    sums: NoisySums, around: LocalFrame, *, steps: int, energies: Fraction, radius: str
+    sums: NoisySums, around: LocalFrame, *, steps: int, squares: Fraction, radius: str
 ) -> Ending:
-    """Run the rounds, for all that is left of a chain's budget; `energies` of it for scales.
+    """Run the rounds, for all that is left of a chain's budget; `squares` of it for scales.
 
     Promises: each round releases the mean square of clipped residuals, and the mean of clipped
     products of whitened features and residuals; a Kalman filter weighs it by its noise.
     """
-    return _Rounds(sums, around, steps, energies, radius).run()
+    return _Rounds(sums, around, steps, squares, radius).run()
 
 
 class _Rounds:
     """The rounds: each releases a gradient of the loss, which the filter weighs."""
 
     def __init__(
-        self, sums: NoisySums, around: LocalFrame, steps: int, energies: Fraction, radius: str
+        self, sums: NoisySums, around: LocalFrame, steps: int, squares: Fraction, radius: str
     ) -> None:
         self.sums, self.around = sums, around
-        self.scale_share = energies / steps
-        self.shares = growing_shares(steps, sums.remaining - energies)
+        self.scale_share = squares / steps
+        self.shares = growing_shares(steps, sums.remaining - squares)
         self.size, self.rows = len(around.curvature), around.rows
         replaced = sums.budget.neighbours is Neighbours.REPLACE
         spent = float(sum(self.shares) * sums.budget.square) / (

@@ -79,12 +79,12 @@ def _decay(margins: Floats, rest: Floats) -> Floats:
     table = _table()
     sizes = np.minimum(np.abs(margins), float(_FARTHEST))
     cut = np.where(np.abs(margins) < _FARTHEST, np.where(margins < 0, -rest, rest), 0.0)
-    places = np.floor(sizes * _PARTS)
-    small = (sizes - places / _PARTS) + cut  # the difference is exact
+    parts = np.floor(sizes * _PARTS)
+    small = (sizes - parts / _PARTS) + cut  # the difference is exact
     series = np.ones(margins.shape)
     for term in range(_TERMS, 0, -1):
         series = 1.0 - series * small / term
-    whole, part = np.divmod(places.astype(np.int64), _PARTS)
+    whole, part = np.divmod(parts.astype(np.int64), _PARTS)
     return np.asarray(table[0][whole] * table[1][part] * series)
 
 

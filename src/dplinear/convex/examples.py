@@ -116,7 +116,7 @@ class ExampleSum(RowSum):
 class SlopeSum(ExampleSum):
     """Σ x·ℓ'(⟨x, θ⟩; y): the gradient of a loss, its slopes clipped at ±`slope`.
 
-    Requires: `place`, θ, a number for each feature (all 0 will do); `slope`, above 0.
+    Requires: `theta`, θ, a number for each feature (all 0 will do); `slope`, above 0.
     Promises: θ is rounded to `integers`·2^−`scale`; with it, margins are exact. Slopes are rounded
     to integers of at most `steepest` ≤ 2^20, which is worth `slope`, rounded down; so a row's
     gradient, the exact product, has norm at most `bound` = norm·steepest.
@@ -124,7 +124,7 @@ class SlopeSum(ExampleSum):
 
     frame: Frame
     loss: Loss
-    place: npt.ArrayLike = field(repr=False)
+    theta: npt.ArrayLike = field(repr=False)
     slope: float
     shape: Shape = field(init=False)
     size: int = field(init=False)
@@ -138,11 +138,11 @@ class SlopeSum(ExampleSum):
 
     def __post_init__(self) -> None:
         where, frame = "SlopeSum", self.frame
-        place = np.array(self.place, np.float64)
+        theta = np.array(self.theta, np.float64)
         weights, scale = np.zeros((1, frame.features + 1)), 0
-        if place.any() or place.shape != (frame.features,):
-            with_label = np.append(place, 0.0)
-            weights, scale = rounded_weights(with_label, frame.shape, "place", where)
+        if theta.any() or theta.shape != (frame.features,):
+            with_label = np.append(theta, 0.0)
+            weights, scale = rounded_weights(with_label, frame.shape, "theta", where)
         slope = Fraction(positive(self.slope, "slope", where))
         most = _PRODUCT_BITS - (frame.norm - 1).bit_length()
         steps = power(min(most, 20))

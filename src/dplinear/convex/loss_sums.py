@@ -25,17 +25,17 @@ _TERMS = 17  # of the series of artanh(1/3), which leave out less than 3^−35
 
 @dataclass(frozen=True, eq=False)
 class LossSum(ExampleSum):
-    """Σ (ℓ(⟨x, θ⟩; y) − ℓ(0; y)) for every column θ of `places`, and then for every −θ if `signed`.
+    """Σ (ℓ(⟨x, θ⟩; y) − ℓ(0; y)) for every column θ of `thetas`, and then for every −θ if `signed`.
 
     Requires: `reach` above 0, a bound on margins.
-    Promises: places are rounded to integers·2^−`scale`; with these, margins are exact. A row's loss
+    Promises: they are rounded to integers·2^−`scale`; with these, margins are exact. A row's loss
     is rounded to an integer, a bitwise function of the row, and clipped to what margins within
     ±`reach` and labels within ±1 can make it: an interval of length `spread` ≤ 2^30.
     """
 
     frame: Frame
     loss: Loss
-    places: npt.ArrayLike = field(repr=False)
+    thetas: npt.ArrayLike = field(repr=False)
     reach: float
     signed: bool = False
     shape: Shape = field(init=False)
@@ -50,9 +50,9 @@ class LossSum(ExampleSum):
 
     def __post_init__(self) -> None:
         where, shape = "LossSum", self.frame.shape
-        rows = np.array(self.places, np.float64).T
+        rows = np.array(self.thetas, np.float64).T
         with_label = np.hstack([rows, np.zeros((len(rows), 1))])
-        weights, scale = rounded_matrix(with_label, shape, "places", where)
+        weights, scale = rounded_matrix(with_label, shape, "thetas", where)
         low, high = extremes(self.loss, positive(self.reach, "reach", where))
         step = _BITS - 1 - math.ceil(math.log2(high - low))
         least, most = (math.floor(low * 2.0**step), math.ceil(high * 2.0**step))

@@ -111,8 +111,8 @@ class Rules:
         low, high = self._labels
         middle, half = float((Fraction(low) + Fraction(high)) / 2), _half(low, high)
         with np.errstate(all="ignore"):
-            places = (np.clip(numbers_of(_NUMBER, cells), low, high) - middle) / half
-            return np.rint(np.clip(clamp(places), -1.0, 1.0) * CELLS)
+            scaled = (np.clip(numbers_of(_NUMBER, cells), low, high) - middle) / half
+            return np.rint(np.clip(clamp(scaled), -1.0, 1.0) * CELLS)
 
     def dense(self, cells: Array) -> Floats:
         """Return rows of an array as integers of shape (dimension, rows), before any projection.

@@ -83,9 +83,9 @@ class Clips:
         noise = noise if tails.skewed else noise + bias
         errors += tails.heavy * np.log((heavy.square + noise) / heavy.response**2)
         if tails.skewed and not self._fixed:
-            worth = _TOLD * self._rows / self._dimension
+            weight = _TOLD * self._rows / self._dimension
             lost = sum(share * one.lost for share, one in self._uneven(tails))
-            errors = np.log(np.exp(errors) + worth * lost / light.response**2)
+            errors = np.log(np.exp(errors) + weight * lost / light.response**2)
         row, column = np.unravel_index(int(np.argmin(errors)), errors.shape)
         clip = Clip(self._residuals[row], float(_PRODUCTS[column]), tapered)
         return float(errors[row, column]), clip
@@ -144,13 +144,13 @@ def _tables(
 
 
 def _table(
-    law: ErrorModel, squares: Floats, residuals: tuple[float, ...], *, tapered: bool
+    error_model: ErrorModel, squares: Floats, residuals: tuple[float, ...], *, tapered: bool
 ) -> _Table:
     limits = _limits(squares, residuals)
     if tapered:
         limits = limits * np.minimum(TAPER**2 / squares, 1.0)
-    response = (squares * law.inside(limits)).mean(2)
-    return _Table(response, (squares * law.square(limits)).mean(2))
+    response = (squares * error_model.inside(limits)).mean(2)
+    return _Table(response, (squares * error_model.square(limits)).mean(2))
 
 
 @lru_cache(maxsize=128)

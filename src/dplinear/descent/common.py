@@ -7,7 +7,7 @@ from typing import ClassVar
 from dplinear import arguments
 from dplinear.adaptive.noisy_sums import Budget, NoisySums
 from dplinear.descent.settings import Settings
-from dplinear.descent.tails import BANDS
+from dplinear.descent.tails import BINS
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
@@ -41,7 +41,7 @@ class PreparedDescent(PreparedModel):
         return self.descend(NoisySums(rows, self.budget, entropy))
 
     @abstractmethod
-    def descend(self, chain: NoisySums) -> Solution:
+    def descend(self, sums: NoisySums) -> Solution:
         """Release what it takes, through the chain."""
 
 
@@ -74,7 +74,7 @@ class Descent(ModelMechanism):
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BANDS) + 8
+        coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
         account = checks.exact_account(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

@@ -60,11 +60,11 @@ def _settings() -> Settings:
 class PreparedLogistic(PreparedDescent):
     """Logistic descent with a budget, ready to run once."""
 
-    def descend(self, chain: NoisySums) -> Solution:
+    def descend(self, sums: NoisySums) -> Solution:
         """Return where the steps end."""
-        known = survey(self.design, chain, self.settings, target=False)
-        rate = _rate(known, chain, self.settings)
-        steps = _Steps(known, chain, self.settings, rate)
+        known = survey(self.design, sums, self.settings, target=False)
+        rate = _rate(known, sums, self.settings)
+        steps = _Steps(known, sums, self.settings, rate)
         state = steps.run()
         kept = _kept_share(state, steps.prior, known, self.budget.mu)
         state = replace(state, theta=state.theta * kept)
@@ -81,7 +81,7 @@ class PreparedLogistic(PreparedDescent):
                 "mu": self.budget.mu,
                 "steps": known.steps,
                 "gram_seen": known.white.seen,
-                "spent": float(1 - chain.remaining),
+                "spent": float(1 - sums.remaining),
                 "label_rate": rate,
                 "score_clip": steps.clips.score,
                 "leverage_clip": steps.clips.leverage,
@@ -110,7 +110,7 @@ class LogisticDescent(Descent):
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
 
 
-def _rate(known: Survey, chain: NoisySums, settings: Settings) -> float:
+def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:
     """Release how many labels are yes, as the sum of y − 1/2; return their share, within reason."""
     design, rows = known.frame.design, known.row_count.rows
     if not design.intercept:
@@ -118,7 +118,7 @@ def _rate(known: Survey, chain: NoisySums, settings: Settings) -> float:
     ones = np.zeros(design.shape.dimension)
     ones[design.features[0]] = 1.0
     sums = LogisticGradient(design.shape, ones[None], 0 * ones, design.target, 1.0, 0.5)
-    (answer,) = chain.ask([Query(sums, settings.target_sum)])
+    (answer,) = noisy_sums.ask([Query(sums, settings.target_sum)])
     total, noise = float(answer.values[0]), answer.sigma
     if noise >= 0.1 * rows:
         return 0.5
@@ -178,15 +178,15 @@ class _Filter:
 class _Steps:
     """The steps: each gradient is a noisy measurement of the way left, which a filter weighs."""
 
-    def __init__(self, known: Survey, chain: NoisySums, settings: Settings, rate: float) -> None:
-        self.known, self.chain = known, chain
+    def __init__(self, known: Survey, sums: NoisySums, settings: Settings, rate: float) -> None:
+        self.known, self.sums = known, sums
         self.steps = known.steps
         self.counted = settings.bands / self.steps
-        self.share = (chain.remaining - settings.bands) / self.steps
+        self.share = (sums.remaining - settings.bands) / self.steps
         self.white, self.frame, self.rows = known.white, known.frame, known.row_count.rows
         self.map = self.white.matrix.T @ self.frame.matrix
         start, size = math.log(rate / (1 - rate)), len(self.white.expected)
-        spent = float(self.share) * self.steps * chain.budget.mu**2
+        spent = float(self.share) * self.steps * sums.budget.mu**2
         price = self.white.dimension / (self.rows * spent)
         self.clips = best_clips(start, settings.prior, price, size)
         self.length = self.clips.leverage * math.sqrt(self.white.dimension / self.rows)
@@ -236,7 +236,7 @@ class _Steps:
         """Release the gradient and the curvature at the iterate; return them as they are seen."""
         design, model = self.frame.design, self.model
         weights = self.weights(state.theta)
-        gradient, total = self.chain.ask(
+        gradient, total = self.sums.ask(
             [
                 Query(
                     LogisticGradient(

@@ -38,9 +38,9 @@ class Curve:
 
 def curve(mean: float, variance: float, score: float) -> Curve:
     """Return the means for normal log-odds and scores of at most `score`."""
-    chance = expit(mean + math.sqrt(variance) * _POINTS)
-    weight = np.minimum(1.0, score / np.maximum(chance, 1 - chance))
-    each = weight * chance * (1 - chance)
+    probability = expit(mean + math.sqrt(variance) * _POINTS)
+    weight = np.minimum(1.0, score / np.maximum(probability, 1 - probability))
+    each = weight * probability * (1 - probability)
     powers = (each, each * _POINTS, each * _POINTS**2, each * weight)
     return Curve(*(float(_WEIGHTS @ power) for power in powers))
 
@@ -65,10 +65,11 @@ def best_clips(mean: float, variance: float, price: float, dimension: int) -> Cl
     best, least = Clips(1.0, 1.0, 1.0), math.inf
     for leverage in _LEVERAGES:
         shortened = np.minimum(np.sqrt(squares), leverage)
-        left, energy = float((np.sqrt(squares) * shortened).mean()), float((shortened**2).mean())
+        left = float((np.sqrt(squares) * shortened).mean())
+        mean_square = float((shortened**2).mean())
         for score, found in curves:
             noise = price * (leverage * score) ** 2
-            error = (found.square * energy + noise) / (found.level * left) ** 2
+            error = (found.square * mean_square + noise) / (found.level * left) ** 2
             if error < least:
                 response = left / float(np.minimum(squares, 1.0).mean())
                 best, least = Clips(score, leverage, response), error

@@ -77,13 +77,13 @@ class Steps:
     """
 
     def __init__(
-        self, chain: NoisySums, settings: Settings, known: Survey, shares: Sequence[Fraction]
+        self, sums: NoisySums, settings: Settings, known: Survey, shares: Sequence[Fraction]
     ) -> None:
-        self.chain, self.settings, self.shares = chain, settings, shares
+        self.sums, self.settings, self.shares = sums, settings, shares
         self.frame, self.row_count, self.white = known.frame, known.row_count, known.white
         size, rows = len(self.white.expected), self.row_count.rows
         self.length = math.sqrt(self.white.dimension / rows)
-        noise = size / (rows * float(sum(shares)) * chain.budget.mu**2)
+        noise = size / (rows * float(sum(shares)) * sums.budget.mu**2)
         self.clips = Clips(size, noise, rows, settings.residual_clip)
         self.map = self.white.matrix.T @ self.frame.matrix
         self.scale, self.scale_variance = known.scale, _SCALE_VARIANCE[0]
@@ -98,7 +98,7 @@ class Steps:
             if self._opens_clips and self.watch.tails.skewed and not self.skewed:
                 # Clips open, so there is another minimum than the one that was sought.
                 self.skewed = True
-                self.prior = self._prior(self.scale * math.sqrt(1 + self.watch.tails.energy))
+                self.prior = self._prior(self.scale * math.sqrt(1 + self.watch.tails.uneven_square))
                 self.filter = self.filter.restart(self.prior)
             measured = self._measure(share)
             self._step(measured)
@@ -134,9 +134,9 @@ class Steps:
         taper = TAPER * self.length if clip.tapered else None
         bound = clip.residual * self.scale
         gradient = Gradient(shape, self.map, weights, leverage, bound, taper)
-        bands = ResidualHistogram(shape, weights, self.scale, edges(self.scale, MOST_RESIDUAL))
+        histogram = ResidualHistogram(shape, weights, self.scale, edges(self.scale, MOST_RESIDUAL))
         counted = self.settings.bands / len(self.shares)
-        answers = self.chain.ask([Query(gradient, share), Query(bands, counted)])
+        answers = self.sums.ask([Query(gradient, share), Query(histogram, counted)])
         return answers[0], answers[1]
 
     def _updated_scale(self, histogram: Answer) -> float:
@@ -148,7 +148,7 @@ class Steps:
         change = innovation * variance / (variance + error)
         scale = max(self.scale * math.exp(min(max(change, -1.0), 0.3)), _LEAST_SCALE)
         if self._opens_clips:
-            scale = max(scale, _LEAST_PART * self.scale * math.sqrt(self.watch.tails.energy))
+            scale = max(scale, _LEAST_PART * self.scale * math.sqrt(self.watch.tails.uneven_square))
         return scale
 
     def _step(self, measured: _Measurement) -> None:

@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Indices
 from dplinear.descent.frame import Frame
 from dplinear.descent.settings import Settings
-from dplinear.descent.whitening import Places, Whitening, plain, whitening
+from dplinear.descent.whitening import Whitening, plain, whitening
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import SumOfSquares
@@ -71,22 +71,22 @@ class Survey:
     steps: int
 
 
-def survey(design: Design, chain: NoisySums, settings: Settings, *, target: bool = True) -> Survey:
+def survey(design: Design, sums: NoisySums, settings: Settings, *, target: bool = True) -> Survey:
     """Release the count, the means, the sizes of cells, and the Gram matrix if it is worth buying.
 
     Without `target` nothing of it is released, and its `scale` is the usual one.
     """
-    row_count, frame = _release_centre(design, chain, settings, target=target)
-    square, second = _squares(frame, chain, settings, row_count, target=target)
+    row_count, frame = _release_centre(design, sums, settings, target=target)
+    square, second = _squares(frame, sums, settings, row_count, target=target)
     frame = replace(frame, constant=math.sqrt(square))
-    white, steps = _release_whitening(frame, chain, settings, row_count, square), settings.steps
+    white, steps = _release_whitening(frame, sums, settings, row_count, square), settings.steps
     if white is None:
         white, steps = plain(design.dimension, row_count.rows * square), settings.plain_steps
     return Survey(row_count, frame, math.sqrt(second), white, steps)
 
 
 def _release_centre(
-    design: Design, chain: NoisySums, settings: Settings, *, target: bool
+    design: Design, noisy_sums: NoisySums, settings: Settings, *, target: bool
 ) -> tuple[RowCount, Frame]:
     """Release the count and the means; a mean that is mostly noise is left at the middle."""
     size = design.dimension - design.intercept
@@ -101,10 +101,12 @@ def _release_centre(
             queries.append(Query(whole, settings.target_sum))
     if design.leaves_out and not design.weighted:
         queries.append(Query(LeftOut(), settings.left_out))
-    count, *sums = chain.ask(queries)
+    count, *sums = noisy_sums.ask(queries)
     left_out = sums.pop() if design.leaves_out and not design.weighted else None
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
-        count = again(chain, Count(design.leaves_out), count, settings.count_first, settings.count)
+        count = again(
+            noisy_sums, Count(design.leaves_out), count, settings.count_first, settings.count
+        )
     row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, left_out)
     if not sums:
         return row_count, frame
@@ -114,7 +116,7 @@ def _release_centre(
 
 
 def _squares(
-    frame: Frame, chain: NoisySums, settings: Settings, row_count: RowCount, *, target: bool
+    frame: Frame, sums: NoisySums, settings: Settings, row_count: RowCount, *, target: bool
 ) -> Sequence[float]:
     """Release the mean square of a feature's cell, and of the target's."""
     shape, most = frame.design.shape, _SQUARES[1]
@@ -123,12 +125,12 @@ def _squares(
     if target:
         weights = frame.residual(np.zeros(frame.design.dimension))
         queries.append(Query(SumOfSquares(shape, weights, math.sqrt(most)), settings.squares))
-    found = [_mean_square(answer, row_count.rows) for answer in chain.ask(queries)]
+    found = [_mean_square(answer, row_count.rows) for answer in sums.ask(queries)]
     return found if target else [*found, _TYPICAL]
 
 
 def _release_whitening(
-    frame: Frame, chain: NoisySums, settings: Settings, row_count: RowCount, square: float
+    frame: Frame, sums: NoisySums, settings: Settings, row_count: RowCount, square: float
 ) -> Whitening | None:
     """Release the Gram matrix of clipped rows; leave out levels that no row seems to hold.
 
@@ -139,12 +141,12 @@ def _release_whitening(
     """
     design, n = frame.design, row_count.rows
     size, clip = design.dimension, design.dimension * square
-    worth = n * chain.budget.mu / size
-    hidden = worth < settings.gram_from
-    if hidden and not _worth_a_look(worth, size, settings):
+    signal = n * sums.budget.mu / size
+    hidden = signal < settings.gram_from
+    if hidden and not _may_show_steepness(signal, size, settings):
         return None
     gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
-    (answer,) = chain.ask([Query(gram, settings.gram_first)])
+    (answer,) = sums.ask([Query(gram, settings.gram_first)])
     if hidden:
         noise = answer.sigma * math.sqrt(2 * size)
         if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
@@ -161,31 +163,29 @@ def _release_whitening(
     plenty = (white.seen == 0 and not hidden) or white.least > _PLENTY
     if plenty and len(_nonempty(answer, design)) == design.dimension:
         return white
-    return clean(again(chain, gram, answer, settings.gram_first, settings.gram))
+    return clean(again(sums, gram, answer, settings.gram_first, settings.gram))
 
 
-def _worth_a_look(worth: float, size: int, settings: Settings) -> bool:
+def _may_show_steepness(signal: float, size: int, settings: Settings) -> bool:
     """Return whether a small part of a matrix that is mostly noise may show a steep direction."""
     small = settings.gram_first < settings.gram
-    return small and size > 2 * _STEEP and worth * math.sqrt(size) >= _SHOWN
+    return small and size > 2 * _STEEP and signal * math.sqrt(size) >= _SHOWN
 
 
-def _nonempty(answer: Answer, design: Design) -> Places:
+def _nonempty(answer: Answer, design: Design) -> Indices:
     """Return the coordinates that a noisy Gram matrix does not show to be a level of no rows."""
     seen = np.diag(answer.values) > _DEVIATIONS * answer.sigma
     return np.flatnonzero(seen | ~np.array(design.indicators))
 
 
-def again(
-    chain: NoisySums, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction
-) -> Answer:
+def again(sums: NoisySums, sum_: RowSum, first: Answer, spent: Fraction, share: Fraction) -> Answer:
     """Release a sum once more, for what is left of its share; return the mean by precision.
 
     Its noise is that of one release for the whole share.
     """
     if spent == share:
         return first
-    (second,) = chain.ask([Query(sum_, share - spent)])
+    (second,) = sums.ask([Query(sum_, share - spent)])
     weight = float(spent / share)
     values = weight * first.values + (1 - weight) * second.values
     return Answer(values, first.sigma * math.sqrt(weight))

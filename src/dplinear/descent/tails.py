@@ -18,7 +18,7 @@ from dplinear.adaptive.noisy_sums import Answer
 from dplinear.arrays import Floats
 
 FAR = 2.5  # scales: residuals beyond are counted, to tell heavy tails from light ones
-BANDS = 10  # on each side
+BINS = 10  # on each side
 DEGREES = 4
 _WITHIN = float(2 * ndtr(1.0) - 1)
 _AT = np.linspace(0.0, 12.0, 2401)
@@ -26,7 +26,7 @@ _GUESS, _DOUBT = 0.3, 0.5  # how heavy tails are before anything is seen, and it
 _MODEL_ERROR = 0.08  # of what counts say of it, as no error follows either law
 _FADED = 0.8  # what counts of the step before weigh beside this one's
 _LOWEST, _POWERS = -24, 48  # where bands may begin: powers of two
-_CHANCE = 4.5  # standard deviations by which a band must differ from the one across
+_DEVIATIONS = 4.5  # standard deviations by which a band must differ from the one across
 _EVEN = 0.05  # squared scales: uneven tails of less energy are let pass
 _HEAVY = 0.5
 
@@ -71,14 +71,14 @@ class Tails:
     middles: Floats
 
     @property
-    def energy(self) -> float:
+    def uneven_square(self) -> float:
         """The mean square, in scales, that the uneven part holds."""
         return float(self.uneven @ self.middles**2)
 
     @property
     def skewed(self) -> bool:
         """Whether one tail holds more than the other, in a measure that matters."""
-        return self.energy > _EVEN
+        return self.uneven_square > _EVEN
 
     @property
     def robust(self) -> bool:
@@ -97,7 +97,7 @@ def _second(scale: float) -> int:
 def edges(scale: float, most: float) -> tuple[float, ...]:
     """Return where bands begin, from `FAR` scales up to `most`, which no residual is beyond."""
     first = _second(scale)
-    powers = (2.0**power for power in range(first, first + BANDS - 1))
+    powers = (2.0**power for power in range(first, first + BINS - 1))
     return (FAR * scale, *(power for power in powers if power < most))
 
 
@@ -113,14 +113,16 @@ class Watch:
         self._weights, self._variances = np.zeros(_POWERS), np.zeros(_POWERS)
         self.tails = Tails(_GUESS, np.zeros(1), np.ones(1))
 
-    def see(self, bands: Answer, rows: float, scale: float) -> None:
+    def see(self, histogram: Answer, rows: float, scale: float) -> None:
         """Weigh the counts of one more step: all but the first are of bands, above and below."""
-        sides = bands.values[1:].reshape(2, -1)
+        sides = histogram.values[1:].reshape(2, -1)
         second = _second(scale)
         nearest = float(sides[:, 0].sum()) / rows
-        light, heavy = (in_nearest_band(law, 2.0**second / scale) for law in (NORMAL, STUDENT))
+        light, heavy = (
+            in_nearest_bin(error_model, 2.0**second / scale) for error_model in (NORMAL, STUDENT)
+        )
         self._found.append((nearest - light) / (heavy - light))
-        error = bands.sigma * math.sqrt(2 / len(self._found)) / rows / (heavy - light)
+        error = histogram.sigma * math.sqrt(2 / len(self._found)) / rows / (heavy - light)
         start = second - 1 - _LOWEST
         indices = slice(start, start + sides.shape[1])
         self._counts *= _FADED
@@ -128,12 +130,12 @@ class Watch:
         self._variances *= _FADED**2
         self._counts[:, indices] += sides
         self._weights[indices] += 1
-        self._variances[indices] += bands.sigma**2
+        self._variances[indices] += histogram.sigma**2
         weights = np.maximum(self._weights[indices], 1e-9)
         above, below = self._counts[:, indices] / weights
         noise = 2 * self._variances[indices] / weights**2
-        chance = np.sqrt(noise + np.maximum(above + below, 0.0))
-        uneven = np.maximum(np.abs(above - below) - _CHANCE * chance, 0.0) / rows
+        deviation = np.sqrt(noise + np.maximum(above + below, 0.0))
+        uneven = np.maximum(np.abs(above - below) - _DEVIATIONS * deviation, 0.0) / rows
         middles = np.asarray(1.4 * 2.0 ** (second - 1.0 + np.arange(len(uneven))) / scale, float)
         self.tails = Tails(heaviness(float(np.mean(self._found)), error), uneven, middles)
 
@@ -142,9 +144,9 @@ class Watch:
         self.tails = replace(self.tails, middles=self.tails.middles * factor)
 
 
-def in_nearest_band(law: ErrorModel, end: float) -> float:
+def in_nearest_bin(error_model: ErrorModel, end: float) -> float:
     """Return the share of errors between `FAR` scales and the end of that band."""
-    near, far = law.inside(np.array([FAR, end]))
+    near, far = error_model.inside(np.array([FAR, end]))
     return float(far - near)
 
 

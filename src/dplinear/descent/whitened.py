@@ -41,9 +41,9 @@ _RESTLESS = (
 class PreparedWhitened(PreparedDescent):
     """Whitened descent with a budget, ready to run once."""
 
-    def descend(self, chain: NoisySums) -> Solution:
+    def descend(self, sums: NoisySums) -> Solution:
         """Return where the steps end."""
-        return _Run(self.design, chain, self.account, self.settings).solution()
+        return _Run(self.design, sums, self.account, self.settings).solution()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,21 @@ class _Run:
     """One descent."""
 
     def __init__(
-        self, design: Design, chain: NoisySums, account: Account, settings: Settings
+        self, design: Design, sums: NoisySums, account: Account, settings: Settings
     ) -> None:
-        self.design, self.chain, self.account = design, chain, account
+        self.design, self.sums, self.account = design, sums, account
         self.settings = settings
-        self.mu = chain.budget.mu
+        self.mu = sums.budget.mu
         self.shape = design.shape
 
     def solution(self) -> Solution:
         """Release everything in turn."""
-        known = survey(self.design, self.chain, self.settings)
+        known = survey(self.design, self.sums, self.settings)
         row_count, frame, white = known.row_count, known.frame, known.white
         centred = self._sees_mean_residual(row_count, known.scale)
         kept_back = self.settings.bands + (self.settings.intercept if centred else 0)
-        shares = growing_shares(known.steps, self.chain.remaining - kept_back)
-        ending = Steps(self.chain, self.settings, known, shares).run()
+        shares = growing_shares(known.steps, self.sums.remaining - kept_back)
+        ending = Steps(self.sums, self.settings, known, shares).run()
         theta, noise = ending.estimate.theta, ending.estimate.noise
         kept = self._shrinkage(ending, known)
         coefficients = white.matrix @ (theta * kept)
@@ -131,7 +131,7 @@ class _Run:
         wide = max(3.0, math.sqrt(share * row_count.rows) * self.mu)
         clip = min(wide * scale, MOST_RESIDUAL)
         residuals = Residuals(self.shape, frame.residual(coefficients), clip)
-        (answer,) = self.chain.ask([Query(residuals, self.settings.intercept)])
+        (answer,) = self.sums.ask([Query(residuals, self.settings.intercept)])
         total, noise, n = float(answer.values[0]), answer.sigma, row_count.rows
         doubt = 9 * (noise**2 + n * scale**2)  # three standard deviations
         kept = 1 - doubt / total**2 if total**2 > doubt else 0.0
@@ -144,7 +144,7 @@ class _Run:
             "mu": self.mu,
             "steps": known.steps,
             "gram_seen": known.white.seen,
-            "spent": float(1 - self.chain.remaining),
+            "spent": float(1 - self.sums.remaining),
             "residual_scale": ending.scale,
             "residual_clip": ending.clip.residual,
             "gradient_clip": ending.clip.product,

@@ -9,12 +9,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from dplinear.analyst.regression.shrinkage import clean_eigenvalues
-from dplinear.arrays import Floats
-
-Places = npt.NDArray[np.intp]
+from dplinear.arrays import Floats, Indices
 
 RIDGE = 0.5  # of the noise's spectral norm, where the matrix is seen at all
 MOST_CURVATURE = 6.0  # of the expected one, that a direction may turn out to have
@@ -51,7 +48,7 @@ class Whitening:
         """The effective number of directions."""
         return float(self.expected.sum())
 
-    def among(self, kept: Places, size: int) -> "Whitening":
+    def among(self, kept: Indices, size: int) -> "Whitening":
         """Return the map from `size` coordinates of which only those at `kept` take part."""
         matrix = np.zeros((size, self.matrix.shape[1]))
         matrix[kept] = self.matrix

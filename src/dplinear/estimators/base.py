@@ -14,7 +14,7 @@ from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.moments import release_moments
-from dplinear.estimators.bounds import Bounds, by_place, columns_of, for_columns, read_bounds
+from dplinear.estimators.bounds import Bounds, by_index, columns_of, for_columns, read_bounds
 from dplinear.estimators.groups import check_units, named_groups, unit_codes, unit_column
 from dplinear.estimators.tables import column_names, features_of, join_columns, numbers
 from dplinear.ledger import AnyLedger
@@ -69,7 +69,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _named_bounds(self, bounds: Bounds, names: list[str]) -> dict[str, Any]:
         """Return the bounds of the columns of X, which `_features` remembered, by their names."""
         own = getattr(self, "feature_names_in_", None)
-        return for_columns(by_place(bounds, own, self._where), names, "bounds", self._where)
+        return for_columns(by_index(bounds, own, self._where), names, "bounds", self._where)
 
     def _numbers(self, X: Any) -> Floats:
         """Return X as numbers, for a model that has been fitted."""

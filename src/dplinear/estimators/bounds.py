@@ -65,7 +65,7 @@ def _pair(pair: Any, parameter: str, where: str, hint: str) -> Pair:
     return low, high
 
 
-def by_place(bounds: Bounds, frame_names: Sequence[str] | None, where: str) -> Pair | list[Pair]:
+def by_index(bounds: Bounds, frame_names: Sequence[str] | None, where: str) -> Pair | list[Pair]:
     """Return bounds that were given by name as a pair for each column, in the frame's order.
 
     Requires: the names of the frame's own columns, or None for a table whose columns have none.

@@ -47,7 +47,9 @@ class CutNormal:
     radius: Fraction
 
 
-def cut_normal(law: CutNormal, step: Fraction, *, entropy: Entropy | None = None) -> BigIntegers:
+def cut_normal(
+    distribution: CutNormal, step: Fraction, *, entropy: Entropy | None = None
+) -> BigIntegers:
     """Draw u, and return ⌊u/step + 1/2⌋.
 
     Promises: the rounding of exactly that law. With k·‖u‖²·rate²/2 taken off the exponent, for an
@@ -56,10 +58,10 @@ def cut_normal(law: CutNormal, step: Fraction, *, entropy: Entropy | None = None
     tries are fewest with the one at which E‖u‖² = radius², or next to 0 where it is less without.
     The matrix may be private; so may the time that this takes be. There is no cap on tries.
     """
-    bits, fine = entropy or system(), _in_fine_units(law)
+    bits, fine = entropy or system(), _in_fine_units(distribution)
     proposals = Proposals(fine, best_ridge(fine))
     while True:
-        draws = normals(_AT_ONCE * len(law.vector), entropy=bits)
+        draws = normals(_AT_ONCE * len(distribution.vector), entropy=bits)
         found = first_accepted(proposals, draws, words(bits, _AT_ONCE), step, bits)
         if found is not None:
             return found
@@ -92,10 +94,10 @@ def _decide(
     `trial` is its index, and the first 64 bits of its uniform number.
     """
     index, height = trial
-    places = range(index * proposals.size, (index + 1) * proposals.size)
+    indices = range(index * proposals.size, (index + 1) * proposals.size)
     seen, accepted = _HEIGHT, None
     while True:
-        digits = [draws.integer(place, proposals.precision) for place in places]
+        digits = [draws.integer(draw, proposals.precision) for draw in indices]
         point = proposals.enclose(np.array(digits, object))
         if accepted is None:
             accepted = proposals.verdict(point, height, seen)
@@ -136,19 +138,19 @@ class Proposals:
 
     precision: int
 
-    def __init__(self, law: CutNormal, ridge: int, precision: int = PRECISION) -> None:
-        self.size, self.radius, shift = len(law.vector), law.radius, _SHIFT
-        raised = law.matrix.copy()
+    def __init__(self, distribution: CutNormal, ridge: int, precision: int = PRECISION) -> None:
+        self.size, self.radius, shift = len(distribution.vector), distribution.radius, _SHIFT
+        raised = distribution.matrix.copy()
         raised[np.diag_indices(self.size)] += ridge
         while True:
-            goal = (ridge << 2 * shift) >> _CLOSE
-            found = approximate_root(raised, shift, goal)
-            if found is not None and _is_root(*found, goal):
+            target = (ridge << 2 * shift) >> _CLOSE
+            found = approximate_root(raised, shift, target)
+            if found is not None and _is_root(*found, target):
                 break
             shift *= 2
         self._triangle, rest = found
-        self.rate, self._vector = law.rate / (1 << shift), law.vector << 2 * shift
-        self._bend = square(self._triangle) - (law.matrix << 2 * shift)
+        self.rate, self._vector = distribution.rate / (1 << shift), distribution.vector << 2 * shift
+        self._bend = square(self._triangle) - (distribution.matrix << 2 * shift)
         self._top = (ridge << 2 * shift) + rest
         self.refine(precision)
 
@@ -207,8 +209,8 @@ class Proposals:
         most = (sizes + errors) * (1 + _HAIR)
         exponents = (1 - most) * (1 + most) * (self._top * scale * scale / 2 * (1 - _HAIR))
         outside = (sizes - errors) * (1 - _HAIR) > 1
-        chances = _exponential_above(np.clip(exponents, 0.0, 1024.0))
-        return np.asarray(outside | (heights.astype(np.float64) * 2.0**-64 > chances))
+        probabilities = _exponential_above(np.clip(exponents, 0.0, 1024.0))
+        return np.asarray(outside | (heights.astype(np.float64) * 2.0**-64 > probabilities))
 
     def verdict(self, point: _Enclosure, height: int, seen: int) -> bool | None:
         """Return whether a point is accepted, or None if that is still open.
@@ -234,9 +236,9 @@ class Proposals:
         return None
 
 
-def _is_root(triangle: BigIntegers, rest: int, goal: int) -> bool:
+def _is_root(triangle: BigIntegers, rest: int, target: int) -> bool:
     """Return whether a triangle is near enough to a root, and has an inverse."""
-    return rest <= goal and all(each > 0 for each in np.diag(triangle))
+    return rest <= target and all(each > 0 for each in np.diag(triangle))
 
 
 def _lengths(rows: Floats) -> Floats:
@@ -252,23 +254,25 @@ def _exponential_above(exponents: Floats) -> Floats:
     return np.asarray(power * (1 + 2.0**-36))  # of roundings there are fewer than 2^13
 
 
-def _in_fine_units(law: CutNormal) -> CutNormal:
+def _in_fine_units(distribution: CutNormal) -> CutNormal:
     """Return the same law, of integers so large that a ridge of 1 is next to nothing."""
-    square = law.rate**2 * law.radius**2
+    square = distribution.rate**2 * distribution.radius**2
     spare = square.numerator.bit_length() - square.denominator.bit_length() + _CLOSE
     shift = max(spare, 0) // 2 + 1
-    matrix, vector = law.matrix << 2 * shift, law.vector << 2 * shift
-    return CutNormal(matrix, vector, law.rate / (1 << shift), law.radius)
+    matrix, vector = distribution.matrix << 2 * shift, distribution.vector << 2 * shift
+    return CutNormal(matrix, vector, distribution.rate / (1 << shift), distribution.radius)
 
 
-def best_ridge(law: CutNormal) -> int:
+def best_ridge(distribution: CutNormal) -> int:
     """Return the k with which tries are about fewest; any k is right."""
     # In radii, so that no unit is too small or too large for float64.
-    square = law.rate**2 * law.radius**2 / 2
+    square = distribution.rate**2 * distribution.radius**2 / 2
     try:
         with np.errstate(all="ignore"):
-            curvatures, axes = np.linalg.eigh(law.matrix.astype(np.float64))
-            slopes = float(square / law.radius) * (axes.T @ law.vector.astype(np.float64))
+            curvatures, axes = np.linalg.eigh(distribution.matrix.astype(np.float64))
+            slopes = float(square / distribution.radius) * (
+                axes.T @ distribution.vector.astype(np.float64)
+            )
             tilt = best_tilt(float(square) * np.maximum(curvatures, 0.0), slopes)
     except (ArithmeticError, ValueError):  # beyond float64: LinAlgError is a ValueError
         tilt = _TILT

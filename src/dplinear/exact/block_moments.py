@@ -82,7 +82,7 @@ class BlockMoments(RowSum):
         if (squares > self.feature_square).any() or (np.abs(label) > largest).any():
             cells = cells.copy(order="K")
             np.clip(cells[target], -largest, largest, out=cells[target])
-            own = [place for place in range(len(cells)) if place != target]
+            own = [index for index in range(len(cells)) if index != target]
             cells[own] = bound_norms(cells[own], self.feature_square)
         return cells
 

@@ -52,8 +52,8 @@ class Histograms(RowSum):
         cells = take_columns(rows, self.columns).astype(np.int64)
         # Integers throughout: a cell of −largest is in the first bin, one of +largest in the last.
         # Cells beyond them, which no row should have, count there too: a column counts a row once.
-        places = (cells + largest) * self.bins // (2 * largest + 1)
-        if places.size and not 0 <= int(places.min()) <= int(places.max()) < self.bins:
-            np.clip(places, 0, self.bins - 1, out=places)
-        places += self.bins * np.arange(len(self.columns))[:, None]
-        return np.bincount(places.ravel(), minlength=self.size).astype(np.int64)
+        indices = (cells + largest) * self.bins // (2 * largest + 1)
+        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < self.bins:
+            np.clip(indices, 0, self.bins - 1, out=indices)
+        indices += self.bins * np.arange(len(self.columns))[:, None]
+        return np.bincount(indices.ravel(), minlength=self.size).astype(np.int64)

@@ -30,7 +30,7 @@ _BITS = 26  # of a row's gradient, so that its squared norm is exact; and of its
 _FARTHEST = 32.0  # a margin beyond it counts as it: exp(−32) is 1.3e-14
 _HALVINGS = 10  # that make a margin at most 1/32
 _TERMS = 7  # of the series of exp(−x), which leave out less than x⁸/8!, at most 2.3e-17
-_LEAST_WORTH = 2.0**-200  # below it every margin is less than 2^-147: no margin at all
+_LEAST_UNIT = 2.0**-200  # below it every margin is less than 2^-147: no margin at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class LogisticGradient(RowSum):
     replaced: ClassVar[int] = 4
     integers: Floats = field(init=False, repr=False)
     scales: tuple[int, int] = field(init=False)
-    _worth: float = field(init=False, repr=False)
+    _margin_unit: float = field(init=False, repr=False)
     _leverage: float = field(init=False, repr=False)
     _step: float = field(init=False, repr=False)
 
@@ -74,23 +74,23 @@ class LogisticGradient(RowSum):
         if matrix[:, label].any() or row[:, label].any():
             rule = "a cell that neither whitening nor weights use"
             raise rejection("label", where, rule, label)
-        worth = power(-first) / self.shape.steps_per_unit
+        unit = power(-first) / self.shape.steps_per_unit
         reach = longest(len(matrix))
-        lever = in_units(self.leverage, "leverage", where, worth=worth, reach=reach)
+        lever = in_units(self.leverage, "leverage", where, unit=unit, reach=reach)
         most = lever * Fraction(score)
         shift = bits(most) - _BITS
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
         freeze(self, label=label, score=score, bound=int(most / power(shift)))
-        freeze(self, unit=worth * power(shift), _leverage=float(lever), _step=2.0**-shift)
-        freeze(self, _worth=_margin_worth(second, self.shape))
+        freeze(self, unit=unit * power(shift), _leverage=float(lever), _step=2.0**-shift)
+        freeze(self, _margin_unit=_unit_of_margins(second, self.shape))
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
         products = product(self.integers, rows)
         whitened, margins = products[:-1], products[-1]
-        factor = scores(margins, self._worth, rows[self.label] > 0, self.score)
+        factor = scores(margins, self._margin_unit, rows[self.label] > 0, self.score)
         factor *= self._step
         lengths = np.sqrt(squared_lengths(whitened))
         factor *= self._leverage / np.maximum(lengths, self._leverage)
@@ -117,46 +117,46 @@ class Curvatures(RowSum):
     replaced: ClassVar[int] = 1
     integers: Floats = field(init=False, repr=False)
     scale: int = field(init=False)
-    _worth: float = field(init=False, repr=False)
+    _margin_unit: float = field(init=False, repr=False)
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = "Curvatures"
         integers, scale = _round_weights(weights, self.shape, where)
         score = real(self.score, "score", where, low=0.5, high=1.0)
         freeze(self, integers=integers, scale=scale, score=score)
-        freeze(self, _worth=_margin_worth(scale, self.shape))
+        freeze(self, _margin_unit=_unit_of_margins(scale, self.shape))
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the curvatures."""
-        odds = decay(product(self.integers, rows)[0], self._worth)
+        odds = decay(product(self.integers, rows)[0], self._margin_unit)
         likely = 1.0 / (1.0 + odds)
         terms = np.rint(odds * likely * np.minimum(likely, self.score) * (4.0 * self.bound))
         return np.array([np.clip(terms, 0.0, float(self.bound)).astype(np.int64).sum()])
 
 
-def scores(margins: Floats, worth: float, labels: npt.NDArray[np.bool_], most: float) -> Floats:
-    """Return w(σ)·(y − σ), at most `most` in size, for margins η in units of `worth`.
+def scores(margins: Floats, unit: float, labels: npt.NDArray[np.bool_], most: float) -> Floats:
+    """Return w(σ)·(y − σ), at most `most` in size, for margins η in units of `unit`.
 
     With o = exp(−|η|), the likelier label has chance 1/(1 + o) and the other one o/(1 + o). So a
     score is min(1/(1 + o), most) for a row with the unlikelier label, o times that for the others.
     """
-    odds = decay(margins, worth)
+    odds = decay(margins, unit)
     sizes = np.minimum(1.0 / (1.0 + odds), most)
     sizes *= np.where((margins >= 0) == labels, odds, 1.0)
     return np.where(labels, sizes, -sizes)
 
 
-def decay(margins: Floats, worth: float) -> Floats:
-    """Return exp(−min(|η|, 32)) for margins η in units of `worth`, in (0, 1].
+def decay(margins: Floats, unit: float) -> Floats:
+    """Return exp(−min(|η|, 32)) for margins η in units of `unit`, in (0, 1].
 
     Promises: within 1e-12 of itself; each number a function of its own margin, bit by bit: a series
     for η/2^10, squared ten times.
     """
-    if not worth:
+    if not unit:
         return np.ones(margins.shape)
     # Compared before it is multiplied, so that nothing overflows.
-    small = np.minimum(np.abs(margins), _FARTHEST / worth)
-    small *= worth
+    small = np.minimum(np.abs(margins), _FARTHEST / unit)
+    small *= unit
     np.minimum(small, _FARTHEST, out=small)
     small *= 2.0**-_HALVINGS
     value = np.ones(margins.shape)
@@ -179,7 +179,7 @@ def _round_weights(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Fl
     return rounded_weights(weights, shape, "weights", where)
 
 
-def _margin_worth(scale: int, shape: Shape) -> float:
+def _unit_of_margins(scale: int, shape: Shape) -> float:
     """Return what an integer of a margin is worth, 0 if no margin can matter."""
-    worth = float(power(-scale) / shape.steps_per_unit)
-    return worth if worth >= _LEAST_WORTH else 0.0
+    unit = float(power(-scale) / shape.steps_per_unit)
+    return unit if unit >= _LEAST_UNIT else 0.0

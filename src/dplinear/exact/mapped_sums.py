@@ -56,7 +56,7 @@ class _OfClipped(_Mapped):
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
         reach, where = longest(len(self.integers)), type(self).__name__
-        clip = in_units(self.norm, "norm", where, worth=self._unit, reach=reach)
+        clip = in_units(self.norm, "norm", where, unit=self._unit, reach=reach)
         shift = bits(clip) - self._bits
         most = int(clip / power(shift))
         freeze(self, size=len(self.integers) ** self._power, bound=most**self._power)
@@ -123,10 +123,10 @@ class MappedNorms(_Mapped):
 
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         super().__post_init__(matrix)
-        worth, reach = self._unit**2, longest(len(self.integers)) ** 2
-        limit = in_units(self.limit, "limit", "MappedNorms", worth=worth, reach=reach)
+        unit, reach = self._unit**2, longest(len(self.integers)) ** 2
+        limit = in_units(self.limit, "limit", "MappedNorms", unit=unit, reach=reach)
         shift = max(bits(limit) - _SQUARE_BITS, 0)
-        freeze(self, bound=int(limit / 2**shift), unit=worth * 2**shift, _step=2.0**-shift)
+        freeze(self, bound=int(limit / 2**shift), unit=unit * 2**shift, _step=2.0**-shift)
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the limited squared norms."""

@@ -52,12 +52,12 @@ def _public(
 
 
 def in_units(
-    clip: float, parameter: str, where: str, *, worth: Fraction, reach: int = 1 << EXACT
+    clip: float, parameter: str, where: str, *, unit: Fraction, reach: int = 1 << EXACT
 ) -> Fraction:
-    """Return a clip in units of `worth`: at least 1, at most `reach`, which no row exceeds."""
+    """Return a clip in units of `unit`: at least 1, at most `reach`, which no row exceeds."""
     if not (type(clip) is float and 0 < clip < inf):
         clip = positive(clip, parameter, where)
-    exact = Fraction(clip) / worth
+    exact = Fraction(clip) / unit
     # As a float64, which is what rows are compared with.
     return Fraction(float(min(max(exact, Fraction(1)), Fraction(reach))))
 

@@ -49,12 +49,12 @@ class _OfResiduals(RowSum):
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = type(self).__name__
         integers, scale = rounded_weights(weights, self.shape, "weights", where)
-        worth = power(-scale) / self.shape.steps_per_unit
-        reach = in_units(self.residual, "residual", where, worth=worth)
+        unit = power(-scale) / self.shape.steps_per_unit
+        reach = in_units(self.residual, "residual", where, unit=unit)
         shift = max(bits(reach) - self._bits, 0)
         clip = int(reach / 2**shift)
         freeze(self, integers=integers, scale=scale, bound=clip**self._power)
-        freeze(self, unit=(worth * 2**shift) ** self._power)
+        freeze(self, unit=(unit * 2**shift) ** self._power)
         freeze(self, _step=2.0**-shift, _clip=float(clip))
 
     def _residuals(self, rows: Floats) -> Floats:
@@ -123,11 +123,11 @@ class ResidualHistogram(_OfResiduals):
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         super().__post_init__(weights)
-        worth = power(-self.scale) / self.shape.steps_per_unit
+        unit = power(-self.scale) / self.shape.steps_per_unit
         if not isinstance(self.edges, tuple):
             raise wrong_type("edges", "ResidualHistogram", "a tuple of numbers", self.edges)
         edges = [
-            float(in_units(edge, "edges", "ResidualHistogram", worth=worth)) for edge in self.edges
+            float(in_units(edge, "edges", "ResidualHistogram", unit=unit)) for edge in self.edges
         ]
         if not edges or [self._clip, *edges] != sorted([self._clip, *edges]):
             raise rejection(
@@ -140,11 +140,11 @@ class ResidualHistogram(_OfResiduals):
     def sum(self, rows: Floats) -> Integers:
         """Return how many rows have a small residual, and how many are in each band."""
         residuals = self._residuals(rows)
-        sizes, bands = np.abs(residuals), len(self._edges)
+        sizes, bins = np.abs(residuals), len(self._edges)
         near = np.count_nonzero(sizes <= self._clip)
         far = residuals[sizes > self._edges[0]]
-        places = np.searchsorted(self._edges, np.abs(far)) - 1  # of those equal to an edge: below
-        counts = np.bincount(places + bands * (far < 0), minlength=2 * bands)
+        indices = np.searchsorted(self._edges, np.abs(far)) - 1  # of those equal to an edge: below
+        counts = np.bincount(indices + bins * (far < 0), minlength=2 * bins)
         return np.array([near, *counts], np.int64)
 
 
@@ -184,23 +184,23 @@ class Gradient(RowSum):
         where = "Gradient"
         matrix, first = rounded_matrix(whitening, self.shape, "whitening", where)
         row, second = rounded_weights(weights, self.shape, "weights", where)
-        worth = (
+        units = (
             power(-first) / self.shape.steps_per_unit,
             power(-second) / self.shape.steps_per_unit,
         )
         reach = longest(len(matrix))
-        lever = in_units(self.leverage, "leverage", where, worth=worth[0], reach=reach)
-        residual = in_units(self.residual, "residual", where, worth=worth[1])
+        lever = in_units(self.leverage, "leverage", where, unit=units[0], reach=reach)
+        residual = in_units(self.residual, "residual", where, unit=units[1])
         product, taper = lever * residual, None
         if self.taper is not None:
-            least = in_units(self.taper, "taper", where, worth=worth[0], reach=reach)
+            least = in_units(self.taper, "taper", where, unit=units[0], reach=reach)
             product, taper = min(lever, least) * residual, float(least)
         shift = bits(product) - _GRADIENT_BITS
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
         freeze(self, bound=int(product / power(shift)))
-        freeze(self, unit=worth[0] * worth[1] * power(shift))
+        freeze(self, unit=units[0] * units[1] * power(shift))
         freeze(self, _clips=(float(lever), float(residual)), _taper=taper, _step=2.0**-shift)
 
     def sum(self, rows: Floats) -> Integers:

@@ -63,17 +63,17 @@ class Root:
 
 
 def approximate_root(
-    matrix: BigIntegers, precision: int, goal: int, start: BigIntegers | None = None
+    matrix: BigIntegers, precision: int, target: int, start: BigIntegers | None = None
 ) -> tuple[BigIntegers, int] | None:
     """Return a lower triangle T of integers, and a bound on ‖matrix·4^precision − T·Tᵀ‖_F.
 
-    The bound is proved, whatever the matrix. It is meant to be at most `goal`, and will be at some
-    precision if the matrix is positive definite and the goal a part of 4^precision. None if at this
-    precision the matrix does not seem to be positive definite.
+    The bound is proved, whatever the matrix. It is meant to be at most `target`, and will be at
+    some precision if the matrix is positive definite and the target a part of 4^precision. None if
+    at this precision the matrix does not seem to be positive definite.
     """
     with np.errstate(all="ignore"):
         found = _by_floats(matrix, precision, start)
-    if found is not None and found[1] <= goal:
+    if found is not None and found[1] <= target:
         return found
     factor = _by_integers(matrix, precision)
     if factor is None:
@@ -236,9 +236,9 @@ def _root_below(
     None if there is no such bound, or none is found.
     """
     shift = most // step * step  # of few digits
-    goal = int(step * shift.denominator * 4**precision)
-    found = approximate_root(_shift_diagonal(matrix, shift), precision, goal)
-    if found is None or found[1] > goal or any(each <= 0 for each in np.diag(found[0])):
+    target = int(step * shift.denominator * 4**precision)
+    found = approximate_root(_shift_diagonal(matrix, shift), precision, target)
+    if found is None or found[1] > target or any(each <= 0 for each in np.diag(found[0])):
         return None
     return shift - Fraction(found[1], shift.denominator << 2 * precision), found[0]
 

@@ -22,16 +22,16 @@ def sparse_integers(  # noqa: PLR0917 - the rows, which of them, and what become
     every norm, but for the constant, at most `norm`, verified on them; no place twice.
     """
     count, size = last - first, rows.shape[1]
-    indices, places, values = rows.cells(first, last)
+    indices, columns, values = rows.cells(first, last)
     steps = _shorten(indices, clamp(values.astype(np.float64) * factor), count, norm)
     kept = np.flatnonzero(steps)
-    indices, places, steps = indices[kept], places[kept], steps[kept]
+    indices, columns, steps = indices[kept], columns[kept], steps[kept]
     starts = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=count))))
     if constant:
-        places = np.insert(places, starts[1:], size)
+        columns = np.insert(columns, starts[1:], size)
         steps = np.insert(steps, starts[1:], float(constant))
         starts, size = starts + np.arange(count + 1), size + 1
-    return sparse.csc_array((steps, places, starts), shape=(size, count))
+    return sparse.csc_array((steps, columns, starts), shape=(size, count))
 
 
 def _shorten(rows: Indices, values: Floats, count: int, norm: int) -> Floats:
@@ -62,6 +62,6 @@ def _squares(rows: Indices, steps: Floats, count: int) -> Floats:
     return _totals(rows, steps * steps, count)
 
 
-def _totals(places: Indices, values: Floats, count: int) -> Floats:
-    """Return the sum of the values at each place, added one after the other."""
-    return np.asarray(np.bincount(places, weights=values, minlength=count), np.float64)
+def _totals(indices: Indices, values: Floats, count: int) -> Floats:
+    """Return the sum of the values at each index, added one after the other."""
+    return np.asarray(np.bincount(indices, weights=values, minlength=count), np.float64)

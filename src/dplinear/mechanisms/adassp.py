@@ -306,8 +306,8 @@ class PreparedAdaSSP(PreparedModel):
     def _noise(self, coefficients: Floats) -> Floats:
         """Return the covariance of the noise of Xᵀy − XᵀX·b."""
         _, gram, cross = self._sigmas
-        law = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
-        moved = law.sandwich(np.outer(coefficients, coefficients), np.empty(0))
+        noise_model = SymmetricGaussian(gram**2, gram**2 / self.distance.halved)
+        moved = noise_model.sandwich(np.outer(coefficients, coefficients), np.empty(0))
         return np.asarray(moved + cross**2 * np.eye(len(coefficients)))
 
     @property

@@ -4,7 +4,7 @@ import ast
 import shlex
 from typing import Any
 
-_PLACES = {"data": "DATA", "target": "--target NAME"}
+_PLACEHOLDERS = {"data": "DATA", "target": "--target NAME"}
 _KINDS = {"PureDP": "epsilon", "ZCDP": "rho", "GDP": "mu", "MIDP": "bits"}
 _FOLLOWING = {"regress": "regress {file} --target NAME", "pca": "pca {file} --k {0}"}
 
@@ -13,8 +13,10 @@ def as_command(call: str, described: str = "--schema FILE", output: str = "FILE"
     """Return the command that stands for a call of a gate, for columns that are `described`."""
     gate, _ = _parts(call)
     words = ["dplinear release", _name(gate).removeprefix("release_")]
-    places = _PLACES | {"schema": described}
-    words += [places.get(each.id, each.id) for each in gate.args if isinstance(each, ast.Name)]
+    placeholders = _PLACEHOLDERS | {"schema": described}
+    words += [
+        placeholders.get(each.id, each.id) for each in gate.args if isinstance(each, ast.Name)
+    ]
     words += [_flag(str(each.arg), each.value) for each in gate.keywords]
     return " ".join([*words, f"--output {output}"])
 

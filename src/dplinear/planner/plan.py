@@ -317,8 +317,8 @@ def _least(
     if function(low) <= wanted:
         return low
 
-    def above(place: float) -> float:
-        return math.log(function(math.exp(place)) / wanted)
+    def above(logarithm: float) -> float:
+        return math.log(function(math.exp(logarithm)) / wanted)
 
     found = math.exp(brentq(above, math.log(low), math.log(high), xtol=_CLOSE, rtol=_CLOSE))
     for _ in range(_STEPS):  # to the side on which the goal is reached

@@ -133,4 +133,4 @@ class Trial:
         kind = CONSTRAINED[plan.learner]
         made = kind(guarantee=self.guarantee, neighbours=self.neighbours, **plan.options)
         learned = made.prepare(task).run(examples, simulation.entropy(seed))
-        return lift_point(task.image, learned.place, learned.source).source
+        return lift_point(task.image, learned.point, learned.source).source

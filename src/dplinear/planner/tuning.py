@@ -138,7 +138,7 @@ def jobs(tables: int, seed: int) -> list[Job]:
 
 def compare(found: Mapping[Job, Floats], tables: int) -> dict[str, Ratio]:
     """Return the ratio of each alternative to the defaults."""
-    ordered = np.array([found[job] for job in sorted(found, key=_place)])
+    ordered = np.array([found[job] for job in sorted(found, key=_order)])
     differences = (ordered[:, 1:] - ordered[:, :1]).T
     return {
         name: ratio(values.reshape(-1, tables))
@@ -146,7 +146,7 @@ def compare(found: Mapping[Job, Floats], tables: int) -> dict[str, Ratio]:
     }
 
 
-def _place(job: Job) -> tuple[int, float, int]:
+def _order(job: Job) -> tuple[int, float, int]:
     return job.size, job.epsilon, job.table
 
 

@@ -70,7 +70,7 @@ def _picture(
     lowest = 10.0 ** np.floor(np.log10(min(deltas)))
     y = Axis(float(lowest), 1.0, height - BOTTOM, TOP, logarithmic=True)
     dots = tuple(
-        (x.place(epsilon), y.place(delta), f"δ({epsilon:g}) ≤ {delta:.2g}")
+        (x.position(epsilon), y.position(delta), f"δ({epsilon:g}) ≤ {delta:.2g}")
         for epsilon, delta in shown
     )
     return CurvePicture(
@@ -104,11 +104,11 @@ def _point(asked: object) -> tuple[float, float] | None:
 
 def _mark(point: tuple[float, float], x: Axis, y: Axis) -> tuple[float, float | None, str, str]:
     epsilon, delta = point
-    across = x.place(epsilon)
+    across = x.position(epsilon)
     side = "end" if across > (x.start + x.stop) / 2 else "start"
     if delta < y.low:
         return across, None, f"ε = {plain_label(epsilon)}, δ = {plain_label(delta)}", side
-    return across, y.place(delta), f"ε = {plain_label(epsilon)}, δ = {plain_label(delta)}", side
+    return across, y.position(delta), f"ε = {plain_label(epsilon)}, δ = {plain_label(delta)}", side
 
 
 def guide(points: list[tuple[float, float]]) -> str:
@@ -116,8 +116,8 @@ def guide(points: list[tuple[float, float]]) -> str:
     across, down = (np.array(values) for values in zip(*points, strict=True))
     inner = np.linspace(0, 1, _BETWEEN, endpoint=False)
     steps = np.append((across[:-1, None] + np.diff(across)[:, None] * inner).ravel(), across[-1])
-    places = zip(steps, PchipInterpolator(across, down)(steps), strict=True)
-    return "M" + "L".join(f"{round(float(a), 1)},{round(float(b), 1)}" for a, b in places)
+    curve = zip(steps, PchipInterpolator(across, down)(steps), strict=True)
+    return "M" + "L".join(f"{round(float(a), 1)},{round(float(b), 1)}" for a, b in curve)
 
 
 def _summary(certificate: Certificate) -> str:

@@ -101,9 +101,9 @@ def _forest(
             name=shorten_name(line.name),
             full=line.name,
             down=TOP + shape.line * (index + (0.68 if shape.narrow else 0.5)),
-            value=axis.place(line.value),
-            low=None if line.low is None else axis.place(line.low),
-            high=None if line.high is None else axis.place(line.high),
+            value=axis.position(line.value),
+            low=None if line.low is None else axis.position(line.low),
+            high=None if line.high is None else axis.position(line.high),
             tone=_tone(line, chosen=chosen),
         )
         for index, line in enumerate(shown)
@@ -115,7 +115,7 @@ def _forest(
         right=shape.width - shape.right,
         bottom=bottom,
         ticks=axis.ticks(4 if shape.narrow else 6),
-        zero=axis.place(0.0) if low <= 0 <= high else None,
+        zero=axis.position(0.0) if low <= 0 <= high else None,
         lines=placed,
         title=title,
         axis=axis_title,

@@ -68,8 +68,8 @@ class ErrorGrid:
         limit = self.alike * min(found.values())
         return next(name for name, error in found.items() if error <= limit)
 
-    def _between(self, values: Floats, place: Sequence[float]) -> float:
-        ends = [_ends(axis, value) for axis, value in zip(self.axes, place, strict=True)]
+    def _between(self, values: Floats, point: Sequence[float]) -> float:
+        ends = [_ends(axis, value) for axis, value in zip(self.axes, point, strict=True)]
         total = 0.0
         for corner in product((0, 1), repeat=3):
             weight = math.prod(
@@ -101,8 +101,8 @@ def error_grid(plan: Plan) -> ErrorGrid:
     rows = _with(FEW_ROWS if slow else ROWS, given.rows)
     columns = _with(FEW_COLUMNS if slow else COLUMNS, given.columns)
     names = [name for name in question.ways if name in {line.mechanism for line in plan.lines}]
-    places = list(product(amounts, rows, columns))
-    facts = [_move_facts(given, *place) for place in places]
+    points = list(product(amounts, rows, columns))
+    facts = [_move_facts(given, *point) for point in points]
     shape = (len(amounts), len(rows), len(columns))
     least = _short((question.floor(each) for each in facts), shape)
     errors = {
@@ -146,8 +146,8 @@ def stops(axis: Sequence[float], own: float, *, whole: bool = False) -> tuple[fl
     """Return the values that a slider goes through: round ones, and the plan's own."""
     low, high = math.log(axis[0]), math.log(axis[-1])
     found = {float(own), axis[0], axis[-1]}
-    for place in range(STOPS + 1):
-        value = float(f"{math.exp(low + (high - low) * place / STOPS):.2g}")
+    for index in range(STOPS + 1):
+        value = float(f"{math.exp(low + (high - low) * index / STOPS):.2g}")
         value = float(round(value)) if whole else value
         if axis[0] <= value <= axis[-1]:
             found.add(value)
@@ -159,8 +159,8 @@ def plain(grid: ErrorGrid, plan: Plan) -> dict[str, Any]:
     given = plan.given
     own = (amount_of(given.guarantee), float(given.rows), float(given.columns))
     sliders = [
-        stops(axis, value, whole=place > 0)
-        for place, (axis, value) in enumerate(zip(grid.axes, own, strict=True))
+        stops(axis, value, whole=index > 0)
+        for index, (axis, value) in enumerate(zip(grid.axes, own, strict=True))
     ]
     return {
         "unit": grid.unit,

@@ -174,9 +174,9 @@ def _failure(told: ApproxDP) -> str:
 
 def _of_attacks(right: float | None, caught: float | None, words: "Subject") -> Iterable[str]:
     if right is not None:
-        yield _GUESS.format(pair=words.pair, chance=percent(right))
+        yield _GUESS.format(pair=words.pair, probability=percent(right))
     if caught is not None:
-        yield _ALARMS.format(chance=percent(caught))
+        yield _ALARMS.format(probability=percent(caught))
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,12 @@ _CONTENT = (
 )
 _GUESS = (
     "An attacker who knows the rest of the table, and gives even odds to {pair}, guesses right "
-    "with a chance of at most {chance}. Without this release it would be 50%."
+    "with a chance of at most {probability}. Without this release it would be 50%."
 )
 _ALARMS = (
     "An attacker who looks for one of the two, and puts up with one false alarm in twenty, finds "
-    "it where it is true with a chance of at most {chance}. Without this release it would be 5%."
+    "it where it is true with a chance of at most {probability}. Without this release it would be "
+    "5%."
 )
 _ANY = (
     "This holds against any computing power and any outside knowledge, now and later, and whatever "

@@ -12,7 +12,7 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 class Tick:
     """A place on an axis, and what is written there."""
 
-    place: float
+    position: float
     label: str
 
 
@@ -26,7 +26,7 @@ class Axis:
     stop: float
     logarithmic: bool = False
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return where a value stands, to a tenth of a pixel."""
         low, high, here = self.low, self.high, value
         if self.logarithmic:
@@ -38,7 +38,7 @@ class Axis:
         """Return at most so many ticks at round numbers."""
         values = powers(self.low, self.high, most) if self.logarithmic else rounds(self, most)
         label = power_label if self.logarithmic else plain_label
-        return tuple(Tick(self.place(value), label(value)) for value in values)
+        return tuple(Tick(self.position(value), label(value)) for value in values)
 
 
 def rounds(axis: Axis, most: int) -> list[float]:
@@ -48,7 +48,7 @@ def rounds(axis: Axis, most: int) -> list[float]:
     step = next(size * each for each in _STEPS if size * each >= raw * (1 - 1e-12))
     first = math.ceil(axis.low / step - 1e-9)
     last = math.floor(axis.high / step + 1e-9)
-    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
+    return [float(f"{index * step:.12g}") for index in range(first, last + 1)]
 
 
 def powers(low: float, high: float, most: int) -> list[float]:
@@ -56,9 +56,9 @@ def powers(low: float, high: float, most: int) -> list[float]:
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first >= 2:
         stride = math.ceil((last - first + 1) / most)
-        return [10.0**place for place in range(last, first - 1, -stride)][::-1]
+        return [10.0**exponent for exponent in range(last, first - 1, -stride)][::-1]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    many = [factor * 10.0**place for place in decades for factor in (1, 2, 5)]
+    many = [factor * 10.0**exponent for exponent in decades for factor in (1, 2, 5)]
     kept = [value for value in many if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
     return kept[:: math.ceil(len(kept) / most)] if kept else [low, high]
 

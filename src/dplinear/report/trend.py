@@ -95,7 +95,7 @@ def _trend(  # noqa: PLR0917 - what is drawn, and how large
         y.ticks(6),
         tuple((name, _path(x, y, amounts, line)) for name, line in errors.items()),
         _path(x, y, amounts, bare) if bare else None,
-        (x.place(own), y.place(here)),
+        (x.position(own), y.position(here)),
         unit,
         f"The predicted error of {first} falls from {significant(errors[first][0], 2)} at "
         f"{unit} = {significant(amounts[0], 2)} to {significant(errors[first][-1], 2)} at "
@@ -105,5 +105,5 @@ def _trend(  # noqa: PLR0917 - what is drawn, and how large
 
 
 def _path(x: Axis, y: Axis, across: Sequence[float], up: Sequence[float]) -> str:
-    places = zip(across, up, strict=True)
-    return "M" + "L".join(f"{x.place(one)},{y.place(other)}" for one, other in places)
+    points = zip(across, up, strict=True)
+    return "M" + "L".join(f"{x.position(one)},{y.position(other)}" for one, other in points)

@@ -264,9 +264,9 @@ class _Levels:
         codes = np.full(len(values), -1, np.int64)
         if known:
             points = np.array([value for value, _ in known], np.float64)
-            places = np.minimum(np.searchsorted(points, values), len(points) - 1)
-            same = points[places] == values
-            codes[same] = np.array([code for _, code in known], np.int64)[places[same]]
+            indices = np.minimum(np.searchsorted(points, values), len(points) - 1)
+            same = points[indices] == values
+            codes[same] = np.array([code for _, code in known], np.int64)[indices[same]]
         return codes
 
     def of_text(self, binary: pa.Array) -> Codes:

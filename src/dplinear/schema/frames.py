@@ -46,8 +46,8 @@ def _objects(series: Any) -> Cells:
     if whole is not None:
         return whole
     cells = np.empty(len(series), dtype=object)
-    for place in range(len(series)):
-        cells[place] = _cell((series, place))
+    for index in range(len(series)):
+        cells[index] = _cell((series, index))
     return cells
 
 
@@ -58,8 +58,8 @@ def _convert(series: Any) -> Any:
 
 @discreet(_NOTHING)
 def _cell(at: tuple[Any, int]) -> Any:
-    series, place = at
-    return series.iloc[place]
+    series, index = at
+    return series.iloc[index]
 
 
 def _without_ends(cells: Any) -> Cells:

@@ -172,9 +172,9 @@ def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
         own = pa.array(own)
     whole_numbers = isinstance(own, pa.Array) and pa.types.is_integer(own.type)
     exact = _marked(_LONG, pc.cast(own, pa.string())) if whole_numbers else _long_keys(own)
-    places = np.arange(len(values))
-    places[long] = len(values) + np.arange(len(long))
-    return _choose(_join([keys, exact]), places)
+    indices = np.arange(len(values))
+    indices[long] = len(values) + np.arange(len(long))
+    return _choose(_join([keys, exact]), indices)
 
 
 def _long_keys(cells: Any) -> pa.Array:
@@ -203,7 +203,7 @@ def _keys_of_values(kind: str, values: Floats) -> pa.Array:
 def _keys_of_text(binary: pa.Array) -> pa.Array:
     """Return the keys of texts: plain words at once, numbers by Arrow, each other text by itself.
 
-    The pieces stand one behind the other; `places` says where each row's key is among them.
+    The pieces stand one behind the other; `indices` says where each row's key is among them.
     """
     binary = pc.cast(binary, _KIND)
     odd = _matches(binary, MORE_THAN_TEXT) | _matches(binary, _WORDS)
@@ -221,10 +221,10 @@ def _keys_of_text(binary: pa.Array) -> pa.Array:
         _keys_of_values("number", parsed[small]),
         _taken(_keys_of_objects(_texts(distinct.dictionary)), distinct.indices),
     ]
-    places = np.full(len(binary), -1)
+    indices = np.full(len(binary), -1)
     for chosen, start in zip((plain, long, number, rest), _starts(pieces), strict=True):
-        places[chosen] = start + np.arange(np.count_nonzero(chosen))
-    return _choose(_join(pieces), places)
+        indices[chosen] = start + np.arange(np.count_nonzero(chosen))
+    return _choose(_join(pieces), indices)
 
 
 def _texts(cells: pa.Array) -> list[Any]:
@@ -245,9 +245,9 @@ def _join(pieces: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(pieces) if pieces else pa.nulls(0, _KIND)
 
 
-def _choose(keys: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
+def _choose(keys: pa.Array, indices: npt.NDArray[Any]) -> pa.Array:
     """Return the keys at places, null where a place is negative."""
-    return keys.take(pa.array(np.maximum(places, 0), pa.int64(), mask=places < 0))
+    return keys.take(pa.array(np.maximum(indices, 0), pa.int64(), mask=indices < 0))
 
 
 def _taken(keys: pa.Array, indices: pa.Array) -> pa.Array:

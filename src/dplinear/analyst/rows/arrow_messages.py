@@ -60,14 +60,14 @@ class _Fields:
     def __init__(self, content: bytes) -> None:
         self._content = content
 
-    def _read(self, form: str, place: int) -> tuple[int, ...]:
-        if place < 0:
+    def _read(self, form: str, offset: int) -> tuple[int, ...]:
+        if offset < 0:
             raise struct.error("before the message")
-        return struct.unpack_from(form, self._content, place)
+        return struct.unpack_from(form, self._content, offset)
 
-    def word(self, place: int) -> int:
+    def word(self, offset: int) -> int:
         """Return where an offset leads to."""
-        return place + self._read("<I", place)[0]
+        return offset + self._read("<I", offset)[0]
 
     def at(self, table: int, field: int) -> int:
         """Return where a field of a table stands, or 0 where the table has none."""
@@ -79,15 +79,15 @@ class _Fields:
 
     def table(self, table: int, field: int) -> int:
         """Return the table in a field."""
-        place = self.at(table, field)
-        if not place:
+        offset = self.at(table, field)
+        if not offset:
             raise struct.error("no such table")
-        return self.word(place)
+        return self.word(offset)
 
     def number(self, table: int, field: int, usual: int) -> int:
         """Return the long integer in a field."""
-        place = self.at(table, field)
-        return self._read("<q", place)[0] if place else usual
+        offset = self.at(table, field)
+        return self._read("<q", offset)[0] if offset else usual
 
     def pairs(self, table: int, field: int) -> list[tuple[int, int]]:
         """Return the pairs of long integers in a field."""

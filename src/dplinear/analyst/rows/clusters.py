@@ -111,7 +111,7 @@ def _is_clear(
     further = (clusters - 1) * (error_model.k + 1)
     if gain <= further * math.log(len(rows)) / (2 * len(rows)):
         return False
-    return gain > _CLEAR * _gain_by_chance(rows, error_model, clusters, seed)
+    return gain > _CLEAR * _gain_without_clusters(rows, error_model, clusters, seed)
 
 
 def _mixture(rows: Floats, variance: float, labels: Integers, clusters: int) -> _Mixture:
@@ -158,7 +158,7 @@ def _log_density(rows: Floats, centres: Floats, covariance: tuple[Floats, Floats
     return np.asarray(-0.5 * (squares + np.log(values).sum()))
 
 
-def _gain_by_chance(
+def _gain_without_clusters(
     rows: Floats, error_model: DistanceErrorModel, clusters: int, seed: int
 ) -> float:
     """Return the best gain over simulated tables of one cluster, as spread out as the rows."""

@@ -252,12 +252,12 @@ class RowsRelease:
 
     def describe(self) -> str:
         """Return in a few lines what was released, and under which guarantee."""
-        return "\n".join([self._title(), *self._places(), str(self.certificate)])
+        return "\n".join([self._title(), *self._content_lines(), str(self.certificate)])
 
     def _title(self) -> str:
         return f"{self.rows:,} rows of {len(self.names)} columns"
 
-    def _places(self) -> list[str]:
+    def _content_lines(self) -> list[str]:
         shown = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
         kept = [] if self.path is None else [f"file: {self.path.name}"]
         return [f"columns: {shown}", *kept]
@@ -266,5 +266,5 @@ class RowsRelease:
         return self.describe()
 
     def _repr_html_(self) -> str:
-        told = notebook.lines(self._places()), self.certificate._repr_html_()
+        told = notebook.lines(self._content_lines()), self.certificate._repr_html_()
         return notebook.card(self._title(), *told)

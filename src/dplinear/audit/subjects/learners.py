@@ -62,7 +62,7 @@ class LearnerSubject(Subject):
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Learn, again and again."""
         table = self._tables[other]
-        learnt = [self._prepared.run(table, entropy).place[0] for _ in range(count)]
+        learnt = [self._prepared.run(table, entropy).point[0] for _ in range(count)]
         numbers = np.array(learnt, np.float64)
         return numbers if self.chosen else np.copysign(np.inf, numbers)
 
@@ -95,7 +95,7 @@ class OutputSubject(Subject):
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Learn, again and again, and compare likelihoods."""
         table = self._tables[other]
-        learnt = np.stack([self._prepared.run(table, entropy).place for _ in range(count)])
+        learnt = np.stack([self._prepared.run(table, entropy).point for _ in range(count)])
         scale = self._prepared.scale
         if self._normal:
             return densities.normal(learnt, *self._minima, np.array(scale**2))

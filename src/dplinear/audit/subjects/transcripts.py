@@ -132,7 +132,7 @@ class Pane(Rows):
 
 
 def _shape(columns: int) -> Shape:
-    return shape_of(Schema({f"c{place}": (-1, 1) for place in range(columns)}))
+    return shape_of(Schema({f"c{index}": (-1, 1) for index in range(columns)}))
 
 
 class OverheardWindow:
@@ -198,10 +198,10 @@ class TranscriptSubject(Subject):
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Run the method, again and again, and compare likelihoods."""
         found = np.empty(count)
-        for place in range(count):
+        for index in range(count):
             table = self._listening(int(other))
             self._run(table, entropy)
-            found[place] = table.loss
+            found[index] = table.loss
         return found
 
 

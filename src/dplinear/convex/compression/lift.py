@@ -63,7 +63,7 @@ def lift_point(image: Image, point: Floats, carried: Floats | None, how: str = "
 
 
 def lift(image: Image, point: Floats, near: Floats | None = None) -> Lifted:
-    """Return the θ of C with Φθ = place whose gauge is least.
+    """Return the θ of C with Φθ = point whose gauge is least.
 
     Requires: `point` in ΦC to 1e-7 of its radius, or θ is that of the nearest point of ΦC. `near`
     is a θ to start from.
@@ -81,7 +81,7 @@ def lift(image: Image, point: Floats, near: Floats | None = None) -> Lifted:
         residual = _distance(image, source, point)
         return Lifted(source, residual, inner.gauge, inner.floor, inner.method)
     nearest = image.project(point, TOLERANCE / 10, near=near)
-    missed = float(np.linalg.norm(nearest.place - point))
+    missed = float(np.linalg.norm(nearest.point - point))
     if image.map is None or missed > TOLERANCE * image.radius:
         return Lifted(nearest.source, missed, 1.0, 0.0, "projection")
     if isinstance(base, L2Ball):
@@ -106,7 +106,7 @@ def _shortest(image: Image, point: Floats) -> Lifted:
 
 
 def _pseudo_inverse(image: Image, point: Floats) -> Floats:
-    """Return the shortest θ with Φθ = place."""
+    """Return the shortest θ with Φθ = point."""
     values, vectors = image.spectrum
     live = values > 1e-14 * values[-1]
     dual = vectors[:, live] @ ((vectors[:, live].T @ point) / values[live])
@@ -114,7 +114,7 @@ def _pseudo_inverse(image: Image, point: Floats) -> Floats:
 
 
 def _program(image: Image, box: Box, point: Floats, nearest: Nearest) -> Lifted:
-    """Minimise τ over θ and τ with τ·low ≤ θ ≤ τ·high and Φθ = place, by HiGHS."""
+    """Minimise τ over θ and τ with τ·low ≤ θ ≤ τ·high and Φθ = point, by HiGHS."""
     count = box.dimension
     ends = sparse.csr_array(np.concatenate([-box.high, box.low])[:, None])
     unit = sparse.eye_array(count)
@@ -127,7 +127,7 @@ def _program(image: Image, box: Box, point: Floats, nearest: Nearest) -> Lifted:
         b_eq=point,
         bounds=[(None, None)] * count + [(0, None)],
     )
-    missed = float(np.linalg.norm(nearest.place - point))
+    missed = float(np.linalg.norm(nearest.point - point))
     if found.x is None:
         return Lifted(nearest.source, missed, 1.0, 0.0, "mixture")
     slope = np.asarray(image.adjoint(found.eqlin.marginals))
@@ -143,10 +143,10 @@ def _program(image: Image, box: Box, point: Floats, nearest: Nearest) -> Lifted:
 
 
 def _newton(image: Image, point: Floats, nearest: Nearest) -> Lifted:
-    """Find the least τ with place ∈ τ·ΦC by Newton's method on the distance, which is convex in τ.
+    """Find the least τ with point ∈ τ·ΦC by Newton's method on the distance, which is convex in τ.
 
     Van den Berg and Friedlander 2008. The steps come from below: each τ is the bound that the last
-    residual r proves, ⟨r, place⟩ ≤ τ·max ⟨Φᵀr, θ⟩ over θ ∈ C, so that θ never leaves C. For sets
+    residual r proves, ⟨r, point⟩ ≤ τ·max ⟨Φᵀr, θ⟩ over θ ∈ C, so that θ never leaves C. For sets
     with a list of atoms this solves a linear program, in finitely many steps.
     """
     source, residual, floor = np.zeros(image.base.dimension), point, 0.0
@@ -164,12 +164,12 @@ def _newton(image: Image, point: Floats, nearest: Nearest) -> Lifted:
         floor = bound
         tolerance = min(max(_FINE, 0.1 * length / (floor * image.radius)), TOLERANCE)
         found = image.project(point / floor, tolerance, near=start, cap=_CAP)
-        source, residual = floor * found.source, point - floor * found.place
+        source, residual = floor * found.source, point - floor * found.point
         members = found.members
     corrected, gauge = _correct_residual(image, Nearest(point, source, 0.0, members), floor)
     missed = _distance(image, corrected, point)
-    if missed > 2 * float(np.linalg.norm(nearest.place - point)) + _EXACT * image.radius:
-        missed = float(np.linalg.norm(nearest.place - point))
+    if missed > 2 * float(np.linalg.norm(nearest.point - point)) + _EXACT * image.radius:
+        missed = float(np.linalg.norm(nearest.point - point))
         corrected, gauge = nearest.source, 1.0
     return Lifted(corrected, missed, gauge, min(floor, gauge), "newton")
 
@@ -178,11 +178,11 @@ def _correct_residual(image: Image, found: Nearest, gauge: float) -> tuple[Float
     """Return θ with what is left of the residual mended, if it stays in C."""
     if image.atoms is not None and image.base.atoms is not None:
         columns = image.atoms.columns(found.members)
-        weights = np.asarray(np.linalg.lstsq(columns, found.place, rcond=None)[0], np.float64)
+        weights = np.asarray(np.linalg.lstsq(columns, found.point, rcond=None)[0], np.float64)
         reached = float(weights.sum()) if (weights >= 0).all() else np.inf
         corrected = image.base.atoms.mix(found.members, weights)
     else:
-        rest = found.place - np.asarray(image.forward(found.source))
+        rest = found.point - np.asarray(image.forward(found.source))
         corrected = found.source + _pseudo_inverse(image, rest)
         reached = image.base.gauge(corrected)
     # A hair outside is scaled back, which moves Φθ by as little.

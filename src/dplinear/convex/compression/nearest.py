@@ -41,12 +41,12 @@ class Mapped(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """A point `place` = Φθ of an image, θ = `source`, at most `gap` away from the nearest one.
+    """A point `point` = Φθ of an image, θ = `source`, at most `gap` away from the nearest one.
 
     `members` are the atoms that θ is mixed from, where it is.
     """
 
-    place: Floats
+    point: Floats
     source: Floats
     gap: float
     members: tuple[int, ...] = ()
@@ -54,10 +54,10 @@ class Nearest:
 
 def certify_nearest(image: Mapped, source: Floats, point: Floats) -> Nearest:
     """Return Φθ with what is proved of its distance to the nearest point."""
-    place = np.asarray(image.forward(source))
-    slope = np.asarray(image.adjoint(place - point))
+    reached = np.asarray(image.forward(source))
+    slope = np.asarray(image.adjoint(reached - point))
     promise = float(slope @ (source - image.base.minimiser(slope)))
-    return Nearest(place, source, math.sqrt(max(promise, 0.0)))
+    return Nearest(reached, source, math.sqrt(max(promise, 0.0)))
 
 
 def in_ellipsoid(values: Floats, vectors: Floats, radius: float, point: Floats) -> Floats:

@@ -41,7 +41,7 @@ def by_groups(ball: GroupBall, matrix: Floats, point: Floats, start: Floats, sto
     for _ in range(_ROUNDS):
         if best.gap <= stop.reach or stalls > _STALLS:
             break
-        pulls = ball.group_norms(np.asarray(image.adjoint(best.place - point)))
+        pulls = ball.group_norms(np.asarray(image.adjoint(best.point - point)))
         joining = np.argsort(np.where(working, -1.0, pulls))[-_JOINING:]
         working[joining] = True
         here = working[ball.groups]

@@ -110,9 +110,9 @@ class Projection:
         """Return Φᵀg for a vector, or for each column of a matrix."""
         return np.asarray(self._columns @ vector) * self.unit
 
-    def columns(self, places: npt.ArrayLike) -> Floats:
+    def columns(self, indices: npt.ArrayLike) -> Floats:
         """Return chosen columns of Φ, of shape (target, chosen)."""
-        chosen: Any = self._columns[np.atleast_1d(np.asarray(places, np.intp))]
+        chosen: Any = self._columns[np.atleast_1d(np.asarray(indices, np.intp))]
         return np.asarray((chosen.toarray() if self._thin else chosen).T * self.unit)
 
     def products(self, rows: Any) -> Floats:
@@ -148,16 +148,16 @@ class Projection:
         return columns
 
     def _sparse_columns(self, odds: int) -> Any:
-        places, signs, counts = [], [], []
+        indices, signs, counts = [], [], []
         for first, count in self._chunks():
             drawn = words(self._entropy(first), -(-count * self.target // 2))
             uniforms = _bytes(drawn).view("<u4")[: count * self.target]
             found = np.flatnonzero(uniforms < odds) if odds < _ODDS else np.arange(uniforms.size)
-            places.append((found % self.target).astype(np.int32))
+            indices.append((found % self.target).astype(np.int32))
             signs.append(np.where(uniforms[found] < odds // 2, 1.0, -1.0))
             counts.append(np.bincount(found // self.target, minlength=count))
         starts = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
-        parts = (np.concatenate(signs), np.concatenate(places), starts)
+        parts = (np.concatenate(signs), np.concatenate(indices), starts)
         return sparse.csr_array(parts, shape=(self.source, self.target))
 
     def _chunks(self) -> Iterator[tuple[int, int]]:

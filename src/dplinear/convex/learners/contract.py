@@ -48,7 +48,7 @@ class Task:
 class Learned:
     """A released point ϑ of ΦC, and a θ of C with Φθ = ϑ where the learner carries one. Public."""
 
-    place: Floats
+    point: Floats
     source: Floats | None
     account: Account
     parameters: Mapping[str, Any]

@@ -124,11 +124,11 @@ class PreparedSelection(PreparedConstrained):
         )
         (sums,) = examples.sums([losses])
         index = selection.draw(-sums, self.rate / losses.spread, entropy=entropy)
-        place = atoms.columns([index])[:, 0]
+        point = atoms.columns([index])[:, 0]
         corners = task.image.base.atoms
-        source = place if corners is None else corners.columns([index])[:, 0]
+        source = point if corners is None else corners.columns([index])[:, 0]
         facts = {"candidates": losses.size, "spread": float(losses.spread * losses.unit)}
-        return Learned(place, source, self.account, facts)
+        return Learned(point, source, self.account, facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +165,10 @@ class PreparedBall(PreparedConstrained):
             cross = self.map.T.dot(cross) << self.exponent
         cut = CutNormal(gram, cross, self.rate, self.radius)
         drawn = cut_normal(cut, self.step, entropy=entropy) * self.step
-        place = drawn if self.map is None else self.map.dot(drawn) / (1 << self.exponent)
-        nearest = self.task.image.project(place.astype(np.float64))
+        point = drawn if self.map is None else self.map.dot(drawn) / (1 << self.exponent)
+        nearest = self.task.image.project(point.astype(np.float64))
         facts = {"unit": self.unit, "step": float(self.step)}
-        return Learned(nearest.place, nearest.source, self.account, facts)
+        return Learned(nearest.point, nearest.source, self.account, facts)
 
 
 def _prepare_ball(task: Task, account: Account, radius: Fraction, rate: Fraction) -> PreparedBall:

@@ -151,7 +151,7 @@ class _Walk:
         given = method.constrained
         self.constrained = image.map is None if given is None else given
         self.now = image.project(np.zeros(image.dimension))
-        self.ahead = self.now.place
+        self.ahead = self.now.point
         self.taken = 0
         self._last: tuple[Floats, Answer] | None = None
 
@@ -159,12 +159,12 @@ class _Walk:
         """Take a step against a gradient that was released for the place ahead."""
         self._shorten(gradient)
         point = self.ahead - self.length * gradient.values
-        before = self.now.place
+        before = self.now.point
         self.now = self._nearest(point)
         self._last = self.ahead, gradient
         self.taken += 1
         pull = (self.taken - 1) / (self.taken + 2) if self.momentum else 0.0
-        self.ahead = self.now.place + pull * (self.now.place - before)
+        self.ahead = self.now.point + pull * (self.now.point - before)
 
     def _shorten(self, gradient: Answer) -> None:
         """Step no further than curvature allows that is seen beyond two deviations of noise."""
@@ -184,12 +184,12 @@ class _Walk:
         Then many θ map to it, and which to take is for whoever lifts it.
         """
         if self.constrained:
-            return self.now.place, self.now.source
-        image, theta = self.image, self.now.place
+            return self.now.point, self.now.source
+        image, theta = self.image, self.now.point
         start = image.base.minimiser(-np.asarray(image.adjoint(theta)))
         found = self._in_image(theta, start, _LAST)
-        inside = float(np.linalg.norm(found.place - theta)) <= _INSIDE * image.radius
-        return found.place, None if inside else found.source
+        inside = float(np.linalg.norm(found.point - theta)) <= _INSIDE * image.radius
+        return found.point, None if inside else found.source
 
     def _nearest(self, point: Floats) -> Nearest:
         """Return a point of ΦC about as near as noise lets one see, or of the ball around it."""

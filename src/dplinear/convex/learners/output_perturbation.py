@@ -130,10 +130,10 @@ class PreparedOutput(PreparedConstrained):
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Minimise, round, add noise, and project."""
         minimum = self.sum.minimum(examples, Point.zero(self.task.frame.features))
-        place = self.lattice.add(minimum, self._noise(entropy))
+        noisy = self.lattice.add(minimum, self._noise(entropy))
         step = float(self.lattice.step)
         facts = {"sensitivity": self.sensitivity, "scale": self.scale, "step": step}
-        return self.sum.learned_point(place, self.account, facts)
+        return self.sum.learned_point(noisy, self.account, facts)
 
     def _noise(self, entropy: Entropy) -> BigIntegers:
         """Draw noise in units of the lattice; it depends on nothing private."""

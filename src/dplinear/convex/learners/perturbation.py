@@ -102,9 +102,9 @@ class Sum:
         problem = Regularised(self.loss, self.weight, linear, self.norm)
         return minimise(problem, examples.blocks(), tolerance or self.tolerance)
 
-    def learned_point(self, place: Point, account: Account, facts: Mapping[str, Any]) -> Learned:
+    def learned_point(self, released: Point, account: Account, facts: Mapping[str, Any]) -> Learned:
         """Return the nearest point of the image: of a released place, so it is free."""
-        nearest = self.task.image.project(place.values)
+        nearest = self.task.image.project(released.values)
         known = {
             "regularisation": self.weight,
             "slope": self.loss.slope,
@@ -112,7 +112,7 @@ class Sum:
             "projection_gap": nearest.gap,
             **facts,
         }
-        return Learned(nearest.place, nearest.source, account, known)
+        return Learned(nearest.point, nearest.source, account, known)
 
 
 def read_weight(one: Sum, weight: float, where: str) -> float:

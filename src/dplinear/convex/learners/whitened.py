@@ -50,7 +50,7 @@ class PreparedWhitened(PreparedConstrained):
         solution = self.descent.descend(NoisySums(examples, self.descent.budget, entropy))
         nearest = self.task.image.project(solution.coefficients)
         facts: dict[str, Any] = {**solution.parameters, "outside": nearest.gap}
-        return Learned(nearest.place, nearest.source, self.account, facts)
+        return Learned(nearest.point, nearest.source, self.account, facts)
 
 
 @dataclass(frozen=True, kw_only=True)

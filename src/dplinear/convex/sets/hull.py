@@ -26,7 +26,7 @@ class Mixture:
 
     indices: tuple[int, ...]
     weights: Floats
-    place: Floats
+    point: Floats
     gap: float
 
 
@@ -47,15 +47,15 @@ def nearest_mixture(
     best = Mixture((), weights, point, np.inf)
     shortest, stalls = np.inf, 0
     for _ in range(cap):
-        place = columns @ weights
-        offset = place - point
+        reached = columns @ weights
+        offset = reached - point
         newcomer = atoms.lowest(offset)
         column = atoms.columns([newcomer])
-        # ‖place − nearest‖² ≤ ⟨offset, place − nearest⟩ − ⟨nearest − point, place − nearest⟩, of
-        # which the second is not negative and the first at most what the best atom promises.
-        gap = float(np.sqrt(max(float(offset @ (place - column[:, 0])), 0.0)))
+        # ‖reached − nearest‖² ≤ ⟨offset, reached − nearest⟩ − ⟨nearest − point, reached − nearest⟩,
+        # of which the second is not negative and the first at most what the best atom promises.
+        gap = float(np.sqrt(max(float(offset @ (reached - column[:, 0])), 0.0)))
         if gap < best.gap:
-            best = Mixture(tuple(members), weights, place, gap)
+            best = Mixture(tuple(members), weights, reached, gap)
         length = float(np.linalg.norm(offset))
         stalls = stalls + 1 if length >= shortest else 0
         shortest = min(shortest, length)

@@ -23,7 +23,7 @@ from dplinear.schema import Schema
 from dplinear.schema.columns import write_column
 
 _WHERE = "suggest_bounds"
-_PLACES = 2  # digits of a width that bounds are rounded to, outwards
+_DIGITS = 2  # digits of a width that bounds are rounded to, outwards
 _TYPES = ("number", "integer")
 _FAR = 4  # times: the ends of a column that is not near 0 differ by no more
 _SMALLEST = 1e-100
@@ -141,7 +141,7 @@ def _schema(given: Schema, found: Ranges) -> Schema:
     ends = zip(found.low.tolist(), found.high.tolist(), found.found.tolist(), strict=True)
     suggested: dict[str, Any] = {}
     for (name, column), (low, high, seen) in zip(declared.items(), ends, strict=True):
-        step = Fraction(10) ** (math.floor(math.log10(high - low)) - _PLACES + 1)
+        step = Fraction(10) ** (math.floor(math.log10(high - low)) - _DIGITS + 1)
         step = max(step, Fraction(1)) if column.type == "integer" else step
         least = max(math.floor(Fraction(low) / step) * step, column.low)
         most = min(math.ceil(Fraction(high) / step) * step, column.high)

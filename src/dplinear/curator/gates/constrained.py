@@ -232,7 +232,7 @@ class Ready:
                 certificate=replace(certificate, parameters=parameters),
                 constraint=_flat(image.base.facts()),
                 projection=None if image.map is None else _map_facts(image.map),
-                compressed=None if image.map is None else np.array(learned.place),
+                compressed=None if image.map is None else np.array(learned.point),
                 lift=how,
                 plan=self.foreseen,
                 rows=int(table.shape[0]) if relation.rows_are_public else None,
@@ -244,8 +244,8 @@ class Ready:
         """Return a θ of C for the released point, and how it was found."""
         image, how = self.task.image, self.terms.lift
         if image.map is None:
-            return learned.place, {}
-        found = lift_point(image, learned.place, learned.source, how)
+            return learned.point, {}
+        found = lift_point(image, learned.point, learned.source, how)
         return found.source, _lift_facts(found.method, found.residual, found.gauge)
 
 

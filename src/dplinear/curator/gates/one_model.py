@@ -53,16 +53,16 @@ class OneModel:
             hint = "labels go without a schema, beside row_norm=... and constraint=..."
             raise wrong_type("target", where, TARGET.partition(",")[0], type(target), hint)
         model = read_model(schema, target, features, intercept=intercept, where=where)
-        goal = schema.names[model.targets[0]]
-        chosen = tuple(schema.names[place] for place in model.named)
-        own = schema.select((*chosen, goal), intercept=intercept)
+        target_name = schema.names[model.targets[0]]
+        chosen = tuple(schema.names[index] for index in model.named)
+        own = schema.select((*chosen, target_name), intercept=intercept)
         own = own.leaving_out() if complete else own
         ones = (INTERCEPT,) if intercept else ()
-        places = tuple(own.names.index(name) for name in (*ones, *chosen))
-        place = own.names.index(goal)
+        indices = tuple(own.names.index(name) for name in (*ones, *chosen))
+        index = own.names.index(target_name)
         if loss == "logistic":
-            _check_label(own.features[place], where, intercept=intercept)
-        return cls(own, goal, chosen, design_of(own, places, place), loss)
+            _check_label(own.features[index], where, intercept=intercept)
+        return cls(own, target_name, chosen, design_of(own, indices, index), loss)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -133,15 +133,15 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         feature_square=most,
         target_square=min(shape.steps_per_unit**2, whole),
         intercept=schema.has_intercept,
-        indicators=tuple(schema.features[place].is_indicator for place in features),
+        indicators=tuple(schema.features[index].is_indicator for index in features),
         weighted=schema.unit is not None,
         leaves_out=bool(schema.needed_features),
     )
 
 
-def most_squared(schema: Schema, places: Sequence[int]) -> int:
+def most_squared(schema: Schema, indices: Sequence[int]) -> int:
     """Return the most that some features' cells can add up to, squared."""
-    chosen = set(places)
+    chosen = set(indices)
     return sum(
         min(term.square, len(chosen.intersection(own))) for term, own in schema.terms.items()
     )

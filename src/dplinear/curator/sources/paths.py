@@ -46,12 +46,12 @@ def expand(data: Any) -> list[Path]:
     several = isinstance(data, list | tuple)
     entries = list(data) if several else [data]
     found: list[Path] = []
-    for place, entry in enumerate(entries, 1):
+    for number, entry in enumerate(entries, 1):
         if isinstance(entry, bytes):
             raise wrong_type("data", WHERE, "a path as text", type(entry))
         path = os.fspath(entry)
         found.extend(
-            _expand_one(path, f"entry {place} of a list" if several else _printable_name(path))
+            _expand_one(path, f"entry {number} of a list" if several else _printable_name(path))
         )
     for file in found:
         _check_format(file)

@@ -171,10 +171,10 @@ def _hashes(keys: pa.Array) -> npt.NDArray[np.uint64]:
         return found
     letters = np.frombuffer(data, np.uint8)[: ends[-1]].astype(np.uint64)
     lengths = np.diff(ends)
-    place = np.arange(len(letters)) - np.repeat(ends[:-1], lengths)
+    positions = np.arange(len(letters)) - np.repeat(ends[:-1], lengths)
     powers = np.cumprod(np.full(int(lengths.max(initial=1)), _MULTIPLIER))
     filled = np.flatnonzero(lengths)
-    terms = (letters + np.uint64(1)) * powers[place]
+    terms = (letters + np.uint64(1)) * powers[positions]
     found[filled] = np.add.reduceat(terms, ends[:-1][filled])
     found ^= found >> np.uint64(32)
     return found

@@ -59,7 +59,7 @@ class HeldCells:
             return rows
         most = float(self.steps)
         odd = not bool((np.abs(rows) <= most).all())  # nor where it is no number
-        odd = odd or any(bool((rows[place] < 0).any()) for place in self.flags)
+        odd = odd or any(bool((rows[index] < 0).any()) for index in self.flags)
         if not odd and not any(self._odd(rows, levels).any() for levels in self.categories):
             return rows
         held = np.rint(np.clip(np.where(np.isnan(rows), 0.0, rows), -most, most))

@@ -173,9 +173,9 @@ class PreparedProjection(PreparedMoments):
         steps = self._steps(rows)
         parameters["largest_ridge"] = max(ridges)
         parameters["grid_step"] = float(max(steps))
-        law = ProjectionNoise(rows, tuple(ridges))
+        noise_model = ProjectionNoise(rows, tuple(ridges))
         values = self._draw(statistic, units, steps, rows, entropy)
-        return Measurement(values, law, self.account, parameters)
+        return Measurement(values, noise_model, self.account, parameters)
 
     def _rows(self, count: int) -> int:
         rows = self.method.rows

@@ -52,7 +52,7 @@ def _cell(name: str, schema: Schema, indices: tuple[int, ...]) -> Cell:
     column = schema.declared[name]
     if not isinstance(column, Category):
         # A number is clamped to [−1, 1] whatever its bounds are; a flag is 0 or 1.
-        flags = [schema.features[place].is_indicator for place in indices]
+        flags = [schema.features[index].is_indicator for index in indices]
         squares = Fraction(sum(1 if flag else 4 for flag in flags))
         return Cell(name, indices, squares / 4, count, squares)
     if count == 1:

@@ -171,10 +171,10 @@ class PreparedGauss(PreparedMoments):
         return SymmetricGaussian(float(diagonal), float(diagonal / self.weight))
 
     def _parameters(self) -> dict[str, float]:
-        law = self.noise_model
+        noise_model = self.noise_model
         return {
-            "sigma": math.sqrt(law.diagonal),
-            "off_diagonal_sigma": math.sqrt(law.off_diagonal),
+            "sigma": math.sqrt(noise_model.diagonal),
+            "off_diagonal_sigma": math.sqrt(noise_model.off_diagonal),
             "bound": float(self.shape.bound),
             "grid_step": (1 << self.step) / self.shape.unit,
         }

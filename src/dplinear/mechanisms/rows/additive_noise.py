@@ -205,10 +205,10 @@ class PreparedNoise(PreparedRows):
             by_variance.setdefault(variance, []).extend(indices)
         self._noise = [(Fraction(v), np.array(sorted(p))) for v, p in by_variance.items()]
         features = schema.features
-        self._places = [index for index, feature in enumerate(features) if feature.factors]
+        self._indices = [index for index, feature in enumerate(features) if feature.factors]
         self._centre = [float(feature.centre) for feature in features]
         self._step = [float(feature.half_width / shape.steps_per_unit) for feature in features]
-        names = [features[index].name for index in self._places]
+        names = [features[index].name for index in self._indices]
         self.output = pa.schema([pa.field(name, pa.float64(), nullable=False) for name in names])
         spread = np.zeros(len(features))
         for exact, own in self._noise:
@@ -228,7 +228,7 @@ class PreparedNoise(PreparedRows):
             for index, drawn in zip(indices.tolist(), noise, strict=True):
                 released[index] = (rows[index].astype(np.int64) + drawn).astype(np.float64)
         columns = []
-        for index in self._places:
+        for index in self._indices:
             values = released.get(index, rows[index])
             values = values * self._step[index]
             values += self._centre[index]

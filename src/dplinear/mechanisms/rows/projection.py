@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplinear import arguments
-from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedLaw
+from dplinear.analyst.noise_models.rows import ProjectedRows as ProjectedRowsNoise
 from dplinear.analyst.noise_models.rows import column_names
 from dplinear.analyst.releases.outputs import Output
 from dplinear.exact.shape import Shape
@@ -26,7 +26,7 @@ from dplinear.mechanisms.rows.contract import PreparedRows, RowsMechanism
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
 from dplinear.mechanisms.rows.reconstruction import attack
 from dplinear.mechanisms.rows.row_changes import RELATIONS, Changes, changes_of
-from dplinear.mechanisms.rows.row_labels import RowLabel, label_of, places_of
+from dplinear.mechanisms.rows.row_labels import RowLabel, indices_of, label_of
 from dplinear.mechanisms.rows.row_maps import RowMap
 from dplinear.mechanisms.rows.row_noise import CHOICES, RowNoise, Setting
 from dplinear.noise.entropy import Entropy
@@ -127,11 +127,11 @@ class ProjectedRows(RowsMechanism):
         """Draw the matrix, and scale the noise by it."""
         if self.keep_projection is not None:
             self.keep_projection.check(_WHERE)
-        label_places = () if self.label is None else places_of(schema, self.label, _WHERE)
+        label_indices = () if self.label is None else indices_of(schema, self.label, _WHERE)
         indices = tuple(
-            place
-            for place, feature in enumerate(schema.features)
-            if feature.factors and place not in label_places
+            index
+            for index, feature in enumerate(schema.features)
+            if feature.factors and index not in label_indices
         )
         if not indices:
             rule = "one with a column besides the label"
@@ -223,7 +223,7 @@ class _Shares:
 class PreparedProjection(PreparedRows):
     """A matrix and the noise that it needs; `projection` is secret unless it was made public."""
 
-    noise_model: ProjectedLaw
+    noise_model: ProjectedRowsNoise
 
     def __init__(  # noqa: PLR0917 - made here alone, by `prepare`
         self,
@@ -242,7 +242,7 @@ class PreparedProjection(PreparedRows):
         self._label, self._file = label, asked.keep_projection
         # Neighbouring features are a view of the block, which saves a copy.
         joined = indices == tuple(range(indices[0], indices[-1] + 1))
-        self._places = slice(indices[0], indices[-1] + 1) if joined else list(indices)
+        self._indices = slice(indices[0], indices[-1] + 1) if joined else list(indices)
         self._transposed = np.ascontiguousarray(rows.integers.T)
         self._unit = rows.unit * 2.0**noise.step / shape.steps_per_unit
         fields = [pa.field(name, pa.float64(), nullable=False) for name in column_names(rows.k)]
@@ -254,7 +254,7 @@ class PreparedProjection(PreparedRows):
         self.output = pa.schema(fields)
         spread = 1.0 / shape.steps_per_unit if noise.before else self._unit
         variance = noise.total / rows.k * (rows.unit / shape.steps_per_unit) ** 2
-        self.noise_model = ProjectedLaw(
+        self.noise_model = ProjectedRowsNoise(
             noise="laplace" if noise.kind == "quantile" else noise.kind,
             k=rows.k,
             dimension=rows.dimension,
@@ -306,7 +306,7 @@ class PreparedProjection(PreparedRows):
         What follows the sum is a function of it alone, so that its rounding reveals nothing.
         """
         rows = self._held.hold(rows)
-        kept, noise = rows[self._places], self.noise
+        kept, noise = rows[self._indices], self.noise
         if noise.before:
             drawn = noise.draw(kept.shape, entropy)
             drawn += kept.astype(np.int64)

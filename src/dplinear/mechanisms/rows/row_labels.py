@@ -108,8 +108,8 @@ class NumberLabel(RowLabel):
 
     def facts(self) -> dict[str, Any]:
         """Return the scale of the noise in the column's own units."""
-        worth = float(self.feature.half_width / self.cells)
-        scale = self.scale * worth
+        unit = float(self.feature.half_width / self.cells)
+        scale = self.scale * unit
         return {
             "column": self.feature.term.label,
             "kind": "laplace",
@@ -118,7 +118,7 @@ class NumberLabel(RowLabel):
         }
 
 
-def places_of(schema: Schema, column: str, where: str) -> tuple[int, ...]:
+def indices_of(schema: Schema, column: str, where: str) -> tuple[int, ...]:
     """Return the features of a label; refuse what else would show it."""
     arguments.choice(column, "label", where, schema.columns)
     rule = "a column that stands by itself, where it is released beside the rows"
@@ -145,7 +145,7 @@ def label_of(  # noqa: PLR0917 - public facts, each with its own name
     schema: Schema, shape: Shape, column: str, bounded: Bounded, epsilon: float, where: str
 ) -> RowLabel:
     """Return the label of a column, released with `epsilon` for what its own cell may do."""
-    indices = places_of(schema, column, where)
+    indices = indices_of(schema, column, where)
     declared = schema.declared[column]
     if isinstance(declared, Category):
         if declared.other is None and not isinstance(declared.levels[0], str):

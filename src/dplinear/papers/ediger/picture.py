@@ -72,9 +72,9 @@ def _finish_axes(panel_axes: "Axes", panel: Panel) -> None:
 
 
 def _population_title(population: Population, figure: Figure) -> str:
-    law = {"identity": "Σ = I", "block": "Σ with [[6, 2], [2, 1]]", "multiple": "Σ = 10·I"}
+    described = {"identity": "Σ = I", "block": "Σ with [[6, 2], [2, 1]]", "multiple": "Σ = 10·I"}
     mean = f", μ = {population.mean:g}" if population.mean else ""
-    name = f"{law[population.covariance]}{mean}"
+    name = f"{described[population.covariance]}{mean}"
     return name if figure.number == 12 else f"d = {population.size}"
 
 

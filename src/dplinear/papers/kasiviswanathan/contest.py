@@ -112,4 +112,4 @@ class Ground:
         learned = learner.prepare(self.task).run(self.examples, simulation.entropy(seed))
         if learned.source is not None:
             return learned.source
-        return lift(self.task.image, learned.place).source
+        return lift(self.task.image, learned.point).source

@@ -50,8 +50,8 @@ def lines(found: Study) -> Iterator[tuple[object, ...]]:
             quartiles = np.quantile(curve, [0.25, 0.5, 0.75], axis=-1).T
             for exponent, errors, three in zip(found.exponents, curve, quartiles, strict=True):
                 summary = [f"{value:.6g}" for value in (errors.mean(), *three)]
-                place = (calibration, technique.name, redundant, 2**exponent, len(errors))
-                yield (*place, *summary)
+                key = (calibration, technique.name, redundant, 2**exponent, len(errors))
+                yield (*key, *summary)
 
 
 def write(found: Study, folder: Path) -> tuple[Path, ...]:

@@ -64,7 +64,7 @@ def _digits(number: int, chosen: argparse.Namespace, console: Console) -> None:
     if chosen.trials is not None:
         plan = replace(plan, trials=chosen.trials)
     console.rule(f"[b]Figure {number}: {len(labels):,} images of 4 and 9, ε = {plan.bits:g} bits")
-    kept = study.most_energy(images, plan.features)
+    kept = study.largest_columns(images, plan.features)
     watch = watcher(console, f"Figure {number}, trials")
     found = study.figure3(kept, labels, plan, chosen.seed, watch=watch)
     _write_figure(found, number, plan.unit, chosen.output, console)

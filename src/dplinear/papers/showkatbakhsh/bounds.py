@@ -41,7 +41,7 @@ def error_bounds(plan: Plan, seed: int) -> dict[tuple[str, str], ErrorBound]:
     for calibration in (PAPER, PUBLIC):
         for scheme in PROJECTIONS:
             own = setting.sketch_rows(scheme, sums.rows)
-            noise = noise_for(calibration, plan.bits, own, sums.energy).features
+            noise = noise_for(calibration, plan.bits, own, sums.sum_of_squares).features
             bound = bits_theorems.projection_error_exact(problem, noise, own, FAILURE)
             found[scheme, calibration] = bound
     return found

@@ -18,12 +18,12 @@ from dplinear.noise import simulation
 class Sums:
     """All that is needed of a table [X y]: its Gram matrix, and its number of rows.
 
-    `energy` is the paper's f²(X).
+    `sum_of_squares` is the paper's f²(X).
     """
 
     gram: Floats
     rows: int
-    energy: float
+    sum_of_squares: float
 
     @property
     def features(self) -> int:

@@ -57,12 +57,12 @@ def lines(found: Study) -> Iterator[tuple[object, ...]]:
     """Yield the lines of a CSV file: one for each point of each curve."""
     for (response, calibration, scheme), errors in found.errors.items():
         reference = found.reference[response].mean(axis=1)
-        for place, own, beside in zip(found.places, errors, reference, strict=True):
+        for position, own, beside in zip(found.positions, errors, reference, strict=True):
             count = len(own)
             error = own.std(ddof=1) / math.sqrt(count) if count > 1 else math.nan
             numbers = (own.mean(), error, own.min(), own.max(), beside)
             shown = [f"{value:.6g}" for value in numbers]
-            yield (response, calibration, scheme, f"{place:.4g}", count, *shown)
+            yield (response, calibration, scheme, f"{position:.4g}", count, *shown)
 
 
 def write(found: Study, number: int, unit: int, folder: Path) -> tuple[Path, ...]:
@@ -70,11 +70,11 @@ def write(found: Study, number: int, unit: int, folder: Path) -> tuple[Path, ...
     drawn = partial(picture.draw, found, logarithmic=number == 2)
     if number == 3:
         figure = drawn(
-            place=f"k: n = {unit}k images", error="test error", reference="without privacy"
+            position=f"k: n = {unit}k images", error="test error", reference="without privacy"
         )
     else:
-        place = f"k: n = {unit}k rows" if number == 1 else "ε, bits a cell"
-        figure = drawn(place=place, error="relative error η", reference="θ = 0, no release")
+        position = f"k: n = {unit}k rows" if number == 1 else "ε, bits a cell"
+        figure = drawn(position=position, error="relative error η", reference="θ = 0, no release")
     paths = [folder / f"showkatbakhsh-figure{number}.{end}" for end in ("png", "svg", "csv")]
     for path in paths[:2]:
         figures.save(figure, path)
@@ -170,7 +170,7 @@ def _levels(run: Run) -> Outcome:
 
 def _digits(run: Run) -> Outcome:
     plan, (images, labels), source = _images(quick=run.quick)
-    kept = study.most_energy(images, plan.features)
+    kept = study.largest_columns(images, plan.features)
     watch = run.watch("Showkatbakhsh et al., Figure 3")
     found = study.figure3(kept, labels, plan, run.seed, watch=watch)
     claim = "On digits, logarithmic projection dimensions perform best."

@@ -23,10 +23,10 @@ _TICKS = tuple(digit * 10.0**power for power in (-2, -1, 0, 1, 2) for digit in _
 _APART = 0.06  # of the axis: the least distance of two ticks
 
 
-def draw(study: Study, *, place: str, error: str, reference: str, logarithmic: bool) -> "Figure":
+def draw(study: Study, *, position: str, error: str, reference: str, logarithmic: bool) -> "Figure":
     """Return a figure: means over trials, and bands of two standard errors to each side.
 
-    `place` and `error` name the axes, `reference` the grey curve; `logarithmic` is for places.
+    `position` and `error` name the axes, `reference` the grey curve; `logarithmic` is for places.
     Errors of the first place may be beyond the upper end, so that all others can be told apart.
     """
     rows = len(study.responses)
@@ -41,13 +41,13 @@ def draw(study: Study, *, place: str, error: str, reference: str, logarithmic: b
     for panel, said in zip(axes[0], CALIBRATIONS.values(), strict=True):
         panel.set_title(said, fontsize=12, fontweight="bold")
     for panel in axes[-1]:
-        panel.set_xlabel(place, fontsize=11)
+        panel.set_xlabel(position, fontsize=11)
         if logarithmic:
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter("{x:g}")
         else:
-            every = max(1, len(study.places) // 5)
-            panel.set_xticks([1, *study.places[every - 1 :: every]])
+            every = max(1, len(study.positions) // 5)
+            panel.set_xticks([1, *study.positions[every - 1 :: every]])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=11, frameon=False)
     return figure
@@ -55,15 +55,15 @@ def draw(study: Study, *, place: str, error: str, reference: str, logarithmic: b
 
 def _panel(panel: "Axes", study: Study, response: str, calibration: str, reference: str) -> None:
     grey: dict[str, Any] = {"color": _GREY, "linestyle": (0, (5, 2)), "linewidth": 1.2}
-    panel.plot(study.places, study.reference[response].mean(axis=1), label=reference, **grey)
+    panel.plot(study.positions, study.reference[response].mean(axis=1), label=reference, **grey)
     for scheme, colour, marker in zip(SCHEMES, _COLOURS, _MARKERS, strict=True):
         errors = study.errors[response, calibration, scheme]
         mean = errors.mean(axis=1)
         two = 2 * errors.std(axis=1) / np.sqrt(max(errors.shape[1] - 1, 1))
         band: dict[str, Any] = {"color": colour, "alpha": 0.16, "linewidth": 0}
-        panel.fill_between(study.places, mean - two, mean + two, **band)
+        panel.fill_between(study.positions, mean - two, mean + two, **band)
         panel.plot(
-            study.places,
+            study.positions,
             mean,
             color=colour,
             marker=marker,

@@ -44,14 +44,14 @@ class Setting:
         return self.unit * (self.k + 1) // 2 if scheme == LINEAR else rows
 
 
-def noise_for(calibration: str, bits: float, rows: int, energy: float) -> Noise:
-    """Return the noise in n' = `rows` projected rows, f² = `energy`; for additive noise, 1 and 0.
+def noise_for(calibration: str, bits: float, rows: int, sum_of_squares: float) -> Noise:
+    """Return the noise in n' = `rows` projected rows, f² = `sum_of_squares`; if additive, 1 and 0.
 
     `paper`: (13), which takes the table's own f² off and leaves y as it is. `sound`: variance
     n'/(2^{2ε} − 1) in X and in y. `public`: the same in X alone, so that y is not protected.
     """
     if calibration == PAPER:
-        return Noise(printed_variance(energy, bits, rows), 0.0)
+        return Noise(printed_variance(sum_of_squares, bits, rows), 0.0)
     variance = rows * variance_for(bits)
     return Noise(variance, variance if calibration == SOUND else 0.0)
 
@@ -63,5 +63,5 @@ def solution(
     if scheme == ADDITIVE:
         return draws.draw_perturbed(sums, noise_for(calibration, setting.bits, 1, 0.0), source)
     own = setting.sketch_rows(scheme, sums.rows)
-    noise = noise_for(calibration, setting.bits, own, sums.energy)
+    noise = noise_for(calibration, setting.bits, own, sums.sum_of_squares)
     return draws.draw_projected(sums, own, noise, source)

@@ -66,13 +66,13 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Errors of each response, calibration and scheme: arrays of shape (places, trials).
+    """Errors of each response, calibration and scheme: arrays of shape (positions, trials).
 
-    `places` are k or ε. `reference` is what needs no release, by response: the relative error of
+    `positions` are k or ε. `reference` is what needs no release, by response: the relative error of
     θ = 0 in Figures 1 and 2, the test error of least squares without privacy in Figure 3.
     """
 
-    places: tuple[float, ...]
+    positions: tuple[float, ...]
     errors: dict[Key, Floats]
     reference: dict[str, Floats]
 
@@ -100,7 +100,7 @@ class Study:
     ) -> "Score":
         """Return at how many of the places that `where` picks `better` is so."""
         found = self.against(response, calibration, better, worse)
-        kept = found[[where(place) for place in self.places]]
+        kept = found[[where(position) for position in self.positions]]
         clear = float(student.isf(DOUBT / 2, self.trials - 1))
         won, lost = int((kept > clear).sum()), int((kept < -clear).sum())
         return Score(won, len(kept) - won - lost, lost)
@@ -123,18 +123,18 @@ class _Record:
         self._errors: dict[Key, dict[tuple[int, int], float]] = {}
         self._reference: dict[str, dict[tuple[int, int], float]] = {}
 
-    def add(self, key: Key, place: int, trial: int, error: float) -> None:
-        self._errors.setdefault(key, {})[place, trial] = error
+    def add(self, key: Key, index: int, trial: int, error: float) -> None:
+        self._errors.setdefault(key, {})[index, trial] = error
 
-    def refer(self, response: str, place: int, trial: int, error: float) -> None:
-        self._reference.setdefault(response, {})[place, trial] = error
+    def refer(self, response: str, index: int, trial: int, error: float) -> None:
+        self._reference.setdefault(response, {})[index, trial] = error
 
-    def study(self, places: Sequence[float], trials: int) -> Study:
+    def study(self, positions: Sequence[float], trials: int) -> Study:
         def whole(found: dict[tuple[int, int], float]) -> Floats:
-            return np.array([[found[p, t] for t in range(trials)] for p in range(len(places))])
+            return np.array([[found[p, t] for t in range(trials)] for p in range(len(positions))])
 
         return Study(
-            tuple(places),
+            tuple(positions),
             {key: whole(found) for key, found in self._errors.items()},
             {response: whole(found) for response, found in self._reference.items()},
         )
@@ -163,12 +163,12 @@ def figure2(plan: Plan, seed: int, *, watch: Watch = iter) -> Study:
         source = simulation.generator(trial_seed(seed, 2, trial))
         *_, by_response = tables.growing(plan.unit, plan.features, plan.middle, source)
         for response, sums in by_response.items():
-            for place, bits in enumerate(plan.levels):
-                record.refer(response, place, trial, _zero(sums))
+            for index, bits in enumerate(plan.levels):
+                record.refer(response, index, trial, _zero(sums))
                 for calibration, scheme, error in _relative(
                     sums, Setting(bits, plan.unit, plan.middle), source
                 ):
-                    record.add((response, calibration, scheme), place, trial, error)
+                    record.add((response, calibration, scheme), index, trial, error)
     return record.study(plan.levels, plan.trials)
 
 
@@ -202,11 +202,11 @@ def sum_table(features: Floats, target: Floats) -> Sums:
     """Return the sums of a table."""
     table = np.column_stack([features, target])
     squares = features * features
-    energy = float((squares.sum(axis=0) - squares.max(axis=0)).min())
-    return Sums(table.T @ table, len(table), energy)
+    sum_of_squares = float((squares.sum(axis=0) - squares.max(axis=0)).min())
+    return Sums(table.T @ table, len(table), sum_of_squares)
 
 
-def most_energy(images: Floats, count: int) -> Floats:
+def largest_columns(images: Floats, count: int) -> Floats:
     """Return the `count` columns with the largest sums of squares, in their own order."""
     return np.asarray(images[:, np.sort(np.argsort(-(images * images).sum(axis=0))[:count])])
 

@@ -40,9 +40,9 @@ def growing(
         block = np.column_stack([X, signal, source.uniform(-1.0, 1.0, unit)])
         gram += block.T @ block
         largest = np.maximum(largest, (X * X).max(axis=0))
-        energy = float((np.diag(gram)[:features] - largest).min())
+        sum_of_squares = float((np.diag(gram)[:features] - largest).min())
         yield {
-            response: Sums(_with_response(gram, features, index), step * unit, energy)
+            response: Sums(_with_response(gram, features, index), step * unit, sum_of_squares)
             for index, response in enumerate(RESPONSES)
         }
 

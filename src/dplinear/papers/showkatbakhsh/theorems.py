@@ -265,7 +265,7 @@ def noncoherent_bits(sketch_rows: int, variance: float) -> float:
     return rows / 2 * math.log1p(1 / noise) / math.log(2)
 
 
-def least_energy(features: ArrayLike) -> float:
+def least_sum_of_squares(features: ArrayLike) -> float:
     """Return f²(X), the least over columns of Σx² − max x².
 
     The paper prints X_ij with i the column and j the row; X_ji is meant, as (22) shows.
@@ -274,16 +274,16 @@ def least_energy(features: ArrayLike) -> float:
     return float((squares.sum(axis=0) - squares.max(axis=0)).min())
 
 
-def printed_variance(energy: float, bits: float, sketch_rows: int) -> float:
-    """Return the paper's (13), (n'/(2^{2ε} − 1) − f²)₊, for f² = `energy`: for its figures only.
+def printed_variance(sum_of_squares: float, bits: float, sketch_rows: int) -> float:
+    """Return the paper's (13), (n'/(2^{2ε} − 1) − f²)₊, for f² = `sum_of_squares`: for figures.
 
     Lemma 2 misprints 2ε for 2^{2ε} − 1. Noise of this variance carries no guarantee: it depends on
     the table, and a column that nearly repeats another is laid bare by their difference.
     """
     where = "bits_theorems.printed_variance"
-    energy = arguments.real(energy, "energy", where, low=0)
+    sum_of_squares = arguments.real(sum_of_squares, "sum_of_squares", where, low=0)
     rows = arguments.integer(sketch_rows, "sketch_rows", where, low=1)
-    return max(rows * variance_for(bits) - energy, 0.0)
+    return max(rows * variance_for(bits) - sum_of_squares, 0.0)
 
 
 def _channel(sketch_rows: int, variance: float, where: str) -> tuple[int, float]:

@@ -54,7 +54,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Place:
+class Interval:
     """Where a number lies between two entries of an axis, by logarithms."""
 
     low: int
@@ -63,13 +63,13 @@ class Place:
     outside: bool
 
     @classmethod
-    def of(cls, value: float, axis: list[float]) -> "Place":
-        """Return the place; beyond the ends it is the end."""
+    def of(cls, value: float, axis: list[float]) -> "Interval":
+        """Return the interval; beyond the ends it is the end."""
         if len(axis) == 1 or value <= axis[0]:
             return cls(0, 0, 0.0, value < axis[0])
         if value >= axis[-1]:
             return cls(len(axis) - 1, len(axis) - 1, 0.0, value > axis[-1])
-        high = next(place for place, entry in enumerate(axis) if entry >= value)
+        high = next(index for index, entry in enumerate(axis) if entry >= value)
         width = math.log(axis[high] / axis[high - 1])
         return cls(high - 1, high, math.log(value / axis[high - 1]) / width, outside=False)
 
@@ -113,16 +113,16 @@ class ErrorTable:
         """
         tail, kind = self.tails.index(assumed.tails), name if name in self._factors else FLOOR
         factor = self._factors[kind][tail]
-        bias = Place.of(assumed.condition, self.conditions).of_values(self._biases[kind][tail])
-        bias = Place.of(size.columns, self.columns).of_values(bias)
+        bias = Interval.of(assumed.condition, self.conditions).of_values(self._biases[kind][tail])
+        bias = Interval.of(size.columns, self.columns).of_values(bias)
         error = sampling_error(size.rows, size.columns, assumed.explained, factor)
         return min(error + float(bias) * (WIDTH / size.width) ** 4, 1.0)
 
     def find(self, name: str, size: Size, assumed: Assumed) -> Found:
         """Return what is expected of a method."""
         tail = self.tails.index(assumed.tails)
-        condition = Place.of(assumed.condition, self.conditions)
-        columns = Place.of(size.columns, self.columns)
+        condition = Interval.of(assumed.condition, self.conditions)
+        columns = Interval.of(size.columns, self.columns)
         curve = columns.of_values(condition.of_values(self._curves[name][tail]))
         x = abscissa(name, size)
         added = curve_at(x, self.nodes, curve)
@@ -140,10 +140,10 @@ class ErrorTable:
 
 def curve_at(x: float, nodes: Floats, curve: Floats) -> float:
     """Return what privacy adds at x, from logarithms at nodes; beyond the last it goes on."""
-    place = math.log10(x)
-    value = float(np.interp(place, nodes, curve))
+    logarithm = math.log10(x)
+    value = float(np.interp(logarithm, nodes, curve))
     slope = float(curve[-1] - curve[-2]) / float(nodes[-1] - nodes[-2])
-    return math.pow(10.0, value + slope * max(place - float(nodes[-1]), 0.0))
+    return math.pow(10.0, value + slope * max(logarithm - float(nodes[-1]), 0.0))
 
 
 def _residual_scale(name: str, added: float, explained: float) -> float:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dplinear.analyst.noise_models import rows as row_laws
+from dplinear.analyst.noise_models import rows as row_models
 from dplinear.analyst.noise_models.rows import AdditiveRows
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel, Quadratic
 from dplinear.mechanisms import AdditiveNoise, ProjectedRows
@@ -115,7 +115,7 @@ def _best(facts: Facts) -> tuple[int, float]:
 @lru_cache(maxsize=256)
 def _projection_noise(
     columns: int, guarantee: Guarantee, neighbours: Neighbours, k: int
-) -> row_laws.ProjectedRows:
+) -> row_models.ProjectedRows:
     schema, shape = plain_schema(columns - 1), plain_design(max(columns - 1, 1)).shape
     built = ProjectedRows(guarantee=guarantee, neighbours=neighbours, k=k)
     return built.prepare(schema, shape, simulation.entropy(_SEED)).noise_model
