@@ -172,7 +172,7 @@ def test_claims_are_numbers_that_runs_can_refute() -> None:
 
 
 def test_a_release_of_unknown_density_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(densities, "BY_LAW", {})
+    monkeypatch.setattr(densities, "BY_NOISE_MODEL", {})
     with pytest.raises(ValueError, match="known density"):
         audit(GaussianSketch(guarantee=SEEN), trials=100)
 
@@ -308,8 +308,8 @@ def test_a_chain_that_forgets_what_it_has_spent_is_caught(monkeypatch: pytest.Mo
     assert not caught(NoisySumsSubject(SEEN, REPLACE, steps=3), 3000)
     honest = chain._Noise.of
 
-    def careless(query: chain.Query, budget: chain.Budget) -> Any:
-        noise = honest(dataclasses.replace(query, share=Fraction(1)), budget)
+    def careless(query: chain.Query, budget: chain.Budget, weights: int) -> Any:
+        noise = honest(dataclasses.replace(query, share=Fraction(1)), budget, weights)
         return dataclasses.replace(noise, cost=Fraction(0))
 
     monkeypatch.setattr(chain._Noise, "of", careless)

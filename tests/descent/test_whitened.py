@@ -307,7 +307,7 @@ def test_steep_tables_are_not_overshot() -> None:
 
 
 def test_a_line_that_overshot_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "_worth_a_look", lambda *_: False)
+    monkeypatch.setattr(survey, "_may_show_steepness", lambda *_: False)
     assert steep(100, 8000, 0.3) == pytest.approx([0.0] * 4, abs=0.02)
 
 
