@@ -25,7 +25,7 @@ def plain_design(columns: int) -> Design:
     """Return the design of a regression on so many numeric columns, with an intercept.
 
     Promises: the facts and the grid of a schema of these columns and a target: the constant first,
-    the columns, the target last.
+    the columns, the target last; rows that lack a number are left out, as gates leave them.
     """
     columns = integer(columns, "columns", "plain_design", low=1)
     shape = plain_shape(columns + 2)
@@ -38,6 +38,7 @@ def plain_design(columns: int) -> Design:
         target_square=cells**2,
         intercept=True,
         indicators=(False,) * (columns + 1),
+        leaves_out=True,
     )
 
 

@@ -46,6 +46,7 @@ SIZES: tuple[tuple[int, Kind], ...] = (
 _SHARES = (
     "count",
     "count_first",
+    "left_out",
     "feature_sums",
     "target_sum",
     "squares",
