@@ -47,8 +47,8 @@ class Numeric:
     """A column of bounded numbers: numbers, integers, booleans (0 or 1) or dates (in days).
 
     `missing` is the public number that stands for a cell without a number in it. With `leave_out`,
-    a row with such a cell is left out of sums instead; None: nobody said, and each release has its
-    own rule.
+    a row with such a cell is left out of sums instead; None: nobody said, or said the middle of the
+    bounds, and each release has its own rule.
     """
 
     type: str
@@ -171,13 +171,14 @@ def _numeric(kind: str, options: Mapping[str, Any], parameter: str) -> Numeric:
             raise rejection(f"{parameter}.missing_indicator", WHERE, rule, indicator)
         leave_out = True
     elif "missing" in options:
-        leave_out = False
         read = exact_day if kind == "date" else exact_number
         given = options["missing"]
         rule = f"a public number within the column's bounds, or {LEAVE_OUT!r}"
         missing = read(given, f"{parameter}.missing", rule, given)
         if not low <= missing <= high:
             raise rejection(f"{parameter}.missing", WHERE, rule, given)
+        # Files write the middle of the bounds where nobody said anything.
+        leave_out = None if missing == (low + high) / 2 else False
     return Numeric(kind, low, high, missing, indicator, leave_out)
 
 
@@ -297,9 +298,8 @@ def write_column(column: Column) -> dict[str, Any]:
             declared["other"] = other if isinstance(other, str) else write_number(other)
         return declared | ({} if column.drop_first else {"drop_first": False})
     write = _write_day if column.type == "date" else write_number
-    declared = {"type": column.type}
-    if column.leave_out is not None:
-        declared["missing"] = LEAVE_OUT if column.leave_out else write(column.missing)
+    constant = LEAVE_OUT if column.leave_out else write(column.missing)
+    declared = {"type": column.type, "missing": constant}
     if column.type != "boolean":
         declared |= {"low": write(column.low), "high": write(column.high)}
     return declared | ({"missing_indicator": True} if column.missing_indicator else {})
