@@ -7,7 +7,6 @@ normals     exact standard normal numbers, with as many digits as are asked for 
 chi         exact chi numbers, likewise; `bartlett` and `spherical` are made of both
 simulation  the one seeded door, for tests, bootstrap and planning
 
-In float64, for what papers published and for comparison only: `wishart`. No gate uses it.
 Beneath `discrete` and `selection`: `inversion` (exact comparisons) and `fixed_point` (fast ones,
 with bounds).
 """
