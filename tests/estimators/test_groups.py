@@ -86,6 +86,7 @@ def test_ids_are_of_any_type_in_any_container(kind: Any) -> None:
         assert (numbers(fitted(kind, ids)) == expected).all()
 
 
+@pytest.mark.engine
 def test_series_are_ids() -> None:
     frames = library("pandas")
     expected = numbers(fitted(PrivateRidge))
@@ -115,6 +116,7 @@ def test_rows_without_an_id_do_not_count() -> None:
     assert (released(more) == released(fitted(PrivateRidge))).all()
 
 
+@pytest.mark.engine
 def test_the_column_of_ids_has_a_name_that_no_feature_has() -> None:
     X, y = table(ROWS, 2)
     frame = library("pandas").DataFrame(X, columns=["groups", "age"])
