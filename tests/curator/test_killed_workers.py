@@ -162,6 +162,7 @@ def frame_on_spark(spark: Any, path: Path) -> Any:
     return spark.read.parquet(str(path)).repartition(4)
 
 
+@pytest.mark.long  # that of a worker which deals units is quicker, and always run
 def test_spark_retries_a_killed_worker_to_the_same_bits(
     spark: Any, path: Path, table: pa.Table, want: SecondMoments, tmp_path: Path
 ) -> None:
