@@ -213,11 +213,7 @@ class Schema:
             else column
             for name, column in self._columns.items()
         }
-        part = object.__new__(type(self))
-        part._assemble(
-            columns, self._derived, self._row_norm, intercept=self._intercept, unit=self._unit
-        )
-        return part
+        return self._changed(columns, self._unit)
 
     @cached_property
     def needed_features(self) -> tuple[int, ...]:
@@ -267,10 +263,11 @@ class Schema:
 
     def with_unit(self, unit: str | None) -> Self:
         """Return the same schema of rows that belong to units: the column that says to which."""
+        return self._changed(self._columns, unit)
+
+    def _changed(self, columns: Mapping[str, Column], unit: str | None) -> Self:
         part = object.__new__(type(self))
-        part._assemble(
-            self._columns, self._derived, self._row_norm, intercept=self._intercept, unit=unit
-        )
+        part._assemble(columns, self._derived, self._row_norm, intercept=self._intercept, unit=unit)
         return part
 
     def to_dict(self) -> dict[str, Any]:
