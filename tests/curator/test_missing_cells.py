@@ -15,11 +15,14 @@ from dplinear.exact.gram import Moments
 from dplinear.exact.row_sums import Count, LeftOut
 from dplinear.exact.sums import Sums
 from dplinear.noise import simulation
+from dplinear.papers import ediger
 from dplinear.privacy.neighbours import Neighbours
 
 NEEDED = {"type": "number", "low": -3, "high": 3, "missing": "leave_out"}
 SCHEMA = dpl.Schema({"x": NEEDED, "y": (0, 4), "c": ["a", "b"]}, derived=["x*y"])
+TWO: dict[str, Any] = {"x": NEEDED, "y": (0, 4)}
 GIVEN: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+REPLACE: dict[str, Any] = GIVEN | {"neighbours": "replace"}
 
 
 def table(rows: int = 5_000, missing: float = 0.1, seed: int = 0) -> pa.Table:
@@ -129,10 +132,9 @@ def test_what_a_column_says_of_missing_cells_is_read_back() -> None:
             "schema",
         ),
         (lambda: dpl.release_rows(table(), {"x": NEEDED}, bits=1), "schema"),
-        (
-            lambda: dpl.release_mean(table(), {"x": NEEDED}, neighbours="replace", **GIVEN),
-            "neighbours",
-        ),
+        (lambda: dpl.release_mean(table(), {"x": NEEDED}, **REPLACE), "neighbours"),
+        (lambda: dpl.suggest_bounds(table(), ["x"], within={"x": NEEDED}, **REPLACE), "neighbours"),
+        (lambda: ediger.release_model(table(), TWO, "y", **REPLACE), "neighbours"),
         (lambda: dpl.Schema({"x": NEEDED | {"missing_indicator": True}}), "x.missing_indicator"),
         (lambda: dpl.Schema({"x": NEEDED | {"missing": "leave-out"}}), "x.missing"),
     ],

@@ -11,6 +11,7 @@ from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.curator.passes import Table
 from dplinear.curator.sources.source import Reader
+from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric, write_column
 
@@ -78,6 +79,13 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
         rule = f"of bounds within ±{_FARTHEST:g}, so that squares are numbers"
         raise rejection("schema", where, rule, ", ".join(far))
     return found
+
+
+def check_counted(schema: Schema, neighbours: Neighbours, where: str) -> None:
+    """Raise where replacing a row may change how many are left, which is then counted for free."""
+    if schema.needed_features and neighbours.rows_are_public:
+        rule = "add_remove where rows with missing cells are left out"
+        raise rejection("neighbours", where, rule, neighbours)
 
 
 def _is_number(column: object) -> bool:

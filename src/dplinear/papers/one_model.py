@@ -5,6 +5,7 @@ from dplinear.curator.gates.model import model_through
 from dplinear.curator.gates.one_model import OneModel
 from dplinear.curator.gates.options import own_options
 from dplinear.curator.passage import Passage
+from dplinear.curator.windows import check_counted
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.mechanisms.model import ModelMechanism
 from dplinear.privacy.neighbours import Neighbours
@@ -24,6 +25,7 @@ def published_model(passage: Passage, kind: type[ModelMechanism]) -> ModelReleas
         where=where,
         complete=False,  # some of their proofs take the number of rows for public
     )
+    check_counted(model.schema, relation, where)
     own = own_options(kind, given["options"], where)
     solver = kind(guarantee=asked, neighbours=relation, **own)
     return model_through(passage, solver, own, model, schema)

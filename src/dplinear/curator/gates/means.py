@@ -8,7 +8,6 @@ import numpy as np
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.results import NamedMatrix, NamedVector
-from dplinear.arguments import rejection
 from dplinear.arrays import Floats
 from dplinear.coinpress.covariance import CovarianceEstimate
 from dplinear.coinpress.mean import MeanEstimate
@@ -27,7 +26,7 @@ from dplinear.curator.gates.options import (
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
-from dplinear.curator.windows import Windowed, check_plain
+from dplinear.curator.windows import Windowed, check_counted, check_plain
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
@@ -148,9 +147,7 @@ def _cross(
 ) -> _Release:
     """Calibrate, check the table, and go through the passage."""
     data, options = passage.given["data"], passage.given["options"]
-    if schema.needed_features and method.neighbours.rows_are_public:
-        rule = "add_remove where rows with missing cells are left out"
-        raise rejection("neighbours", passage.where, rule, method.neighbours)
+    check_counted(schema, method.neighbours, passage.where)
     prepared = method.prepare(len(check_plain(schema, passage.where)))
     reading: dict[str, Any] = reading_options(options)
 
