@@ -110,6 +110,18 @@ def test_rows_that_do_not_fit_into_memory_give_the_same_bits(
     assert spilled
 
 
+def test_each_row_keeps_its_weight_whatever_the_sizes_of_blocks() -> None:
+    sizes = [1, 5, 40_000, 3, 0, 2, 20_000, 7]
+    ends = np.cumsum(sizes)[:-1]
+    blocks = np.split(np.arange(sum(sizes), dtype=np.float32)[:, None], ends)
+    rows = [(cells, pa.array([b"p"] * len(cells), pa.large_binary())) for cells in blocks]
+    found = list(spool.chunks_of(rows, lambda keys: np.arange(len(keys), dtype=np.int32), 1))
+    for chunk in found:
+        assert (chunk.load().ravel() == chunk.weights).all()
+    assert sum(len(chunk.weights) for chunk in found) == sum(sizes)
+    assert max(len(chunk.weights) for chunk in found) <= 2**15
+
+
 class FullDisk(io.BytesIO):
     def write(self, _: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on /private/p17")

@@ -59,7 +59,9 @@ class Blocks(ABC, Generic[Part]):
     def add_weighted(self, rows: Floats, weights: Integers) -> None:
         """Add rounded rows, any number of them, each as often as its weight is units of 1/2^24."""
         for times, chosen in parts(weights):
-            some = rows if len(chosen) == rows.shape[1] else np.take(rows, chosen, axis=1)
+            first, last = int(chosen[0]), int(chosen[-1])
+            is_run = last - first + 1 == len(chosen)
+            some = rows[:, first : last + 1] if is_run else np.take(rows, chosen, axis=1)
             for start in range(0, some.shape[1], BLOCK_ROWS):
                 self.add_multiple(some[:, start : start + BLOCK_ROWS], times)
 

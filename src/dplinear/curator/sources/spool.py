@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,13 +24,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dplinear.arrays import Integers
-
 Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers below 2^21
-Weigh = Callable[[pa.Array], Integers]
+Weights = npt.NDArray[np.int32]  # of 1/2^24
+Weigh = Callable[[pa.Array], Weights]
 
 BUCKETS = 128
-_HELD = 2**29  # bytes of rows and keys in memory, beyond which they go to files
+_HELD = 3 * 2**28  # bytes of rows and keys in memory, beyond which they go to files
 _CHUNK_CELLS = 2**20  # in a chunk of weighted rows, which one thread works on
 _MOST_ROWS = 2**15
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -41,7 +40,7 @@ class Chunk:
     """Weighted rows, in memory or in a file."""
 
     load: Callable[[], Cells]
-    weights: Integers
+    weights: Weights
 
 
 class Spool:
@@ -92,20 +91,32 @@ class Spool:
 
 
 def chunks_of(rows: list[tuple[Cells, pa.Array]], weigh: Weigh, dimension: int) -> Iterator[Chunk]:
-    """Return all rows of some units, in the order of their weights, a chunk at a time.
-
-    Rows of weight 0 are left out.
-    """
+    """Return all rows of some units with their weights, a chunk at a time, where they lie."""
     if not rows:
         return
     weights = weigh(pa.concat_arrays([own for _, own in rows]))
-    cells = np.concatenate([some for some, _ in rows])
-    order = np.argsort(weights, kind="stable")
-    order = order[np.searchsorted(weights[order], 1) :]
     step = max(1, min(_MOST_ROWS, _CHUNK_CELLS // dimension))
-    for start in range(0, len(order), step):
-        chosen = order[start : start + step]
-        yield Chunk(partial(_same, cells[chosen]), weights[chosen])
+    start = 0
+    for cells in _resized([some for some, _ in rows], step):
+        stop = start + len(cells)
+        yield Chunk(partial(_same, cells), weights[start:stop])
+        start = stop
+
+
+def _resized(blocks: Iterable[Cells], most: int) -> Iterator[Cells]:
+    """Return the same rows, in order, in blocks of at most `most`: joined, or cut."""
+    small: list[Cells] = []
+    for block in blocks:
+        is_large = len(block) > most // 2
+        if small and (is_large or sum(map(len, small)) + len(block) > most):
+            yield np.concatenate(small)
+            small = []
+        if is_large:
+            yield from (block[start : start + most] for start in range(0, len(block), most))
+        else:
+            small.append(block)
+    if small:
+        yield np.concatenate(small)
 
 
 def _same(cells: Cells) -> Cells:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dplinear.arrays import Floats, Integers
+from dplinear.arrays import Floats
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source, failure
-from dplinear.curator.sources.spool import Chunk, Spool
+from dplinear.curator.sources.spool import Chunk, Spool, Weights
 from dplinear.exact.blocks import Blocks, Part, Reduction
 from dplinear.exact.weights import shared_weights
 from dplinear.schema import Schema
@@ -44,14 +44,14 @@ class Gatherer(Blocks[_Gathered]):
     def __init__(self, schema: Schema, put: Put) -> None:
         super().__init__(schema)
         self._aside = put
-        self._keys = keys_of(np.empty(0))
-        self._rounded: list[npt.NDArray[np.float32]] = []
-        self._present_rows: list[npt.NDArray[np.bool_]] = []
+        self._stop = 0
+        self._start(0)
 
     def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
         """Put rows aside whose columns are Arrow or NumPy arrays of equal length."""
         assert self.schema.unit is not None  # noqa: S101 - what it is made for
         keys = keys_of(columns[self.schema.unit])
+        self._start(rows)
         super().update_columns(columns, rows)
         self._put(keys)
 
@@ -60,6 +60,7 @@ class Gatherer(Blocks[_Gathered]):
         names = self.schema.read_columns
         assert self.schema.unit is not None  # noqa: S101 - as above
         keys = keys_of(block[:, names.index(self.schema.unit)])
+        self._start(len(block))
         super().update_array(block[:, : len(self.schema.columns)])
         self._put(keys)
 
@@ -69,17 +70,25 @@ class Gatherer(Blocks[_Gathered]):
 
     def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
         """Take note of rounded rows, and of which are left out: those are none of their unit's."""
-        self._rounded.append(rows.T.astype(np.float32, order="C"))
-        self._present_rows.append(np.ones(rows.shape[1], bool) if present is None else present)
+        start = self._stop
+        self._stop = start + rows.shape[1]
+        self._rounded[start : self._stop] = rows.T
+        if present is not None:
+            self._present_rows[start : self._stop] = present
+
+    def _start(self, rows: int) -> None:
+        """Make room for so many rows."""
+        self._rounded = np.empty((rows, self.schema.dimension), np.float32)
+        self._present_rows = np.ones(rows, bool)
+        self._stop = 0
 
     def _put(self, keys: pa.Array) -> None:
-        rows, self._rounded = self._rounded, []
-        present, self._present_rows = self._present_rows, []
-        if not rows:
-            return
-        known = np.asarray(keys.is_valid()) & np.concatenate(present)
-        if known.any():
-            self._aside(np.concatenate(rows)[known], keys.filter(pa.array(known)))
+        rows, known = self._rounded, np.asarray(keys.is_valid()) & self._present_rows
+        self._start(0)
+        if known.all():
+            self._aside(rows, keys)
+        elif known.any():
+            self._aside(rows[known], keys.filter(pa.array(known)))
 
     def result(self) -> _Gathered:
         """Return nothing: the rows are put aside."""
@@ -103,7 +112,7 @@ class _Gathering(Reduction[_Gathered]):
         return _Gathered()
 
 
-def weigh(keys: pa.Array, rows_per_unit: int) -> Integers:
+def weigh(keys: pa.Array, rows_per_unit: int) -> Weights:
     """Return the weight of each row, whose unit's key is given; all rows of a unit are there.
 
     Keys are equal where their bytes are: a hash only finds those to compare.
@@ -111,7 +120,8 @@ def weigh(keys: pa.Array, rows_per_unit: int) -> Integers:
     encoded = keys.dictionary_encode()
     codes = np.asarray(encoded.indices)
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
-    return np.asarray(shared_weights(np.maximum(counts, 1), rows_per_unit)[codes])
+    weights = shared_weights(np.maximum(counts, 1), rows_per_unit)
+    return np.asarray(weights.astype(np.int32)[codes])  # at most 2^24
 
 
 class UnitReader:
@@ -154,5 +164,7 @@ def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
         cells = chunk.load()
     except OSError:
         raise failure("a temporary file") from None
-    accumulator.add_weighted(np.ascontiguousarray(cells.T, np.float64), chunk.weights)
-    yield len(chunk.weights)
+    order = np.argsort(chunk.weights, kind="stable")  # rows of one weight are then a run
+    rows = np.ascontiguousarray(cells[order].T, np.float64)
+    accumulator.add_weighted(rows, chunk.weights[order].astype(np.int64))
+    yield len(order)
