@@ -1,7 +1,8 @@
 """What units of privacy cost: an exact pass with weights beside one without, of the same table.
 
 Ratios of CPU seconds in one run, each the least of a few, and the largest memory of a process of
-its own. Run: python benchmarks/units.py [--rows 5000000] [--ids 500000] [--text]
+its own. Run: python benchmarks/units.py [--rows 5000000] [--ids 500000] [--columns 30] [--text]
+More ids than memory holds: --rows 100000000 --ids 65000000 --columns 4, some 51 million of them.
 """
 
 import argparse
@@ -21,24 +22,22 @@ from dplinear.exact.gram import Moments
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 
-COLUMNS = 30
 
-
-def schema(*, unit: bool) -> Schema:
+def schema(columns: int, *, unit: bool) -> Schema:
     """Return the schema of the table, with its unit or without."""
-    return Schema({f"x{i}": (-1, 1) for i in range(COLUMNS)}, unit="id" if unit else None)
+    return Schema({f"x{i}": (-1, 1) for i in range(columns)}, unit="id" if unit else None)
 
 
-def write(path: Path, rows: int, ids: int, *, text: bool) -> None:
+def write(path: Path, rows: int, ids: int, columns: int, *, text: bool) -> None:
     """Write a table of uniform cells and random ids, group by group."""
     random = simulation.generator(1)
     writer = None
     for start in range(0, rows, 500_000):
         count = min(500_000, rows - start)
-        columns = {f"x{i}": random.uniform(-1, 1, count) for i in range(COLUMNS)}
+        cells = {f"x{i}": random.uniform(-1, 1, count) for i in range(columns)}
         numbers = random.integers(0, ids, count)
         own = pa.array(np.char.add("P", numbers.astype(str)) if text else numbers)
-        table = pa.table({**columns, "id": own})
+        table = pa.table({**cells, "id": own})
         writer = writer or parquet.ParquetWriter(path, table.schema)
         writer.write_table(table, row_group_size=100_000)
     if writer is not None:
@@ -47,7 +46,7 @@ def write(path: Path, rows: int, ids: int, *, text: bool) -> None:
 
 def measure(path: Path, *, unit: bool) -> None:
     """Print the CPU seconds of a pass, and the largest memory of this process in MB."""
-    asked = schema(unit=unit)
+    asked = schema(len(parquet.read_schema(path)) - 1, unit=unit)
     start = time.process_time()
     open_reader(path, asked).run(Moments(asked))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -69,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--ids", type=int, default=500_000)
+    parser.add_argument("--columns", type=int, default=30)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--text", action="store_true")
     parser.add_argument("--measure", type=Path)
@@ -79,10 +79,10 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
-        write(path, asked.rows, asked.ids, text=asked.text)
+        write(path, asked.rows, asked.ids, asked.columns, text=asked.text)
         plain, memory = seconds_and_memory(path, unit=False, repeats=asked.repeats)
         weighted, most = seconds_and_memory(path, unit=True, repeats=asked.repeats)
-    print(f"{asked.rows:,} rows x {COLUMNS}, {asked.ids:,} ids, Parquet, CPU seconds")
+    print(f"{asked.rows:,} rows x {asked.columns}, {asked.ids:,} ids, Parquet, CPU seconds")
     print(f"without a unit: {plain:.2f} s, {memory:,.0f} MB")
     print(f"with a unit:    {weighted:.2f} s, {most:,.0f} MB: {weighted / plain:.2f} times")
 

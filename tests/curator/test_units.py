@@ -208,7 +208,7 @@ def test_a_budget_of_units_admits_no_release_for_rows_nor_the_other_way(tmp_path
         ({"unit": 5}, "unit"),
         ({"rows_per_unit": 0}, "rows_per_unit"),
         ({"rows_per_unit": 1.5}, "rows_per_unit"),
-        ({"neighbours": "replace"}, "neighbours"),
+        ({"neighbours": "change"}, "neighbours"),
         ({"mechanism": "sketch"}, "unit"),
         ({"mechanism": "additive_wishart"}, "unit"),
     ],

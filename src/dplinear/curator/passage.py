@@ -39,7 +39,6 @@ from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
-from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.units import Unit
 from dplinear.registry import is_own
@@ -154,8 +153,8 @@ class Passage:
             rule = f"left out for {method.name}, whose proof is about single rows"
             hint = "the usual mechanism of release_moments and release_model takes units."
             raise rejection("unit", self.where, rule, self.unit.column, hint)
-        if method.neighbours is not Neighbours.ADD_REMOVE:
-            rule = "add_remove where a unit of privacy is named"
+        if method.neighbours not in RELATIONS:
+            rule = "add_remove or replace where a unit of privacy is named"
             raise rejection("neighbours", self.where, rule, method.neighbours)
 
     def cross(

@@ -82,9 +82,9 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
 
 
 def check_counted(schema: Schema, neighbours: Neighbours, where: str) -> None:
-    """Raise where replacing a row may change how many are left, which is then counted for free."""
-    if schema.needed_features and neighbours.rows_are_public:
-        rule = "add_remove where rows with missing cells are left out"
+    """Raise where replacing a row, or a unit's, may change the count, which is then free."""
+    if neighbours.rows_are_public and (schema.needed_features or schema.unit is not None):
+        rule = "add_remove where rows with missing cells are left out, or belong to units"
         raise rejection("neighbours", where, rule, neighbours)
 
 

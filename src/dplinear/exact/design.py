@@ -29,6 +29,11 @@ class Design:
     leaves_out: bool = False
 
     @property
+    def weight_varies(self) -> bool:
+        """Whether replacing a row, or a unit's, may change the sum of all weights."""
+        return self.weighted or self.leaves_out
+
+    @property
     def dimension(self) -> int:
         """The number of coefficients."""
         return len(self.features)

@@ -73,10 +73,10 @@ class RowSum(ABC):
 
 @dataclass(frozen=True)
 class Count(RowSum):
-    """The number of rows.
+    """The number of rows, or the sum of their weights.
 
-    `varies`: rows may be left out because of what they hold, so that replacing one may change their
-    number, too.
+    `varies`: rows may be left out because of what they hold, or carry weights, so that replacing
+    one, or a unit's, may change it, too.
     """
 
     varies: bool = False

@@ -42,7 +42,8 @@ def read_moments(
     The number of rows is with them only where it is public.
     """
     moments = reader.run(Moments(schema, held))
-    known = neighbours.rows_are_public and not schema.needed_features
+    varies = bool(schema.needed_features) or schema.unit is not None
+    known = neighbours.rows_are_public and not varies
     return Statistic(shape, moments.integers, rows=moments.count if known else None)
 
 
