@@ -15,7 +15,7 @@ from dplinear.exact.gram import Moments
 from dplinear.exact.row_sums import Count, LeftOut
 from dplinear.exact.sums import Sums
 from dplinear.noise import simulation
-from dplinear.papers import ediger
+from dplinear.papers import ediger, sheffet
 from dplinear.privacy.neighbours import Neighbours
 
 NEEDED = {"type": "number", "low": -3, "high": 3, "missing": "leave_out"}
@@ -135,6 +135,7 @@ def test_what_a_column_says_of_missing_cells_is_read_back() -> None:
         (lambda: dpl.release_mean(table(), {"x": NEEDED}, **REPLACE), "neighbours"),
         (lambda: dpl.suggest_bounds(table(), ["x"], within={"x": NEEDED}, **REPLACE), "neighbours"),
         (lambda: ediger.release_model(table(), TWO, "y", **REPLACE), "neighbours"),
+        (lambda: sheffet.release_moments(table(), TWO, **REPLACE), "neighbours"),
         (lambda: dpl.Schema({"x": NEEDED | {"missing_indicator": True}}), "x.missing_indicator"),
         (lambda: dpl.Schema({"x": NEEDED | {"missing": "leave-out"}}), "x.missing"),
     ],

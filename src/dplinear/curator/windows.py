@@ -85,7 +85,8 @@ def check_counted(schema: Schema, neighbours: Neighbours, where: str) -> None:
     """Raise where replacing a row may change how many are left, which is then counted for free."""
     if schema.needed_features and neighbours.rows_are_public:
         rule = "add_remove where rows with missing cells are left out"
-        raise rejection("neighbours", where, rule, neighbours)
+        hint = 'or declare a number that stands for a missing cell: {..., "missing": 0}.'
+        raise rejection("neighbours", where, rule, str(neighbours), hint)
 
 
 def _is_number(column: object) -> bool:
