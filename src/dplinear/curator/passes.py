@@ -36,6 +36,11 @@ class Table:
         return 1 if self.schema.unit is None else WHOLE
 
     @cached_property
+    def leaves_out(self) -> bool:
+        """Whether rows are left out because of what they hold: then their number tells of them."""
+        return bool(self.schema.needed_features)
+
+    @cached_property
     def shape(self) -> Shape:
         """What is public about its rows: the shape that row sums are made for."""
         return shape_of(self.schema)
