@@ -685,3 +685,23 @@ def test_shares_grow_with_the_steps_and_add_up() -> None:
     shares = growing_shares(6, Fraction(3, 7))
     assert sum(shares) == Fraction(3, 7)
     assert shares == sorted(shares)
+
+
+def test_a_table_that_leaves_rows_out_tells_no_number_of_rows_for_free() -> None:
+    """Replacing a row may leave it out, so a count that is called public is refused, unread."""
+    table: Any = Table(np.zeros((3, 5)))
+    table.count_varies = True
+    for relation, varies, refused in (
+        (REPLACE, False, True),
+        (REPLACE, True, False),
+        (ADD_REMOVE, False, False),
+    ):
+        sums = NoisySums(table, Budget.of(CONCENTRATED, 4, relation, "test"), simulation.entropy(1))
+        queries = [Query(Count(varies), HALF)]
+        if refused:
+            with pytest.raises(ArithmeticError, match="taken for public"):
+                sums.ask(queries)
+            assert not table.asked
+            assert sums.spent == 0
+        else:
+            assert sums.ask(queries)[0].sigma > 0

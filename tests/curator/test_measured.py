@@ -7,10 +7,13 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arrays import Floats
-from dplinear.curator.gates.measured import read_moments
+from dplinear.curator.gates.measured import measured_through, read_moments
+from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader, second_moments
 from dplinear.exact.grid import shape_of
+from dplinear.mechanisms import AnalyzeGauss
 from dplinear.mechanisms.cells.held_cells import HeldCells
 from dplinear.privacy import Neighbours
 
@@ -48,3 +51,22 @@ def test_rows_are_held_to_their_sets_where_single_cells_are_hidden(
     asked: dict[str, Any] = {"bits": 0.5} if calls else {"epsilon": 1.0, "delta": 1e-6}
     dpl.release_sketch(TABLE, SCHEMA, mechanism=mechanism, **asked)
     assert sum(seen) == (30 if calls else 0)
+
+
+class NoLedger:
+    """A ledger that is never asked."""
+
+    @staticmethod
+    def spend(_: object) -> None:
+        raise AssertionError("Something was spent.")
+
+
+def test_noise_for_sums_in_other_units_is_an_error_before_the_spend() -> None:
+    """Sums of weighted rows are in units 2^24 times as fine as those of plain ones."""
+    given = {"data": TABLE, "options": {}, "ledger": NoLedger(), "dataset": "t", "request": None}
+    passage = Passage("release_moments", given)
+    schema = passage.schema(SCHEMA.with_unit("id"))
+    built = AnalyzeGauss(guarantee=dpl.ZCDP(0.1))
+    plain = built.prepare(shape_of(schema))
+    with pytest.raises(ArithmeticError, match="units"):
+        measured_through(passage, built, plain, {}, schema, kind=MomentsRelease)

@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from dplinear.analyst.noise_models.matrices import WishartNoise
 from dplinear.mechanisms import AnalyzeGauss
 from dplinear.papers import constants
+from dplinear.papers.sheffet import release_moments
 from dplinear.papers.sheffet.published import (
     PreparedPosterior,
     PublishedAdditiveWishart,
@@ -15,6 +18,7 @@ from dplinear.papers.sheffet.published import (
     PublishedSketch,
 )
 from dplinear.privacy import ApproxDP, Neighbours
+from dplinear.schema import Schema
 from mechanisms.tables import UNIT, released
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
@@ -98,3 +102,15 @@ def test_the_published_ridge_is_not_kept_beyond() -> None:
     profile = constants.inverse_wishart(ApproxDP(1e4, 1e-6), 10**6, 1.0, REPLACE).profile
     assert profile is not None
     assert profile.delta(1e4) > 0.5
+
+
+def test_moments_of_units_are_measured_in_the_units_of_weighted_sums() -> None:
+    """A unit moves weighted sums by 2^24 times as much as a row moves plain ones."""
+    ids = pa.array(np.arange(900) // 3)
+    table = pa.table({"x": np.ones(900), "y": np.zeros(900), "id": ids})
+    schema = Schema({"x": (-1, 1), "y": (-1, 1)}, unit="id")
+    moments = release_moments(table, schema, epsilon=1.0, delta=1e-6)
+    sigma = moments.certificate.parameters["sigma"]
+    assert isinstance(sigma, float)
+    assert abs(moments.values[0, 0] - 300) < 6 * sigma  # a false alarm in 500 million runs
+    assert sigma < 20

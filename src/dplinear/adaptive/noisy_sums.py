@@ -116,7 +116,9 @@ class NoisySums:
     Requires: queries made from public facts and from earlier answers alone. So are other views of
     the table (`rows` of a single `ask`): each of their rows is a function of one row of it.
     Promises: all answers together satisfy the budget's profile, and μ²/2-zCDP; a query that would
-    pass the budget raises before any row is read. Numerics are exact.
+    pass the budget raises before any row is read. So does a sum that no replaced row moves, such as
+    a public count, if rows are left out because of what they hold, or carry weights
+    (`count_varies`). Numerics are exact.
     """
 
     def __init__(self, rows: SummableTable, budget: Budget, entropy: Entropy) -> None:
@@ -143,6 +145,8 @@ class NoisySums:
         """Spend, pass over the rows once, or over another view of them, and release."""
         table = self._rows if rows is None else rows
         noises = [_Noise.of(query, self.budget, table.denominator) for query in queries]
+        if getattr(table, "count_varies", False) and any(noise.scale is None for noise in noises):
+            raise ArithmeticError("A sum that a replaced row may move is taken for public.")
         square = sum((noise.cost for noise in noises), Fraction(0))
         inverse = sum((noise.inverse for noise in noises), Fraction(0))
         refusal = "A chain of sums would spend more than its budget."

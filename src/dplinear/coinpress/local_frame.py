@@ -88,7 +88,7 @@ def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFr
     columns = _numeric(design)
     octaves = Octaves(design.shape, [*columns, design.target])
     counted, seen = sums.ask(
-        [Query(Count(design.weight_varies), SHARES.count), Query(octaves, SHARES.octaves)]
+        [Query(Count(design.count_varies), SHARES.count), Query(octaves, SHARES.octaves)]
     )
     count = max(float(counted.values[0]), 0.0)
     rows = max(count, _FEWEST)

@@ -83,9 +83,10 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
 
 def check_counted(schema: Schema, neighbours: Neighbours, where: str) -> None:
     """Raise where replacing a row, or a unit's, may change the count, which is then free."""
-    if neighbours.rows_are_public and (schema.needed_features or schema.unit is not None):
+    if schema.count_varies and neighbours.rows_are_public:
         rule = "add_remove where rows with missing cells are left out, or belong to units"
-        raise rejection("neighbours", where, rule, neighbours)
+        hint = 'of single rows, declare what stands for a missing cell: {..., "missing": 0}.'
+        raise rejection("neighbours", where, rule, str(neighbours), hint)
 
 
 def _is_number(column: object) -> bool:

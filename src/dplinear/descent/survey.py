@@ -91,7 +91,7 @@ def _release_centre(
     """Release the count and the means; a mean that is mostly noise is left at the middle."""
     size = design.dimension - design.intercept
     frame = Frame(design, np.zeros(size), 0.0)
-    queries = [Query(Count(design.weight_varies), settings.count_first)]
+    queries = [Query(Count(design.count_varies), settings.count_first)]
     if design.intercept:
         clip = SUM_CLIP * math.sqrt(size)
         features = MappedSum(design.shape, frame.features, clip)
@@ -105,7 +105,7 @@ def _release_centre(
     left_out = sums.pop() if design.leaves_out and not design.weighted else None
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
         count = again(
-            noisy_sums, Count(design.weight_varies), count, settings.count_first, settings.count
+            noisy_sums, Count(design.count_varies), count, settings.count_first, settings.count
         )
     row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, left_out)
     if not sums:

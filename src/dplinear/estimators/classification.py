@@ -30,9 +30,10 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     Requires: public `bounds` for the columns of X, as `PrivateLinearRegression` takes them, and
     public `classes`, the two labels, of which the second is explained. Which labels y holds is
     private, so nothing is learnt from it and nothing raises: any other label counts as the first.
-    The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with both set to None,
-    between tables that are `neighbours`. Rows of one person are told by their `groups`, and count
-    as at most `rows_per_unit` rows (1 unless given).
+    A row of which X lacks a number is left out, unless there is a `constraint`. The guarantee is
+    `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
+    that are `neighbours`. Rows of one person are told by their `groups`, and count as at most
+    `rows_per_unit` rows (1 unless given).
     Promises: what scikit-learn's LogisticRegression without a penalty finds, but for the noise.
     After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`, `schema_`.
 
@@ -162,7 +163,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     def decision_function(self, X: Any) -> Floats:
         """Return the log-odds of the second label, row by row.
 
-        Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
+        Missing cells count as the middle of their bounds; nothing is clamped.
         """
         cells = self._numbers(X)
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word

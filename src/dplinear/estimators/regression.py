@@ -98,7 +98,7 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
     def predict(self, X: Any) -> Floats:
         """Return the predicted targets.
 
-        Missing cells count as the middle of their bounds, as in `fit`; nothing is clamped.
+        Missing cells count as the middle of their bounds; nothing is clamped.
         """
         with np.errstate(all="ignore"):  # infinite cells give what they give, without a word
             return np.asarray(self._numbers(X) @ self.coef_.T + self.intercept_)
@@ -113,7 +113,8 @@ class PrivateLinearRegression(_PrivateRegressor):
     """Least squares under differential privacy.
 
     Requires: public `bounds` for the columns of X (a pair for all, or one for each) and
-    `target_bounds` for y; values outside are clamped, missing ones are the middle. The guarantee is
+    `target_bounds` for y; values outside are clamped. A row that lacks a number is left out by
+    `release_model`'s mechanisms; to `release_moments`' the middle stands for it. The guarantee is
     `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
     that are `neighbours`. `mechanism` is one of `release_model`'s, for one target; one of
     `release_moments`', whose release has all second moments; or "auto": "analyze_gauss" for several

@@ -146,7 +146,7 @@ def _stack(parts: Sequence[Array]) -> Array:
 def numbers(table: Array, columns: Iterable[Numeric]) -> Floats:
     """Return the cells as numbers, read as `fit` reads them, but never clamped.
 
-    Promises: a cell without a number becomes the middle of its column's bounds, as in `fit`.
+    Promises: a cell without a number becomes the middle of its column's bounds.
     """
     read = np.empty(table.shape)
     with np.errstate(all="ignore"):

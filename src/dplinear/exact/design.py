@@ -29,8 +29,8 @@ class Design:
     leaves_out: bool = False
 
     @property
-    def weight_varies(self) -> bool:
-        """Whether replacing a row, or a unit's, may change the sum of all weights."""
+    def count_varies(self) -> bool:
+        """Whether replacing a row, or a unit's rows, may change how much all rows count for."""
         return self.weighted or self.leaves_out
 
     @property

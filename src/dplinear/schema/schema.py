@@ -215,6 +215,11 @@ class Schema:
         }
         return self._changed(columns, self._unit)
 
+    @property
+    def count_varies(self) -> bool:
+        """Whether replacing a row, or a unit's rows, may change how much all rows count for."""
+        return bool(self.needed_features) or self._unit is not None
+
     @cached_property
     def needed_features(self) -> tuple[int, ...]:
         """The indices of features whose missing cells leave a row out: those of such columns."""

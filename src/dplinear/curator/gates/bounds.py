@@ -20,7 +20,7 @@ from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-from dplinear.schema.columns import write_column
+from dplinear.schema.columns import LEAVE_OUT, Numeric, write_column
 
 _WHERE = "suggest_bounds"
 _DIGITS = 2  # digits of a width that bounds are rounded to, outwards
@@ -54,8 +54,9 @@ def suggest_bounds(
     `guarantee`, or `rho`; which tables are `neighbours`; the `unit` of privacy, a column of ids,
     each of which counts as at most `rows_per_unit` rows, if there is one. `within` is a pair that
     surely holds all that counts, however wide, or such a pair for each column, by name. Missing
-    cells count as 0, or as the middle of bounds that are far from it. Further options go to the
-    reading (`threads`, `engine`, `progress`).
+    cells count as 0, or as the middle of bounds that are far from it, unless a column's
+    declaration in `within` says "leave_out" of them: then their rows count for nothing. Further
+    options go to the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.
@@ -130,7 +131,7 @@ def _around_zero(given: Schema) -> Schema:
     for name, column in check_plain(given, _WHERE).items():
         ends = sorted((abs(column.low), abs(column.high)))
         if column.low <= 0 <= column.high or _FAR * ends[0] < ends[1]:
-            wide[name] = {"type": column.type, "low": -ends[1], "high": ends[1]}
+            wide[name] = _declared(column, -ends[1], ends[1])
         else:
             wide[name] = write_column(column)
     return Schema(wide, unit=given.unit)
@@ -149,5 +150,11 @@ def _schema(given: Schema, found: Ranges) -> Schema:
         narrow = max(abs(least), abs(most)) * _NARROW  # no schema has such bounds
         if most - least <= narrow or not seen:  # all of it is beyond what was given, or nowhere
             least, most = column.low, column.high
-        suggested[name] = {"type": column.type, "low": least, "high": most}
+        suggested[name] = _declared(column, least, most)
     return Schema(suggested, unit=given.unit)
+
+
+def _declared(column: Numeric, low: Fraction, high: Fraction) -> dict[str, Any]:
+    """Return a column with other bounds; rows that lack its number are left out where they were."""
+    missing = {"missing": LEAVE_OUT} if column.leave_out else {}
+    return {"type": column.type, "low": low, "high": high} | missing

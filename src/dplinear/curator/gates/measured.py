@@ -10,6 +10,7 @@ from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.exact.gram import Hold, Moments
+from dplinear.exact.grid import moments_shape
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms.contract import Measurement, Mechanism, PreparedMoments
 from dplinear.privacy.neighbours import Neighbours
@@ -42,9 +43,13 @@ def read_moments(
     The number of rows is with them only where it is public.
     """
     moments = reader.run(Moments(schema, held))
-    varies = bool(schema.needed_features) or schema.unit is not None
-    known = neighbours.rows_are_public and not varies
+    known = _rows_are_public(schema, neighbours)
     return Statistic(shape, moments.integers, rows=moments.count if known else None)
+
+
+def _rows_are_public(schema: Schema, neighbours: Neighbours) -> bool:
+    """Whether neighbours have equally many rows that count."""
+    return neighbours.rows_are_public and not schema.count_varies
 
 
 def measured_through(
@@ -60,8 +65,12 @@ def measured_through(
     """Check the table, and go through the passage; what was measured becomes a release.
 
     Promises: the release says the number of rows where that is public, whatever `read` handed on.
+    Noise that was made for sums in other units than the table's, such as those of rows without
+    weights, is an error before anything is spent.
     """
     passage.check_rows(built)
+    if prepared.shape != moments_shape(schema):
+        raise ArithmeticError("The noise is made for sums in other units than the table's.")
     reading = reading_options(passage.given["options"])
     data, rows = passage.given["data"], passage.rows_per_unit
     reader = open_reader(data, schema, rows_per_unit=rows, **reading)
@@ -72,7 +81,7 @@ def measured_through(
         return seen[0]
 
     def release(found: Measurement, certificate: Certificate) -> _Release:
-        public = seen[0].rows if built.neighbours.rows_are_public else None
+        public = seen[0].rows if _rows_are_public(schema, built.neighbours) else None
         return kind(schema, found.values, found.noise_model, certificate, public)
 
     return passage.cross(built, prepared, table, release, own)

@@ -92,7 +92,7 @@ class OneModel:
             intercept=float(values[0]) if first else 0.0,
             certificate=certificate,
             rows=rows,
-            count=estimate if rows is None or self.design.weight_varies else float(rows),
+            count=estimate if rows is None or self.design.count_varies else float(rows),
             standard_errors=spread,
             privacy_errors=noise,
             unknown=solution.unknown if spread is None else None,

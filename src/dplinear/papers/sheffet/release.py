@@ -9,8 +9,9 @@ from dplinear.curator.gates.measured import measured_through
 from dplinear.curator.gates.options import MomentsOptions, SketchOptions, own_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources.source import Reader
+from dplinear.curator.windows import check_counted
 from dplinear.exact.gram import Moments
-from dplinear.exact.grid import shape_of
+from dplinear.exact.grid import moments_shape
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
@@ -54,9 +55,11 @@ def release_moments(
         relation = Neighbours.parse(neighbours, _MOMENTS, RELATIONS)
         asked = read_guarantee(_MOMENTS, epsilon, delta, guarantee)
         schema = passage.schema(schema)
+        check_counted(schema, relation, _MOMENTS)
         own = own_options(kind, options, _MOMENTS)
         built = kind(guarantee=asked, neighbours=relation, **own)
-        prepared = built.prepare(shape_of(schema))
+        passage.check_rows(built)
+        prepared = built.prepare(moments_shape(schema))
         return measured_through(
             passage, built, prepared, own, schema, kind=MomentsRelease, read=_read_counted
         )
@@ -87,5 +90,5 @@ def release_sketch(
         schema = passage.schema(schema)
         own = own_options(PublishedSketch, options, _SKETCH) | {"rows": rows, "release": "sketch"}
         built = PublishedSketch(guarantee=asked, neighbours=relation, **own)
-        prepared = built.prepare(shape_of(schema))
+        prepared = built.prepare(moments_shape(schema))
         return measured_through(passage, built, prepared, own, schema, kind=SketchRelease)
