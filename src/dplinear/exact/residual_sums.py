@@ -205,6 +205,10 @@ class Gradient(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
+        return np.asarray(self.of_rows(rows).sum(axis=1), np.int64)
+
+    def of_rows(self, rows: Floats) -> Floats:
+        """Return the clipped gradient of each row: integers, shape (size, rows)."""
         leverage, residual = self._clips
         products = product(self.integers, rows)
         whitened = products[:-1]
@@ -214,5 +218,4 @@ class Gradient(RowSum):
             limits *= np.square(self._taper / np.maximum(lengths, self._taper))
         factor = np.clip(products[-1], -limits, limits) * self._step
         terms = np.multiply(whitened, factor, out=whitened)
-        bound_norms(np.rint(terms, out=terms), self.bound**2)
-        return np.asarray(terms.sum(axis=1), np.int64)
+        return bound_norms(np.rint(terms, out=terms), self.bound**2)
