@@ -42,9 +42,7 @@ def test_two_dates_of_a_flag_are_bounds(text: str) -> None:
 
 @pytest.mark.parametrize("pair", [("2020-02-30", LAST), (FIRST, "2024-13-01"), (f" {FIRST}", LAST)])
 def test_two_texts_like_dates_are_refused(pair: tuple[str, str]) -> None:
-    with pytest.raises(
-        ValueError, match="'day' parameter .* must be a pair of dates"
-    ) as told:
+    with pytest.raises(ValueError, match=r"'day' parameter .* must be a pair of dates") as told:
         Schema({"day": pair})
     assert '{"type": "category", "levels":' in str(told.value)
 
