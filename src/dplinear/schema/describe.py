@@ -59,7 +59,7 @@ def _allowed(column: Column, most: int) -> str:
         return shorten([_level(level) for level in column.levels], most)
     if column.type == "boolean":
         return "0 or 1"
-    return f"{_value(column, column.low)} to {_value(column, column.high)}"
+    return f"{describe_value(column, column.low)} to {describe_value(column, column.high)}"
 
 
 def _missing(name: str, column: Column) -> str:
@@ -69,11 +69,12 @@ def _missing(name: str, column: Column) -> str:
     if column.leave_out:
         return "row left out"
     middle = column.missing == (column.low + column.high) / 2
-    filled = _value(column, column.missing) + (", the middle" if middle else "")
+    filled = describe_value(column, column.missing) + (", the middle" if middle else "")
     return f"{filled}; {name}:missing is 1" if column.missing_indicator else filled
 
 
-def _value(column: Numeric, value: Fraction) -> str:
+def describe_value(column: Numeric, value: Fraction) -> str:
+    """Return a number of a column in its own units, dates as dates."""
     return _day(value) if column.type == "date" else _number(value)
 
 
