@@ -220,7 +220,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "text": ({"columns": "standard"}, TypeError, "'columns' parameter of suggest_bounds"),
     "none": ({"columns": []}, TypeError, "'columns' parameter of suggest_bounds"),
     "twice": ({"columns": ["a"] * 7}, ValueError, "'columns' parameter of suggest_bounds"),
-    "category": ({"within": ["no", "yes"]}, ValueError, "suggest_bounds must be of numeric"),
+    "category": ({"within": ["no", "yes"]}, ValueError, "suggest_bounds must be bounds of numbers"),
     "boolean": ({"within": {"flag": "boolean"}}, ValueError, "'within' parameter"),
     "strange": ({"within": {"age": (0, 1)}}, ValueError, "'within' parameter"),
     "small": ({"within": (-1e-101, 1e-120)}, ValueError, "'within' parameter"),

@@ -177,6 +177,31 @@ def test_a_budget_of_units_is_spent(tmp_path: Any) -> None:
     assert [status.releases for status in ledger.status()] == [1]
 
 
+def test_a_budget_of_patients_admits_those_who_name_them(tmp_path: Any) -> None:
+    ledger = dpl.open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("visits", dpl.ZCDP(1), unit="patient")
+    model = face(PrivateRidge, ledger=ledger, dataset="visits", unit="patient")
+    model.fit(*table(ROWS), groups=IDS)
+    with pytest.raises(dpl.LedgerError, match="patient"):
+        model.set_params(unit=None).fit(*table(ROWS), groups=IDS)
+    assert [status.releases for status in ledger.status()] == [1]
+
+
+@pytest.mark.parametrize("kind", TAKE)
+def test_a_named_unit_changes_the_name_alone(kind: Any) -> None:
+    named = fitted(kind, unit="patient")
+    assert named.certificate_.unit == "patient"
+    assert (numbers(named) == numbers(fitted(kind))).all()
+
+
+@pytest.mark.parametrize("kind", TAKE)
+def test_wrong_names_of_units_are_refused(kind: Any) -> None:
+    for wrong, groups in (("", IDS), (7, IDS), ("a\nb", IDS), ("patient", None), ("x0", IDS)):
+        with pytest.raises(ArgumentError) as caught:
+            fitted(kind, groups=groups, unit=wrong)
+        assert (caught.value.parameter, caught.value.where) == ("unit", kind.__name__)
+
+
 @pytest.mark.parametrize("kind", PREDICTORS)
 def test_searches_hand_on_the_groups(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []

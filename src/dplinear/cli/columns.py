@@ -60,6 +60,8 @@ def read_column(text: str) -> tuple[str, Any]:
         return words[0], "boolean"
     if len(words) >= 2 and "," in words[-1]:
         levels = words[-1].split(",")
+        if len(levels) == 2 and all(map(_is_date, levels)):
+            return " ".join(words[:-1]), {"type": "date", "low": levels[0], "high": levels[1]}
         numbers = [_number(level) for level in levels]
         chosen = levels if None in numbers else numbers
         return " ".join(words[:-1]), {"type": "category", "levels": chosen}

@@ -51,7 +51,10 @@ _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table
 _PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
 # The table itself, who counts, and how it is read: none of them changes what is released.
 _OTHERS = frozenset(
-    {"data", "ledger", "request", "output", "options", "threads", "engine", "progress"}
+    {
+        *("data", "ledger", "request", "output", "options"),
+        *("threads", "engine", "progress", "public_types"),
+    }
 )
 _UNIT = frozenset({"unit", "rows_per_unit"})
 # Whose parameters a gate passes on under the same names: an error names the gate that was called.

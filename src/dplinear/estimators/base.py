@@ -41,6 +41,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     row_norm: float | None
     neighbours: str
     rows_per_unit: int | None  # of those whose `fit` takes groups
+    unit: str | None  # what ledgers and certificates call them
     mechanism: str
     ledger: AnyLedger | None
     dataset: str | None
@@ -81,7 +82,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _check_units(self, groups: object) -> None:
         """Raise over wrong units of privacy before any table is touched."""
-        check_units(self.rows_per_unit, groups, self._where)
+        check_units(self.rows_per_unit, self.unit, groups, self._where)
 
     def _with_groups(
         self, table: Array, columns: dict[str, Any], groups: Any
@@ -90,7 +91,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if groups is None:
             return table, self._gate_arguments(columns)
         codes = unit_codes(groups, len(table), self._where)
-        asked = self._gate_arguments(columns, unit_column(columns))
+        asked = self._gate_arguments(columns, unit_column(self.unit, columns, self._where))
         return join_columns(table, codes), asked | {"rows_per_unit": self.rows_per_unit}
 
     def _gate_arguments(self, columns: dict[str, Any], unit: str | None = None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     A row of which X lacks a number is left out, unless there is a `constraint`. The guarantee is
     `epsilon` and `delta`, or a `guarantee` of another kind with both set to None, between tables
     that are `neighbours`. Rows of one person are told by their `groups`, and count as at most
-    `rows_per_unit` rows (1 unless given).
+    `rows_per_unit` rows (1 unless given). `unit` names what an id stands for.
     Promises: what scikit-learn's LogisticRegression without a penalty finds, but for the noise.
     After `fit`: `coef_`, `intercept_`, `classes_`, `fit_result_`, `certificate_`, `schema_`.
 
@@ -64,6 +64,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         constraint: Any = None,
         mechanism: str = "auto",
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -78,6 +79,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.constraint = constraint
         self.mechanism = mechanism
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the model, once.

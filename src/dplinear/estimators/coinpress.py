@@ -68,6 +68,7 @@ class PrivateMean(_CoinPress):
     deviations of the columns, where they are known. The guarantee is `epsilon` and `delta`; or
     `rho`, for zCDP, or a `guarantee`, with both set to None. Between tables that are `neighbours`.
     Rows of one person are told by their `groups`, and count as at most `rows_per_unit` rows.
+    `unit` names what an id stands for.
     Promises: after `fit`, `mean_`, `privacy_errors_` (standard deviations that are due to the noise
     alone), `release_`, `certificate_`.
     """
@@ -89,6 +90,7 @@ class PrivateMean(_CoinPress):
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -101,6 +103,7 @@ class PrivateMean(_CoinPress):
         self.dataset = dataset
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the means of X.
@@ -148,6 +151,7 @@ class PrivateCovariance(_CoinPress):
         store_precision: bool = True,
         assume_centered: bool = False,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -162,6 +166,7 @@ class PrivateCovariance(_CoinPress):
         self.store_precision = store_precision
         self.assume_centered = assume_centered
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the covariance of X.

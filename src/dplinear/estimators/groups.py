@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dplinear.arguments import ArgumentError, integer, rejection
+from dplinear.arguments import ArgumentError, integer, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.estimators.tables import one_column
 from dplinear.privacy.units import MOST_ROWS
@@ -21,8 +21,13 @@ from dplinear.schema.unit_keys import keys_of
 _NAME = "groups"
 
 
-def unit_column(names: Collection[str]) -> str:
-    """Return the name of the column of ids, which none of the others has."""
+def unit_column(unit: str | None, names: Collection[str], where: str) -> str:
+    """Return the name of the column of ids, which none of the others has: the unit's, if given."""
+    if unit is not None:
+        if unit in names:
+            rule = "a name that no column of X has: ids come as groups"
+            raise rejection("unit", where, rule, unit)
+        return unit
     name = _NAME
     while name in names:
         name = f"unit {name}"
@@ -43,15 +48,20 @@ def unit_codes(groups: Any, rows: int, where: str) -> Floats:
     return np.asarray(pc.cast(codes, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
 
 
-def check_units(rows_per_unit: Any, groups: object, where: str) -> None:
-    """Raise over a wrong `rows_per_unit`, or one without ids that say whose rows they are."""
-    if rows_per_unit is None:
-        return
-    integer(rows_per_unit, "rows_per_unit", where, low=1, high=MOST_ROWS)
+def check_units(rows_per_unit: Any, unit: Any, groups: object, where: str) -> None:
+    """Raise over a wrong `rows_per_unit` or `unit`, or one without ids that say whose rows are."""
+    if rows_per_unit is not None:
+        integer(rows_per_unit, "rows_per_unit", where, low=1, high=MOST_ROWS)
+    if unit is not None and not (isinstance(unit, str) and unit.strip() and unit.isprintable()):
+        raise wrong_type(
+            "unit", where, 'the name of what an id stands for, such as "patient"', unit
+        )
     if groups is None:
         rule = "None where fit is not given groups"
         hint = "write fit(..., groups=ids), with one id a row; in a search, set_fit_request too."
-        raise rejection("rows_per_unit", where, rule, rows_per_unit, hint)
+        for name, value in (("rows_per_unit", rows_per_unit), ("unit", unit)):
+            if value is not None:
+                raise rejection(name, where, rule, value, hint)
 
 
 def refuse_groups(groups: object, where: str, reason: str) -> None:

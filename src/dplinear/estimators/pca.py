@@ -21,7 +21,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     clamped, missing ones are the middle. `n_components` is at most the number of columns, which it
     is by default. The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with
     both set to None, between tables that are `neighbours`. Rows of one person are told by their
-    `groups`, and count as at most `rows_per_unit` rows (1 unless given). Options:
+    `groups`, and count as at most `rows_per_unit` rows (1 unless given); `unit` names what an id
+    stands for. Options:
     docs/estimators.md.
     Promises: what scikit-learn's PCA finds, but for the noise. After `fit`: `components_` (the
     largest entry of each positive), `explained_variance_`, `explained_variance_ratio_`, `mean_`,
@@ -45,6 +46,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
@@ -57,6 +59,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.mechanism = mechanism
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
         """Release the second moments of X, once, and find their principal components.

@@ -123,7 +123,7 @@ class PrivateLinearRegression(_PrivateRegressor):
     "whitened_descent". Options: docs/estimators.md. Where X is a list of rows, give a pair of
     bounds for each column: nothing else says how many there are (docs/locality.md). Where one
     person may have several rows, `fit` takes their ids as `groups`, and each counts as at most
-    `rows_per_unit` rows (1 unless given).
+    `rows_per_unit` rows (1 unless given). `unit` names what an id stands for.
     Promises: what scikit-learn's LinearRegression finds, but for the noise. After `fit`: `coef_`,
     `intercept_`, `fit_result_`, `certificate_`, `schema_`, and `moments_` if they were released.
     """
@@ -144,6 +144,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         guarantee: Guarantee | None = None,
         expected_rows: int | None = None,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -158,6 +159,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.guarantee = guarantee
         self.expected_rows = expected_rows
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
@@ -211,6 +213,7 @@ class _Penalised(_PrivateRegressor):
         mechanism: str = "analyze_gauss",
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
@@ -225,6 +228,7 @@ class _Penalised(_PrivateRegressor):
         self.mechanism = mechanism
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
+        self.unit = unit
 
     def _alpha(self) -> float:
         return real(self.alpha, "alpha", self._where, low=0)
@@ -273,6 +277,7 @@ class PrivateLasso(_Penalised):
         pure: bool = False,
         constraint: float = 1.0,
         rows_per_unit: int | None = None,
+        unit: str | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -288,6 +293,7 @@ class PrivateLasso(_Penalised):
             mechanism=mechanism,
             guarantee=guarantee,
             rows_per_unit=rows_per_unit,
+            unit=unit,
         )
         self.pure = pure
         self.constraint = constraint

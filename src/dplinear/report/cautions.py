@@ -28,13 +28,15 @@ def cautions(
     *,
     rows: float | None = None,
     swamped: Iterable[str] = (),
+    columns: Iterable[str] = (),
     audit: Any = None,
     counted: bool | None = None,
 ) -> tuple[Caution, ...]:
     """Return all warnings, grave ones first.
 
     `rows` is what is known of their number, `swamped` the sentences of fits without intervals,
-    `counted` whether a ledger that was looked into has the release (None: none was).
+    `columns` those on declarations that do not fit what was released, `counted` whether a ledger
+    that was looked into has the release (None: none was).
     """
     found = [
         *_of_promise(certificate),
@@ -43,6 +45,7 @@ def cautions(
         *_of_count(certificate, counted),
         *_of_size(certificate, rows),
         *(Caution("Estimates without intervals", sentence) for sentence in dict.fromkeys(swamped)),
+        *(Caution("A column to look at", sentence) for sentence in columns),
         *_of_notes(certificate),
     ]
     return tuple(sorted(found, key=lambda caution: not caution.grave))

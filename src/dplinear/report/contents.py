@@ -20,6 +20,7 @@ from dplinear.report.forest import Line, forests
 from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
 from dplinear.report.words import significant
 from dplinear.schema import Schema
+from dplinear.schema.describe import DERIVED, describe_columns
 
 WHERE = "release_page"
 _REACH = 1.96  # standard deviations: 95% of a normal law
@@ -297,26 +298,16 @@ def _bounds(schema: Schema) -> dict[str, tuple[float, float]]:
 def columns(schema: Schema) -> Table:
     """Return the public declarations of a table's columns."""
     rows = tuple(
-        (name, *_describe_column(declaration))
-        for name, declaration in schema.to_dict()["columns"].items()
+        (each.name, each.type, each.allowed, each.missing)
+        for each in describe_columns(schema)
+        if each.type != DERIVED
     )
     return Table(
         "Columns as declared in public, before anything was read",
-        ("column", "type", "allowed values"),
+        ("column", "type", "allowed values", "missing cells"),
         rows,
-        left=(1, 2),
+        left=(1, 2, 3),
     )
-
-
-def _describe_column(declaration: Any) -> tuple[str, str]:
-    kind = str(declaration.get("type", "number"))
-    if "levels" in declaration:
-        levels = [str(level) for level in declaration["levels"]]
-        more = f" and {len(levels) - 8:,} more" if len(levels) > 8 else ""
-        return kind, ", ".join(levels[:8]) + more
-    if "low" in declaration:
-        return kind, f"{declaration['low']} to {declaration['high']}"
-    return kind, "0 or 1"
 
 
 _TELLERS: dict[type, Callable[[Any], Content]] = {

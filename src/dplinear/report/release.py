@@ -57,6 +57,7 @@ def release_page(
             certificate,
             rows=told.rows,
             swamped=told.swamped,
+            columns=getattr(release, "column_notes", {}).values(),
             audit=audit,
             counted=None if book is None else book.counted,
         ),

@@ -7,6 +7,7 @@ and options. Everything here is checked before any row is read.
 import datetime as dt
 import math
 import numbers
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +36,11 @@ _OPTIONS = {
     "date": {"low", "high", "missing", "missing_indicator"},
     "category": {"levels", "other", "drop_first"},
 }
+_DAY_HINT = (
+    "write dates as 2020-12-31. Two dates in a list are bounds; as levels of a category, write "
+    '{"type": "category", "levels": ["2020-12-31", "2021-12-31"]}.'
+)
+_DAY = re.compile(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _READ_BEFORE = ContextVar("read_before", default=False)
 _HINT = (
     'write (low, high), a list of category names, "boolean", or a mapping such as '
@@ -127,7 +133,7 @@ def exact_day(value: Any, parameter: str, rule: str, shown: object) -> Fraction:
         try:
             return days(dt.datetime.fromisoformat(value))
         except ValueError:
-            raise rejection(parameter, WHERE, rule, shown) from None
+            raise rejection(parameter, WHERE, rule, shown, _DAY_HINT) from None
     raise wrong_type(parameter, WHERE, rule, shown)
 
 
@@ -268,15 +274,22 @@ def read_column(name: str, declared: Any) -> Column:
 
 
 def _from_sequence(name: str, declared: Sequence[Any]) -> dict[str, Any]:
+    if len(declared) == 2 and all(map(_is_day, declared)):  # never two levels
+        return {"type": "date", "low": declared[0], "high": declared[1]}
     if declared and all(isinstance(entry, str) for entry in declared):
         return {"type": "category", "levels": declared}
     if len(declared) != 2:
         rule = "a pair (low, high) or a list of category names"
         raise rejection(name, WHERE, rule, declared, _HINT)
     low, high = declared
-    if isinstance(low, dt.date) and isinstance(high, dt.date):
-        return {"type": "date", "low": low, "high": high}
     return {"type": "number", "low": low, "high": high}
+
+
+def _is_day(value: object) -> bool:
+    """Return whether a public value is a date, or text that begins like an ISO 8601 one."""
+    if isinstance(value, str):
+        return _DAY.match(value) is not None
+    return isinstance(value, dt.date)
 
 
 def write_number(value: Fraction) -> int | float | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,8 @@ class Fit:
     the mean, as scikit-learn scores. `empty` are levels that too few rows hold to tell them from
     none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
     noisy matrix, and `positive_definite` whether the matrix solved was so in the end. `problem` is
-    what was solved, `unrepaired` the same on the unbiased moments, which intervals need.
+    what was solved, `unrepaired` the same on the unbiased moments, which intervals need. `notes`
+    are sentences on columns whose declaration does not fit what they hold.
     """
 
     target: str
@@ -78,6 +79,7 @@ class Fit:
     schema: Schema = field(repr=False)
     problem: Problem = field(repr=False)
     unrepaired: Problem = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     @staticmethod
     def build(
@@ -115,6 +117,7 @@ class Fit:
             unrepaired=replace(
                 problem, whole=best(moments.values, moments.noise_model)[np.ix_(used, used)]
             ),
+            notes=_column_notes(moments, used),
         )
 
     @property
@@ -179,6 +182,7 @@ class Fit:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
+        notes += self.notes
         found = self.intervals(level, method=method, draws=draws, seed=seed)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)
@@ -294,6 +298,13 @@ class Fits(Mapping[str, Fit]):
 
     def _repr_html_(self) -> str:
         return "\n".join(fit.summary().html for fit in self.fits)
+
+
+def _column_notes(moments: MomentsRelease, used: Sequence[int]) -> tuple[str, ...]:
+    """Return what a release says of the columns that features in use are made of."""
+    features = (moments.schema.features[index] for index in used)
+    named = {factor.column for feature in features for factor in feature.factors}
+    return tuple(told for name, told in moments.column_notes.items() if name in named)
 
 
 def _quality(

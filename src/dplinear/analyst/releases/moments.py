@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Unpack, overload
@@ -13,6 +13,7 @@ import pyarrow as pa
 from dplinear.analyst import notebook
 from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.regression import names as naming
+from dplinear.analyst.regression.column_notes import column_notes
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.model import scales
@@ -84,6 +85,14 @@ class MomentsRelease:
         if self.count is not None:
             return self.count
         return float(self.unbiased_estimate[0, 0]) if self.schema.has_intercept else math.nan
+
+    @cached_property
+    def column_notes(self) -> Mapping[str, str]:
+        """What to look at in a column's declaration: most rows hold no level, or lie at a bound.
+
+        Only what noise cannot explain is told; where nothing is, nothing is proved.
+        """
+        return column_notes(self)
 
     def repaired(
         self,
@@ -220,11 +229,12 @@ class MomentsRelease:
         else:
             rows = size(self.count, self.certificate.unit)
         shown = ", ".join(self.names[:12]) + (", ..." if self.dimension > 12 else "")
-        return [f"Second moments of {self.dimension} features, from {rows}", f"features: {shown}"]
+        title = f"Second moments of {self.dimension} features, from {rows}"
+        return [title, f"features: {shown}", *self.column_notes.values()]
 
     def _repr_html_(self) -> str:
-        title, features = self._facts()
-        return notebook.card(title, notebook.lines([features]), self.certificate._repr_html_())
+        title, *facts = self._facts()
+        return notebook.card(title, notebook.lines(facts), self.certificate._repr_html_())
 
     def __repr__(self) -> str:
         return self.describe()

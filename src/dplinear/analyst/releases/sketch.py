@@ -1,7 +1,7 @@
 """A released Gaussian sketch: rows with the table's second moments, plus ridges."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Unpack, overload
@@ -45,6 +45,11 @@ class SketchRelease:
         matrix = self.values.T @ self.values / len(self.values)
         return MomentsRelease(self.schema, matrix, self.noise_model, self.certificate, self.rows)
 
+    @property
+    def column_notes(self) -> Mapping[str, str]:
+        """What to look at in a column's declaration, as `MomentsRelease` has it."""
+        return self.moments.column_notes
+
     @overload
     def regress(
         self,
@@ -87,7 +92,7 @@ class SketchRelease:
 
     def describe(self) -> str:
         """Return in a few lines what was released, and under which guarantee."""
-        return f"{self._title()}\n{self.certificate}"
+        return "\n".join([self._title(), *self.column_notes.values(), str(self.certificate)])
 
     def _title(self) -> str:
         return f"{len(self.values):,} rows of a sketch of {self.schema.dimension} features"

@@ -21,6 +21,13 @@ def bounds(
         str | None,
         flags.option("--within", text="what surely holds all, such as 0,1e6 (default: -1e9,1e9)"),
     ] = None,
+    public_types: Annotated[
+        bool | None,
+        flags.option(
+            "--public-types",
+            text="types were declared, not guessed from cells: refuse text and dates",
+        ),
+    ] = None,
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
     rho: flags.Rho = None,

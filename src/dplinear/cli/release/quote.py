@@ -9,15 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dplinear.cli.output import facts, plain, say, short_path, tell
+from dplinear.cli.output import facts, plain, say, short_path, table, tell
 from dplinear.cli.release import gates
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from dplinear.ledger.request import Request
     from dplinear.ledger.status import Price
+    from dplinear.schema import Schema
 
+_NAMED = 4  # levels or features of a column that are named in the table
 _DELTA = 1e-6  # at which (ε, δ) is told where none was asked for
-_REAL = frozenset({"engine", "progress"})  # of a table that is there
+_NO_NUMBERS = (
+    "cells without a number, all text and dates too, count as 0 (or the middle of `within`)"
+)
+_REAL = frozenset({"engine", "progress", "public_types"})  # of a table that is there
 
 
 class _QuotedError(Exception):
@@ -75,15 +82,35 @@ def show(order: "gates.Order", found: Quote, *, json: bool) -> None:
         tell(_content(order, found))
         return
     say("Dry run: no table is opened, nothing is spent.", facts(_lines(order, found)))
+    schema = _read_schema(order, found)
+    if schema is not None:
+        say("", _columns(schema))
+
+
+def _read_schema(order: "gates.Order", found: Quote) -> "Schema | None":
+    """Return the part of the schema that is read, with what becomes of missing cells in it."""
+    facts = {} if found.request is None else found.request.parameters
+    if order.schema is None or order.gate.name != "model" or "features" not in facts:
+        return order.schema
+    names, intercept = (*facts["features"], facts["target"]), order.arguments.get("intercept")
+    return order.schema.select(names, intercept=intercept).leaving_out()
+
+
+def _columns(schema: "Schema") -> "RenderableType":
+    """Return a table of the columns that are read."""
+    from dplinear.schema.describe import describe_columns, shorten
+
+    heads = ("column", "type", "bounds or levels", "missing cells", "features")
+    rows = [
+        (each.name, each.type, each.allowed, each.missing, shorten(each.features, _NAMED))
+        for each in describe_columns(schema, _NAMED)
+    ]
+    return table(heads, rows, left=len(heads))
 
 
 def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     lines = [("release", order.gate.name), ("table", f"{order.description} (not opened)")]
-    if order.schema is not None:
-        kept = f"{len(order.schema.columns)}: {', '.join(order.schema.columns)}"
-        lines.append(("columns", kept))
-        norm = f"{order.schema.dimension}, in rows of norm at most {order.schema.bound:.4g}"
-        lines.append(("features", norm))
+    lines += _column_lines(order, found)
     request = found.request
     if request is None:
         lines.append(("price", "nothing: the output holds this release already"))
@@ -97,6 +124,18 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     lines += _price_lines(order, found.price)
     lines.append(("output", "none" if order.output is None else short_path(order.output)))
     return lines
+
+
+def _column_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
+    """Return which columns are read, and which of those declared are not."""
+    read = _read_schema(order, found)
+    if read is None or order.schema is None:
+        return [("columns", ", ".join(order.arguments["columns"])), ("missing", _NO_NUMBERS)]
+    unused = [name for name in order.schema.columns if name not in read.columns]
+    names = f"{len(read.columns)}: {', '.join(read.columns)}"
+    names += f"; not read: {', '.join(unused)}" if unused else ""
+    norm = f"{read.dimension}, in rows of norm at most {read.bound:.4g}"
+    return [("columns", names), ("features", norm)]
 
 
 def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:
@@ -151,6 +190,16 @@ def _units(request: "Request") -> dict[str, str]:
     return found
 
 
+def _column_facts(order: "gates.Order", found: Quote) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    from dplinear.schema.columns import MOST_FEATURES
+    from dplinear.schema.describe import describe_columns
+
+    schema = _read_schema(order, found)
+    return [] if schema is None else [asdict(e) for e in describe_columns(schema, MOST_FEATURES)]
+
+
 def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
     request, price = found.request, found.price
     content: dict[str, Any] = {
@@ -159,6 +208,7 @@ def _content(order: "gates.Order", found: Quote) -> Mapping[str, Any]:
         "data": order.data,
         "output": order.output,
         "schema": None if order.schema is None else order.schema.to_dict(),
+        "columns": _column_facts(order, found),
         "mechanism": None if request is None else request.mechanism,
         "guarantee": None if request is None else _guarantee_text(request),
         "neighbours": None if request is None else str(request.neighbours),

@@ -14,13 +14,14 @@ from dplinear.curator.gates.options import ReadingOptions, own_options, reading_
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
+from dplinear.curator.sources.types import DATES, types_without_numbers
 from dplinear.curator.windows import Windowed, check_counted, check_plain
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-from dplinear.schema.columns import LEAVE_OUT, Numeric, write_column
+from dplinear.schema.columns import LEAVE_OUT, Category, Numeric, write_column
 
 _WHERE = "suggest_bounds"
 _DIGITS = 2  # digits of a width that bounds are rounded to, outwards
@@ -28,6 +29,15 @@ _TYPES = ("number", "integer")
 _FAR = 4  # times: the ends of a column that is not near 0 differ by no more
 _SMALLEST = 1e-100
 _NARROW = Fraction(1, 2**30)
+_NUMBERS = "bounds of numbers or integers"
+_LEVELS = (
+    "leave such columns out: a category has levels, which are public, and not bounds. Nothing was "
+    "spent."
+)
+_DATES = (
+    'leave such columns out, and declare their bounds yourself: ("2020-01-01", "2026-01-01"). '
+    "Nothing was spent."
+)
 WITHIN = (-1e9, 1e9)
 
 
@@ -43,6 +53,7 @@ def suggest_bounds(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     within: Any = WITHIN,
+    public_types: bool = False,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -54,9 +65,11 @@ def suggest_bounds(
     `guarantee`, or `rho`; which tables are `neighbours`; the `unit` of privacy, a column of ids,
     each of which counts as at most `rows_per_unit` rows, if there is one. `within` is a pair that
     surely holds all that counts, however wide, or such a pair for each column, by name. Missing
-    cells count as 0, or as the middle of bounds that are far from it, unless a column's
-    declaration in `within` says "leave_out" of them: then their rows count for nothing. Further
-    options go to the reading (`threads`, `engine`, `progress`).
+    cells, and all that is no number, count as 0, or as the middle of bounds that are far from it,
+    unless a column's declaration in `within` says "leave_out" of them: then their rows count for
+    nothing. Columns of text or dates have no bounds to be found: with `public_types`, where the
+    table's types were declared and not guessed from its cells, they are refused. Further options go
+    to the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.
@@ -81,6 +94,7 @@ def suggest_bounds(
             return open_reader(data, part, again=True, rows_per_unit=rows, **reading)
 
         open_part(wide)
+        _check_types(data, schema, public=public_types)
 
         def release(found: CoinPressOutcome[Ranges], certificate: Certificate) -> SuggestedBounds:
             ranges = found.estimate
@@ -108,6 +122,7 @@ def _declare_schema(columns: Any, within: Any) -> Schema:
     else:
         declared = dict.fromkeys(names, within)
     schema = Schema(declared)
+    _check_declared(schema)
     odd = [name for name, each in check_plain(schema, _WHERE).items() if each.type not in _TYPES]
     if odd:
         raise rejection("within", _WHERE, "bounds of numbers or integers", ", ".join(odd))
@@ -120,6 +135,32 @@ def _declare_schema(columns: Any, within: Any) -> Schema:
         rule = f"bounds of at least {_SMALLEST:g} on one side"
         raise rejection("within", _WHERE, rule, ", ".join(small))
     return schema
+
+
+def _check_declared(schema: Schema) -> None:
+    """Raise for columns that are declared to be categories or dates."""
+    levels = [name for name, each in schema.declared.items() if isinstance(each, Category)]
+    if levels:
+        raise rejection("within", _WHERE, _NUMBERS, ", ".join(levels), _LEVELS)
+    dates = [name for name, each in check_plain(schema, _WHERE).items() if each.type == "date"]
+    if dates:
+        raise rejection("within", _WHERE, _NUMBERS, ", ".join(dates), _DATES)
+
+
+def _check_types(data: Any, schema: Schema, *, public: bool) -> None:
+    """Raise for columns whose type holds no numbers, if types are public; nothing is read."""
+    if not isinstance(public, bool):
+        raise wrong_type("public_types", _WHERE, "True or False", public)
+    if not public:
+        return
+    odd = types_without_numbers(data, schema.columns)
+    if odd is None:
+        rule = "left out for a table whose columns have no types of their own"
+        raise rejection("public_types", _WHERE, rule, public)
+    if odd:
+        told = ", ".join(f"{name} ({kind})" for name, kind in odd.items())
+        hint = _DATES if DATES in odd.values() else _LEVELS
+        raise rejection("columns", _WHERE, "names of columns of numbers", told, hint)
 
 
 def _around_zero(given: Schema) -> Schema:
