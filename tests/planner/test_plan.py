@@ -17,7 +17,8 @@ from dplinear.planner.auto import Asked, choose
 from dplinear.planner.contest import plain_schema
 from dplinear.planner.errors.matrix_errors import correlation_error
 from dplinear.planner.facts import Facts
-from dplinear.planner.plan import QUESTIONS, plan_table
+from dplinear.planner.plan import QUESTIONS
+from dplinear.planner.plan_table import plan_table
 from dplinear.planner.questions import Prediction, is_exact
 from dplinear.planner.simulated import plain_design
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP

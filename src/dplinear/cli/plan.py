@@ -17,7 +17,7 @@ _ABOUT = "What is known of the table"
 _PAGE = "Printing"
 # Settings of a release, which a plan need not know.
 _RELEASE = frozenset(
-    {"data", "ledger", "dataset", "request", "output", "overwrite", "threads", "rows"}
+    {"data", "ledger", "dataset", "request", "output", "overwrite", "threads", "rows", "unit"}
 )
 
 
@@ -60,6 +60,24 @@ def plan(
     ] = None,
     components: Annotated[
         int | None, flags.option("--components", text="principal ones", panel=_ABOUT)
+    ] = None,
+    rows_per_unit: Annotated[
+        str | None,
+        flags.option(
+            "--rows-per-unit", text="one number, several such as 1,2,4, or auto", panel=_ABOUT
+        ),
+    ] = None,
+    rows_each: Annotated[
+        str | None,
+        flags.option(
+            "--rows-each",
+            text="how many rows a person has: a public guess such as 1,20",
+            panel=_ABOUT,
+        ),
+    ] = None,
+    correlation: Annotated[
+        float | None,
+        flags.option("--correlation", text="of two rows of a person (0.25)", panel=_ABOUT),
     ] = None,
     error: Annotated[
         float | None,
@@ -155,8 +173,21 @@ def _make_plan(said: dict[str, Any]) -> "Plan":
         hint = '--columns 8, or --column "age 0 100" and so on.'
         raise CommandError("The command does not say which columns there are.", hint)
     known = {key: value for key, value in said.items() if key != "expected_rows"}
+    for name in ("rows_per_unit", "rows_each"):
+        if name in known:
+            known[name] = _counts(known[name])
     made: Plan = dplinear.plan(count, size, **promise, **known)
     return made
+
+
+def _counts(value: Any) -> Any:
+    """Return one whole number, or several between commas; any other text as it is."""
+    if not isinstance(value, str):
+        return value
+    parts = value.replace(",", " ").split()
+    if not parts or not all(part.isdecimal() for part in parts):
+        return value
+    return int(parts[0]) if len(parts) == 1 else [int(part) for part in parts]
 
 
 def _reach_target(made: "Plan", wanted: float) -> dict[str, Any]:
@@ -184,7 +215,7 @@ def _show(
     made: "Plan", wanted: float | None, reached: dict[str, Any] | None, described: str
 ) -> None:
     from dplinear.planner.commands import as_command
-    from dplinear.planner.plan import unit_of
+    from dplinear.planner.plan import UNIT_HEADS, unit_of
 
     given = made.given
     lines = [
@@ -198,6 +229,7 @@ def _show(
         ("error", made.measure),
         ("best", made.reason),
     ]
+    told += [("units", made.unit_advice)] if made.unit_advice else []
     if not made.worthwhile:
         told.append(("but", "no mechanism does much better than an answer without any data"))
     told += [("note", f"{line.mechanism}: {line.note}") for line in _note_lines(made)]
@@ -209,7 +241,10 @@ def _show(
         size = "out of reach" if rows is None else f"{rows:,} rows"
         told.append((f"for {wanted:g}", f"{by} at this size, or {size} at this budget"))
     told.append(("next", as_command(made.recommended.call, described)))
-    say(title, "", table(("mechanism", "error", "90% of tables"), lines), "", facts(told))
+    tables = [table(("mechanism", "error", "90% of tables"), lines), ""]
+    if len(made.by_rows_per_unit) > 1:
+        tables += [table(UNIT_HEADS, [tuple(row) for row in made.unit_rows()]), ""]
+    say(title, "", *tables, facts(told))
 
 
 def _note_lines(made: "Plan") -> list[Any]:

@@ -9,7 +9,8 @@ constraint set, `compression` is the rule in closed form, `texts` draws tables o
 `plan` is the short way to all of it: the error of every mechanism, from closed forms and a table of
 simulated errors. `facts` has its arguments, `questions` what one may ask and the contract, with
 `regressions` (looked up by `lookup` on the `curves` that `table` simulates), `matrix_errors`,
-`locations`, `principal_components` and `row_distances` as answers.
+`locations`, `principal_components` and `row_distances` as answers. `lines` ranks them, `search`
+finds the budget or the rows for an error, `units` has the errors of people with several rows.
 """
 
 from dplinear.planner.forecast import Expected, Forecast, forecast

@@ -11,7 +11,8 @@ from typing import Any
 
 from dplinear.arguments import integer
 from dplinear.planner.facts import EXPLAINED, MOST_ROWS, Facts
-from dplinear.planner.plan import QUESTIONS, rank_lines
+from dplinear.planner.lines import rank_lines
+from dplinear.planner.plan import QUESTIONS
 from dplinear.planner.populations import WIDTH
 from dplinear.planner.questions import is_exact
 from dplinear.privacy.guarantees import Guarantee

@@ -50,5 +50,7 @@ def _flag(name: str, value: ast.expr) -> str:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):  # guarantee=ZCDP(0.1)
         numbers = " ".join(ast.unparse(each) for each in value.args)
         return f"--{_KINDS[value.func.id]} {numbers}"
+    if isinstance(value, ast.Name):  # unit=unit: the user's own column
+        return f"--{name} COLUMN"
     text = str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
     return f"--{name.replace('_', '-')} {shlex.quote(text)}"

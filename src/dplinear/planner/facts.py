@@ -12,6 +12,7 @@ from typing import Any
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.planner.populations import TAILS, WIDTH
+from dplinear.planner.units import UnitRows
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -31,7 +32,8 @@ class Facts:
 
     `columns` are features beside the constant and a target, `dimension` the side of the matrix of
     second moments, `square` the squared norm that no row of cells exceeds. `condition` and `tails`
-    are None where nothing is assumed of them.
+    are None where nothing is assumed of them. `rows` are all rows; those of `units`, if there are
+    any, have weights.
     """
 
     rows: int
@@ -45,6 +47,18 @@ class Facts:
     explained: float = EXPLAINED
     width: float = WIDTH
     components: int = 1
+    units: UnitRows | None = None
+    unit_named: bool = False  # by the schema, so that a call need not
+
+    @property
+    def counted(self) -> float:
+        """The rows whose noise a release has: of units with several rows, the sum of weights."""
+        return self.rows if self.units is None else self.units.counted(self.rows)
+
+    @property
+    def sample(self) -> float:
+        """The independent rows that have the same sampling error."""
+        return self.rows if self.units is None else self.units.sample(self.rows)
 
     @property
     def mu(self) -> float:
@@ -54,6 +68,10 @@ class Facts:
     def resize(self, rows: int) -> "Facts":
         """Return the same facts of another number of rows."""
         return replace(self, rows=rows)
+
+    def per_unit(self, rows: int) -> "Facts":
+        """Return the same facts of units of which so many rows count."""
+        return self if self.units is None else replace(self, units=self.units.at(rows))
 
     def under(self, amount: float) -> "Facts":
         """Return the same facts under a guarantee of the same kind, with this ε, ρ, μ or bits."""
@@ -150,6 +168,7 @@ def read_facts(
     explained: Any = None,
     width: Any = None,
     components: Any = None,
+    units: UnitRows | None = None,
 ) -> Facts:
     """Check the arguments of a plan."""
     if bits is not None:
@@ -172,4 +191,6 @@ def read_facts(
         explained=real(share, "explained", WHERE, low=0, high=1, open_low=True, open_high=True),
         width=WIDTH if width is None else real(width, "width", WHERE, low=1),
         components=integer(parts, "components", WHERE, low=1, high=features),
+        units=units,
+        unit_named=isinstance(columns, Schema) and columns.unit is not None,
     )

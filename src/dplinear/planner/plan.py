@@ -4,12 +4,9 @@ Closed forms where there are any, and otherwise a table of simulated errors that
 carries. Nothing is read, nothing is spent, and the same arguments give the same numbers.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from scipy.optimize import brentq
 
 from dplinear.analyst import notebook
 from dplinear.arguments import choice, positive, rejection
@@ -19,10 +16,20 @@ from dplinear.planner.errors.matrix_errors import Moments
 from dplinear.planner.errors.principal_components import PrincipalComponents
 from dplinear.planner.errors.row_distances import Distances
 from dplinear.planner.facts import MOST_ROWS, WHERE, Facts, read_facts
+from dplinear.planner.lines import (
+    Line,
+    UnitLine,
+    best_rows_per_unit,
+    compare_rows_per_unit,
+    rank_lines,
+)
 from dplinear.planner.questions import Question, Refusal, is_exact
 from dplinear.planner.regressions import Regression
+from dplinear.planner.search import least_reaching
+from dplinear.planner.units import read_units
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, Guarantee
-from dplinear.schema import SchemaLike
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.schema import Schema, SchemaLike
 
 QUESTIONS: dict[str, Question] = {
     each.name: each
@@ -39,30 +46,8 @@ QUESTIONS: dict[str, Question] = {
 HOPELESS = 0.9  # of the error of an answer that needs no data
 _DEARER = 1.05  # times the error without privacy: below, nothing is said of the price
 _AMOUNTS = (1e-3, 1e3)
-PAGE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-PAGE_ROWS = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000)
-PAGE_COLUMNS = (2, 5, 20, 100)
+UNIT_HEADS = ("rows_per_unit", "error", "noise", "sampling")
 FLOATING = "Noise is drawn in floating point, so the guarantee is of the ideal mechanism only."
-_STEPS = 100
-_CLOSE = 1e-7
-
-
-@dataclass(frozen=True)
-class Line:
-    """What to expect of one mechanism.
-
-    `error` is the median over tables, and 90% of them are between `low` and `high`; `call` makes
-    the release; `note` says what was assumed or extrapolated. What is not `exact` has a guarantee
-    of the ideal mechanism only, and is never recommended.
-    """
-
-    mechanism: str
-    call: str
-    error: float
-    low: float
-    high: float
-    note: str = ""
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,7 +56,9 @@ class Plan:
 
     Mechanisms whose noise is drawn in floating point come behind all others, whatever their error.
     `measure` says in words what an error is, `floor` is the error without privacy. `refused` has,
-    for each mechanism that cannot keep such a guarantee, the reason.
+    for each mechanism that cannot keep such a guarantee, the reason. `by_rows_per_unit` has, where
+    units have several rows, the best error for each number of them that may count; all else is for
+    the number that was chosen, `rows_per_unit`.
     """
 
     learn: str
@@ -80,6 +67,7 @@ class Plan:
     lines: tuple[Line, ...]
     floor: float
     refused: tuple[tuple[str, Refusal], ...] = ()
+    by_rows_per_unit: tuple[UnitLine, ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -90,6 +78,11 @@ class Plan:
     def recommended(self) -> Line:
         """The line to follow: the first, which is exact."""
         return self.lines[0]
+
+    @property
+    def rows_per_unit(self) -> int | None:
+        """How many rows a unit should count as, at the most; None where no unit is planned for."""
+        return None if self.given.units is None else self.given.units.rows_per_unit
 
     @property
     def reason(self) -> str:
@@ -131,7 +124,7 @@ class Plan:
         """
         predicted = self._by(error, mechanism, "budget_for")
         low, high = _AMOUNTS
-        found = _least(lambda amount: predicted(self.given.under(amount)), error, low, high)
+        found = least_reaching(lambda amount: predicted(self.given.under(amount)), error, low, high)
         if found is None:
             raise self._unreachable(error, "budget_for", predicted(self.given.under(high)))
         return found
@@ -142,7 +135,7 @@ class Plan:
         Requires: as for `budget_for`; that the error can be had by some number of rows.
         """
         predicted = self._by(error, mechanism, "rows_for")
-        found = _least(
+        found = least_reaching(
             lambda rows: predicted(self.given.resize(round(rows))), error, 1.0, float(MOST_ROWS)
         )
         if found is None:
@@ -183,20 +176,18 @@ class Plan:
             "worthwhile": self.worthwhile,
             "lines": [dict(vars(line)) for line in self.lines],
             "refused": {name: str(why) for name, why in self.refused},
+            "rows_per_unit": self.rows_per_unit,
+            "by_rows_per_unit": [dict(vars(line)) for line in self.by_rows_per_unit],
         }
 
     def __str__(self) -> str:
         heads = ["mechanism", "error", "90% of tables"]
-        printed = [heads, *([line.mechanism, *_ends(line)] for line in self.lines)]
-        printed.append(["without privacy", _figure(self.floor), ""])
-        widths = [max(map(len, column)) for column in zip(*printed, strict=True)]
-        rows = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in printed
-        ]
-        rule = "─" * len(rows[0])
-        parts = [*self._above(), rule, rows[0], rule, *rows[1:], rule, *self._below()]
-        return "\n".join(parts)
+        lines = [[line.mechanism, *_ends(line)] for line in self.lines]
+        lines.append(["without privacy", _figure(self.floor), ""])
+        parts = [*self._above(), *_aligned([heads, *lines])]
+        if len(self.by_rows_per_unit) > 1:
+            parts += _aligned([list(UNIT_HEADS), *self.unit_rows()])[1:]
+        return "\n".join([*parts, *self._below()])
 
     __repr__ = __str__
 
@@ -205,7 +196,37 @@ class Plan:
         rows.append(["without privacy", _figure(self.floor), ""])
         title, under = self._above()
         shown = notebook.table(["mechanism", "error", "90% of tables"], rows, strong=0)
+        if len(self.by_rows_per_unit) > 1:
+            shown += notebook.table(UNIT_HEADS, self.unit_rows())
         return notebook.card(title, notebook.lines([under]), shown, notebook.lines(self._below()))
+
+    def unit_rows(self) -> list[list[str]]:
+        """Return the lines of `by_rows_per_unit` as texts, below `UNIT_HEADS`."""
+        return [
+            [f"{line.rows_per_unit:,}", *map(_figure, (line.error, line.noise, line.sampling))]
+            for line in self.by_rows_per_unit
+        ]
+
+    @property
+    def unit_advice(self) -> str:
+        """Which number of rows per unit to take, and why, in a sentence; empty without units."""
+        units = self.given.units
+        if units is None:
+            return ""
+        if units.sizes == (1,):
+            return "Each unit is taken to have one row; rows_each says otherwise."
+        best = next(
+            line for line in self.by_rows_per_unit if line.rows_per_unit == self.rows_per_unit
+        )
+        said = f"Units of {units.mean:.3g} rows on average, correlated by {units.correlation:g}"
+        if len(self.by_rows_per_unit) == 1:
+            return f"{said}, count as at most {best.rows_per_unit:,} rows each."
+        cause = (
+            "more of them would add more noise than they take off the sampling error"
+            if best.noise > best.sampling or best.rows_per_unit == 1
+            else "fewer of them would give up more of the sample than they save in noise"
+        )
+        return f"{said}: take rows_per_unit={best.rows_per_unit}; {cause}."
 
     def _above(self) -> list[str]:
         facts = self.given
@@ -217,7 +238,8 @@ class Plan:
 
     def _below(self) -> list[str]:
         best = self.recommended
-        said = [f"Error: {self.measure}.", self.reason, best.call]
+        advice = [self.unit_advice] if self.unit_advice else []
+        said = [f"Error: {self.measure}.", *advice, self.reason, best.call]
         if not self.worthwhile:
             said.append("No mechanism can be expected to do much better than without any data.")
         notes = {line.note: line.mechanism for line in reversed(self.lines) if line.note}
@@ -244,6 +266,9 @@ def plan(
     explained: float | None = None,
     width: float | None = None,
     components: int | None = None,
+    rows_per_unit: int | Sequence[int] | str | None = None,
+    rows_each: float | Sequence[float] | Mapping[int, float] | None = None,
+    correlation: float | None = None,
 ) -> Plan:
     """Predict the error of every mechanism that can answer a question, before a budget is spent.
 
@@ -253,9 +278,15 @@ def plan(
     the `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the
     plan covers all of them), the share of variance that the best line would have `explained` (half
     of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
+    Where people (units of privacy) have several rows: `rows_each`, how many, as a pair (low, high),
+    a number, a list of several units' or a mapping of numbers to shares; the `correlation` of what
+    two rows of a unit add to a sum (0.25); `rows_per_unit`, one number, several to compare, or
+    "auto". `expected_rows` counts all rows.
     Promises: nothing is read and nothing is spent; the same arguments give the same numbers.
     """
     question = QUESTIONS[choice(learn, "learn", WHERE, QUESTIONS)]
+    named = isinstance(columns, Schema) and columns.unit is not None
+    units, candidates = read_units(rows_per_unit, rows_each, correlation, named=named)
     facts = read_facts(
         expected_rows,
         columns,
@@ -271,7 +302,33 @@ def plan(
         explained=explained,
         width=width,
         components=components,
+        units=units,
     )
+    able, refused = _able_ways(question, facts)
+    compared = compare_rows_per_unit(question, facts, able, candidates)
+    if compared:
+        facts = facts.per_unit(best_rows_per_unit(compared).rows_per_unit)
+    return Plan(
+        question.name,
+        facts,
+        question.measure,
+        tuple(rank_lines(question, facts, able)),
+        question.floor(facts),
+        refused,
+        compared,
+    )
+
+
+def _able_ways(
+    question: Question, facts: Facts
+) -> tuple[list[str], tuple[tuple[str, Refusal], ...]]:
+    """Return the ways that can keep the guarantee, and why the others cannot."""
+    if facts.units is not None and facts.neighbours is not Neighbours.ADD_REMOVE:
+        if Neighbours.ADD_REMOVE not in question.relations:
+            rule = f"a question about sums where units are planned for; {question.name} is of rows"
+            raise rejection("learn", WHERE, rule, question.name)
+        rule = "add_remove where a unit of privacy is planned for"
+        raise rejection("neighbours", WHERE, rule, facts.neighbours)
     refusals = {way: question.refusal(way, facts) for way in question.ways}
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]
@@ -280,52 +337,17 @@ def plan(
         hint = question.elsewhere(facts) or own
         rule = "one that a mechanism for this can keep"
         raise rejection("guarantee", WHERE, rule, facts.guarantee, hint)
-    return Plan(
-        question.name,
-        facts,
-        question.measure,
-        tuple(rank_lines(question, facts, able)),
-        question.floor(facts),
-        refused,
-    )
+    return able, refused
 
 
-def _line(question: Question, way: str, facts: Facts) -> Line:
-    found = question.predict(way, facts)
-    call = question.call(way, facts)
-    return Line(way, call, found.error, found.low, found.high, found.note, is_exact(way))
-
-
-def rank_lines(question: Question, facts: Facts, ways: Sequence[str]) -> list[Line]:
-    """Return the lines, the least error first; where some are alike, the usual one first.
-
-    Requires: a way that is exact. Those that are not come last.
-    """
-    lines = [_line(question, way, facts) for way in ways]
-    ordered = sorted(lines, key=lambda line: (not line.exact, line.error))
-    limit = question.alike * ordered[0].error
-    alike = next(line for line in lines if line.exact and line.error <= limit)
-    return [alike, *(line for line in ordered if line is not alike)]
-
-
-def _least(
-    function: Callable[[float], float], wanted: float, low: float, high: float
-) -> float | None:
-    """Return the least place at which a falling function is at most `wanted`; None if nowhere."""
-    if function(high) > wanted:
-        return None
-    if function(low) <= wanted:
-        return low
-
-    def above(logarithm: float) -> float:
-        return math.log(function(math.exp(logarithm)) / wanted)
-
-    found = math.exp(brentq(above, math.log(low), math.log(high), xtol=_CLOSE, rtol=_CLOSE))
-    for _ in range(_STEPS):  # to the side on which the goal is reached
-        if function(found) <= wanted:
-            break
-        found *= 1 + _CLOSE
-    return min(found, high)
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as text, its heads between rules."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rows = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in lines
+    ]
+    rule = "─" * len(rows[0])
+    return [rule, rows[0], rule, *rows[1:], rule]
 
 
 def _ends(line: Line) -> list[str]:
@@ -347,53 +369,3 @@ def unit_of(guarantee: Guarantee) -> str:
             return "bits"
         case _:
             return "ε"
-
-
-def plan_table(
-    learn: str = Regression.name, *, delta: float = 1e-6, condition: float = 100.0
-) -> dict[str, Any]:
-    """Return the errors of every mechanism over ε, rows and columns, as plain values for a page.
-
-    Promises: `errors[mechanism][i][j][k]` is at `epsilon[i]`, `rows[j]` and `columns[k]`, and
-    `floor[j][k]` the error without privacy; add_remove neighbours, normal tails, all else as
-    `plan` has it.
-    """
-    question = QUESTIONS[choice(learn, "learn", "plan_table", QUESTIONS)]
-
-    def facts(epsilon: float, rows: int, columns: int) -> Facts:
-        return read_facts(
-            rows,
-            columns,
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=question.relations[0],
-            allowed=question.relations,
-            target=question.target,
-            condition=condition,
-            tails="normal",
-        )
-
-    whole = [[[facts(e, n, d) for d in PAGE_COLUMNS] for n in PAGE_ROWS] for e in PAGE_EPSILONS]
-    ways = [way for way in question.ways if question.refusal(way, whole[0][0][0]) is None]
-    return {
-        "learn": question.name,
-        "measure": question.measure,
-        "delta": delta,
-        "condition": condition,
-        "trivial": question.trivial,
-        "epsilon": list(PAGE_EPSILONS),
-        "rows": list(PAGE_ROWS),
-        "columns": list(PAGE_COLUMNS),
-        "floor": [[_short(question.floor(one)) for one in row] for row in whole[0]],
-        "errors": {
-            way: [
-                [[_short(question.predict(way, one).error) for one in row] for row in part]
-                for part in whole
-            ]
-            for way in ways
-        },
-    }
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")

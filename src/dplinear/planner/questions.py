@@ -20,6 +20,8 @@ from dplinear.registry import MOMENTS
 
 # Of the absolute value of a normal number, 90% are between these many standard deviations.
 _NEAR, _FAR = 0.0627, 1.96
+_SINGLE = "The proof of {} is about single rows, not about all rows of a unit."
+_TAKES_UNITS = "the usual mechanism of release_moments and release_model takes units."
 NORMAL_90 = 1.645  # standard deviations that 90% of a normal law are within
 
 
@@ -54,7 +56,7 @@ class Question(ABC):
 
     `name` is the value of `learn`; `measure` says what an error is; `trivial` is the error of an
     answer that needs no data, if any; `alike` is the ratio of errors below which the usual way is
-    as good.
+    as good; `adds_squares` says that noise and sampling add up in squares.
     """
 
     name: ClassVar[str]
@@ -63,6 +65,7 @@ class Question(ABC):
     relations: ClassVar[tuple[Neighbours, ...]] = RELATIONS
     trivial: ClassVar[float | None] = None
     alike: ClassVar[float] = 1.05
+    adds_squares: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -135,6 +138,8 @@ def absolute(deviation: float, note: str = "") -> Prediction:
 
 def refusal_reason(kind: type[Mechanism], facts: Facts, **options: object) -> Refusal | None:
     """Return why a mechanism refuses a guarantee or a neighbour relation; None if it does not."""
+    if facts.units is not None and not kind.for_units:
+        return Refusal(_SINGLE.format(kind.name), _TAKES_UNITS)
     try:
         kind(guarantee=facts.guarantee, neighbours=facts.neighbours, **options)  # a mechanism's own
     except ArgumentError as error:
@@ -158,8 +163,11 @@ def in_a_set(facts: Facts, labels: str, loss: str = "") -> str:
 
 
 def terms(facts: Facts, usual: Neighbours = Neighbours.ADD_REMOVE) -> str:
-    """Return guarantee and neighbours, where those are not the usual ones, for a call."""
+    """Return guarantee, neighbours where those are not the usual ones, and units, for a call."""
     plain = facts.neighbours is usual
-    return write_arguments(facts.guarantee) + (
-        "" if plain else f', neighbours="{facts.neighbours}"'
-    )
+    said = [write_arguments(facts.guarantee)]
+    said += [] if plain else [f'neighbours="{facts.neighbours}"']
+    if facts.units is not None:
+        said += [] if facts.unit_named else ["unit=unit"]
+        said.append(f"rows_per_unit={facts.units.rows_per_unit}")
+    return ", ".join(said)

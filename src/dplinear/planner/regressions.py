@@ -80,7 +80,8 @@ class Regression(Question):
             return why_refused(way, facts)
         refused = refusal_reason(MODELS["squared"][way], facts)
         if refused is None and way not in NAMES:
-            size = f'{facts.rows}, {facts.columns}, {terms(facts)}, mechanisms=["{way}"]'
+            asked = terms(replace(facts, units=None))
+            size = f'{facts.rows}, {facts.columns}, {asked}, mechanisms=["{way}"]'
             return Refusal(_UNSIMULATED.format(way), f"`dpl.forecast({size})` simulates it.")
         return refused
 
@@ -100,7 +101,7 @@ def _size(way: str, facts: Facts) -> Size:
     whole = way in WHOLE_MATRIX | PROPORTIONAL or way in MOMENTS
     square = facts.square if whole else facts.columns + 2.0
     mu = facts.mu * _weaker(way, facts) if way in NAMES or not way else _mu_of_noise(way, facts)
-    return Size(facts.rows, facts.columns, mu, square, facts.width)
+    return Size(facts.counted, facts.columns, mu, square, facts.width, facts.sample)
 
 
 def _mu_of_noise(way: str, facts: Facts) -> float:

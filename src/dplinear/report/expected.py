@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dplinear.planner.plan import Plan
+from dplinear.planner.plan import UNIT_HEADS, Plan
 from dplinear.report.forest import Forest, Line, forests
 from dplinear.report.panels import Table
 from dplinear.report.words import significant
@@ -17,6 +17,7 @@ class Expected:
     pictures: tuple[Forest, ...]
     table: Table
     notes: tuple[str, ...]
+    units: Table | None = None  # where people have several rows
 
 
 def expected_panel(plan: Plan) -> Expected:
@@ -54,4 +55,12 @@ def expected_panel(plan: Plan) -> Expected:
             tuple(rows),
         ),
         notes=tuple(f"{', '.join(names)}: {note}." for note, names in notes.items()),
+        units=_unit_table(plan),
     )
+
+
+def _unit_table(plan: Plan) -> Table | None:
+    """Return what to expect of each number of rows per unit, if there are several."""
+    if len(plan.by_rows_per_unit) < 2:
+        return None
+    return Table(plan.unit_advice, UNIT_HEADS, tuple(map(tuple, plan.unit_rows())))

@@ -42,6 +42,7 @@ class Size:
     mu: float
     square: float
     width: float = WIDTH
+    sample: float | None = None  # rows of the same sampling error, where those are others
 
 
 def abscissa(name: str, size: Size) -> float:

@@ -42,8 +42,8 @@ def coinpress_mean(facts: Facts) -> float:
     size, radius, sigma = facts.columns, RADIUS * math.sqrt(facts.columns), math.inf
     for share in last_shares(facts, CoinPressMean.steps):
         clip = radii.reach(radius, radii.tail(size, BETA))
-        sigma = moved * clip / (facts.mu * math.sqrt(share) * facts.rows)
-        radius = radii.ball(facts.rows, sigma, size, BETA)
+        sigma = moved * clip / (facts.mu * math.sqrt(share) * facts.counted)
+        radius = radii.ball(facts.counted, sigma, size, BETA)
     return sigma
 
 
@@ -51,7 +51,7 @@ def coinpress_covariance(facts: Facts) -> float:
     """Return the standard deviation of the noise on a correlation."""
     moved = math.sqrt(2) if facts.neighbours is Neighbours.REPLACE else 1.0
     share = last_shares(facts, CoinPressCovariance.steps)[-1] * float(1 - CENTRING)
-    noise = moved / (facts.rows * facts.mu * math.sqrt(share))
+    noise = moved / (facts.counted * facts.mu * math.sqrt(share))
     return noise * radii.length(facts.columns, noise) ** 2 / math.sqrt(2)
 
 
@@ -61,6 +61,7 @@ class _Location(Question):
     method: ClassVar[type[CoinPressMean] | type[CoinPressCovariance]]
     gate: ClassVar[str]
     reader: ClassVar[str]
+    adds_squares: ClassVar[bool] = True
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -69,12 +70,12 @@ class _Location(Question):
 
     def floor(self, facts: Facts) -> float:
         """Return the sampling error."""
-        return 1 / math.sqrt(facts.rows)
+        return 1 / math.sqrt(facts.sample)
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Return the noise's standard deviation beside that of sampling."""
         error = math.hypot(self.noise(way, facts), self.floor(facts))
-        few = way == self.method.name and facts.rows * facts.mu < _FEW
+        few = way == self.method.name and facts.counted * facts.mu < _FEW
         return absolute(error, _MISSED if few else "")
 
     def noise(self, way: str, facts: Facts) -> float:

@@ -124,7 +124,7 @@ def _odds(population: Population, cells: Floats) -> Floats:
     return np.asarray(START + cells @ slopes)
 
 
-def sampling_error(rows: int, columns: int) -> float:
+def sampling_error(rows: float, columns: int) -> float:
     """Return the excess log-loss of the likeliest model: half a nat by rows, each coefficient."""
     return min((columns + 1) / (2 * max(rows - columns - 2, 1)) / base_distance(), 1.0)
 
@@ -170,13 +170,13 @@ class LogisticRegression(Question):
 
     def floor(self, facts: Facts) -> float:
         """Return the error of the likeliest model."""
-        return sampling_error(facts.rows, facts.columns)
+        return sampling_error(facts.sample, facts.columns)
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Look the error up; of both condition numbers where none was given."""
         table = error_table().content[self.name]
         mu = facts.mu * (0.5 if facts.neighbours is Neighbours.REPLACE else 1.0)
-        size = Size(facts.rows, facts.columns, mu, 0.0, facts.width)
+        size = Size(facts.counted, facts.columns, mu, 0.0, facts.width)
         x, far = abscissa(way, size), far_bounds(size)
         nodes, curves = np.asarray(table["nodes"]), np.asarray(table["added"])
         asked = CONDITIONS if facts.condition is None else (facts.condition,)

@@ -115,7 +115,8 @@ class ErrorTable:
         factor = self._factors[kind][tail]
         bias = Interval.of(assumed.condition, self.conditions).of_values(self._biases[kind][tail])
         bias = Interval.of(size.columns, self.columns).of_values(bias)
-        error = sampling_error(size.rows, size.columns, assumed.explained, factor)
+        rows = size.rows if size.sample is None else size.sample
+        error = sampling_error(rows, size.columns, assumed.explained, factor)
         return min(error + float(bias) * (WIDTH / size.width) ** 4, 1.0)
 
     def find(self, name: str, size: Size, assumed: Assumed) -> Found:

@@ -67,8 +67,8 @@ def noise_size(model: NoiseModel) -> float:
 
 def expected_block(facts: Facts) -> Floats:
     """Return the second moments of the constant and two uncorrelated columns, in cells."""
-    each = facts.rows / facts.width**2
-    return np.diag([float(facts.rows), each, each])
+    each = facts.counted / facts.width**2
+    return np.diag([float(facts.counted), each, each])
 
 
 def entry_variance(
@@ -93,6 +93,7 @@ class Moments(Question):
         "root mean square error of a correlation of two uncorrelated columns, sampling included"
     )
     trivial: ClassVar[float | None] = 1.0
+    adds_squares: ClassVar[bool] = True
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ class Moments(Question):
 
     def floor(self, facts: Facts) -> float:
         """Return the sampling error."""
-        return 1 / math.sqrt(facts.rows)
+        return 1 / math.sqrt(facts.sample)
 
     def predict(self, way: str, facts: Facts) -> Prediction:
         """Return the law's own standard deviation, beside that of sampling."""
@@ -133,11 +134,11 @@ def correlation_error(name: str, facts: Facts) -> float:
     """Return the standard deviation of a released correlation of two uncorrelated columns."""
     model = noise_of(MOMENTS[name], Public.of(facts))
     variance = entry_variance(model, facts.dimension, expected_block(facts), 1, 2)
-    return math.sqrt(variance) * facts.width**2 / facts.rows
+    return math.sqrt(variance) * facts.width**2 / facts.counted
 
 
 def mean_error(name: str, facts: Facts) -> float:
     """Return the standard deviation of a released mean, in standard deviations of the column."""
     model = noise_of(MOMENTS[name], Public.of(facts))
     variance = entry_variance(model, facts.dimension, expected_block(facts), 0, 1)
-    return math.sqrt(variance) * facts.width / facts.rows
+    return math.sqrt(variance) * facts.width / facts.counted

@@ -42,7 +42,7 @@ class PrincipalComponents(Question):
     def floor(self, facts: Facts) -> float:
         """Return what the components of a sample miss."""
         return _sampling_loss(
-            facts.columns, facts.components, facts.condition or CONDITION, facts.rows
+            facts.columns, facts.components, facts.condition or CONDITION, facts.sample
         )
 
     def predict(self, way: str, facts: Facts) -> Prediction:
@@ -83,7 +83,7 @@ def lost_variance(noise_model: NoiseModel, facts: Facts) -> Floats:
     stretch = math.sqrt(facts.columns / columns)
     generator = simulation.generator(seed_of("components", facts.columns, facts.components))
     turn = np.linalg.qr(generator.standard_normal((columns, columns)))[0]
-    each = facts.rows / facts.width**2
+    each = facts.counted / facts.width**2
     gram = (turn * values) @ turn.T * each
     part = noise_model.part(facts.dimension, range(columns))
     found = []
@@ -97,7 +97,7 @@ def lost_variance(noise_model: NoiseModel, facts: Facts) -> Floats:
 
 
 @lru_cache(maxsize=128)
-def _sampling_loss(columns: int, components: int, condition: float, rows: int) -> float:
+def _sampling_loss(columns: int, components: int, condition: float, rows: float) -> float:
     """Return the first-order loss of the components of normal rows.
 
     Each pair of a kept and a left direction turns by λᵢλⱼ/(n(λᵢ − λⱼ)²), and loses λᵢ − λⱼ of it.
