@@ -29,6 +29,7 @@ _Release_co = TypeVar("_Release_co", bound=Release, covariant=True)
 
 _OF = ("moments", "model", "mean", "covariance")
 _FACTS = ["certificate", "by", "levels", "of", "schema", "groups"]
+_OWN = ["parameters", "facts", "arrays"]  # of each group
 _SHOWN = 100
 _WHERE = "a release of groups"
 
@@ -38,8 +39,9 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
     """Releases of disjoint parts of one table, one for each level of the columns `by`.
 
     `levels` are public, in the schema's order: of one column its levels, of several the tuples of
-    theirs. `releases` has the release of each, as if its rows had been a table of their own; all
-    have the one `certificate`, which is of everything here together. Cells that hold no level are
+    theirs. `releases` has the release of each, as if its rows had been a table of their own. The
+    guarantee of the `certificate` is of everything here together; a group's release says the same,
+    with parameters of its own. Cells that hold no level are
     in the group "other", unless the schema says where they belong.
     """
 
@@ -55,7 +57,8 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
             raise rejection("levels", "Groups", rule, len(self.levels))
         if not self.releases or not self.by:
             raise rejection("releases", "Groups", rule, len(self.releases))
-        if len({(release.kind, release.certificate.request) for release in self.releases}) > 1:
+        named = {(release.kind, release.certificate.request) for release in self.releases}
+        if len(named) > 1:
             rule = "of one kind, and of one request"
             raise rejection("releases", "Groups", rule, [each.kind for each in self.releases])
 
@@ -179,29 +182,35 @@ class GroupsKind:
         by = tuple(_text(name) for name in _list(facts["by"], "by"))
         levels = tuple(_level(level, len(by)) for level in _list(facts["levels"], "levels"))
         groups = [_read_own(own) for own in _list(facts["groups"], "groups")]
-        shared = {"certificate": facts["certificate"], "schema": facts["schema"]}
-        taken = _deal(parts.arrays, [heights for _, heights in groups])
-        releases = tuple(
-            inner.from_parts(Parts(inner.name, shared | own, arrays))
-            for (own, _), arrays in zip(groups, taken, strict=True)
-        )
-        return Groups(by, levels, Certificate.from_dict(facts["certificate"]), releases)
+        taken = _deal(parts.arrays, [group["arrays"] for group in groups])
+        certificate = Certificate.from_dict(facts["certificate"])
+        releases = []
+        for group, arrays in zip(groups, taken, strict=True):
+            own = facts["certificate"] | {"parameters": group["parameters"]}
+            whole = {"certificate": own, "schema": facts["schema"]} | group["facts"]
+            releases.append(inner.from_parts(Parts(inner.name, whole, arrays)))
+        return Groups(by, levels, certificate, tuple(releases))
 
 
 def _own_facts(parts: Parts) -> dict[str, Any]:
     """Return what is a group's own, and how many rows of each array are."""
     own = {key: fact for key, fact in parts.facts.items() if key not in {"certificate", "schema"}}
-    return {"facts": own, "arrays": {name: len(array) for name, array in parts.arrays.items()}}
+    heights = {name: len(array) for name, array in parts.arrays.items()}
+    parameters = parts.facts["certificate"]["parameters"]
+    return dict(zip(_OWN, (parameters, own, heights), strict=True))
 
 
-def _read_own(content: Any) -> tuple[dict[str, Any], dict[str, int]]:
-    rule = "a mapping of facts and arrays"
-    if not isinstance(content, dict) or list(content) != ["facts", "arrays"]:
-        raise wrong_type("groups", _WHERE, rule, type(content))
-    own, heights = content["facts"], content["arrays"]
-    if not isinstance(own, dict) or not isinstance(heights, dict):
-        raise wrong_type("groups", _WHERE, rule, type(own))
-    return own, {name: integer(rows, "arrays", _WHERE, low=1) for name, rows in heights.items()}
+def _read_own(content: Any) -> dict[str, dict[str, Any]]:
+    """Return what is a group's own, if it is that."""
+    if not isinstance(content, dict) or list(content) != _OWN:
+        raise wrong_type("groups", _WHERE, "made of " + ", ".join(_OWN), type(content))
+    if not all(isinstance(part, dict) for part in content.values()):
+        raise wrong_type("groups", _WHERE, "made of mappings", type(content))
+    if set(content["facts"]) & {"certificate", "schema"}:
+        raise rejection("groups", _WHERE, "without a certificate of their own", "one")
+    for height in content["arrays"].values():
+        integer(height, "arrays", _WHERE, low=1)
+    return content
 
 
 def _deal(
