@@ -88,9 +88,9 @@ class Mechanism(ABC):
     Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
     all public. `calibration` is what the certificate says of the amount of noise. `for_units` says
     that the proof needs no more of what is added or removed than how far it moves sums: then it
-    may be all rows of a unit of privacy, whose weights add up to 1. `for_groups` says that noise is
-    added to sums once, all of it calibrated before: so sums of several groups can be released as
-    one, whichever of them neighbours move (docs/theory.md, "Groups").
+    may be all rows of a unit of privacy, whose weights add up to 1. `for_groups` says that the
+    proof is also about the sums of several groups, all of which one unit may move at once, and that
+    noise is calibrated for that (docs/theory.md, "Groups").
     """
 
     guarantee: Guarantee

@@ -1,6 +1,6 @@
 """What gates share where a release is made for each group of a table, all for one price."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -47,6 +47,10 @@ class Grouping:
         """What a ledger is told of the groups, and a certificate says."""
         return {"by": ", ".join(self.split.by), "groups": len(self.levels)}
 
+    def share(self, rows: int | None) -> int | None:
+        """Return how many of so many rows a group may have: an equal part, for want of better."""
+        return None if rows is None else max(1, rows // len(self.levels))
+
     def moved(self, passage: Passage, neighbours: Neighbours) -> int:
         """Return how many groups neighbouring tables may differ in."""
         if passage.unit is not None:
@@ -60,6 +64,17 @@ class Grouping:
             return passage.unit is None or kind.for_groups
         single = issubclass(kind, MomentsMechanism) and kind.for_groups
         return neighbours is Neighbours.REPLACE and single
+
+    def usable(
+        self,
+        passage: Passage,
+        known: Mapping[str, type[Mechanism]],
+        names: Sequence[str],
+        neighbours: Neighbours,
+    ) -> tuple[str, ...]:
+        """Return those of some mechanisms that take groups; all, where none does: one refuses."""
+        found = tuple(name for name in names if self.takes(passage, known[name], neighbours))
+        return found or tuple(names)
 
     def check(self, passage: Passage, method: Mechanism) -> None:
         """Raise where a mechanism has no proof for all groups at the price of one.

@@ -22,7 +22,7 @@ from dplinear.mechanisms.contract import (
     MomentsMechanism,
     PreparedMoments,
 )
-from dplinear.mechanisms.groups import PreparedGroups
+from dplinear.mechanisms.groups import PreparedGroups, Separate
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 
@@ -57,11 +57,11 @@ def read_moments(
     return Statistic(shape, moments.integers, rows=moments.count if known else None)
 
 
-def read_groups(reader: Reader, grouping: Grouping, shape: Shape) -> list[Statistic]:
+def read_groups(reader: Reader, grouping: Grouping, shape: Shape) -> Separate[Statistic]:
     """Return the second moments of each group, in one pass. How many rows one has is private."""
     groups = [Moments(grouping.schema) for _ in grouping.levels]
     found = reader.run(GroupReduction(grouping.split, groups))
-    return [Statistic(shape, moments.integers) for moments in found.parts]
+    return Separate([Statistic(shape, moments.integers) for moments in found.parts])
 
 
 def groups_through(

@@ -117,8 +117,8 @@ def release_moments(
             size = (part.dimension - part.has_intercept, part.dimension, part.bound**2)
             known = for_units(MOMENTS.own, schema)
             if grouping is not None:
-                known = tuple(n for n in known if grouping.takes(passage, MOMENTS[n], relation))
-                rows = None if rows is None else max(1, rows // len(grouping.levels))
+                known = grouping.usable(passage, MOMENTS, known, relation)
+                rows = grouping.share(rows)
             found = choose("moments", known, Asked(asked, relation, *size), rows)
             name, passage.notes = found.name, (found.note,)
         chosen = MOMENTS[name]
