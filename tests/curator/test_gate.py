@@ -96,9 +96,9 @@ def test_what_is_wrong_is_said_before_anything_is_spent(
 
 def test_schemas_and_ledgers_must_be_what_they_say() -> None:
     with pytest.raises(TypeError, match="a Schema"):
-        release_moments(TABLE, ["x"], **BUDGET)  # type: ignore[arg-type]
+        release_moments(TABLE, ["x"], **BUDGET)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="method `spend`"):
-        release_moments(TABLE, SCHEMA, **BUDGET, ledger=3)  # type: ignore[arg-type]
+        release_moments(TABLE, SCHEMA, **BUDGET, ledger=3)  # type: ignore[call-overload]
 
 
 def test_without_a_ledger_the_certificate_says_that_nobody_counts() -> None:

@@ -115,7 +115,7 @@ def test_a_declared_constant_stands_for_missing_cells_in_models_too() -> None:
     filled = {"type": "number", "low": -3, "high": 3, "missing": 1}
     model = dpl.release_model(table(), {"x": filled, "y": (0, 4)}, "y", ["x"], **GIVEN)
     assert model.schema.needed_features == (2,)  # the target's, of which nothing is said
-    assert model.schema.declared["x"].leave_out is False  # type: ignore[union-attr]
+    assert model.schema.declared["x"].leave_out is False
 
 
 def test_what_a_column_says_of_missing_cells_is_read_back() -> None:

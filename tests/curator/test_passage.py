@@ -76,5 +76,5 @@ def test_no_release_without_a_guarantee_goes_through_the_front_door(
     table, asked = np.zeros((3, 2)), {"epsilon": 1.0, "delta": 1e-6, "mechanism": "unproved"}
     rule = "'mechanism' parameter of release_moments must be one that proves a guarantee"
     with dplinear.tally() as spent, pytest.raises(ValueError, match=rule):
-        dplinear.release_moments(table, {"a": (0, 1), "b": (0, 1)}, **asked)  # type: ignore[arg-type]
+        dplinear.release_moments(table, {"a": (0, 1), "b": (0, 1)}, **asked)  # type: ignore[call-overload]
     assert len(spent) == 0

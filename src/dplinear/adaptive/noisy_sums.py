@@ -36,27 +36,35 @@ class Budget:
     """What a chain may spend.
 
     `square` is μ²: the most that Σ Δᵢ²/σᵢ² may come to. `inverse` is the most that Σ 1/σ² may,
-    over all coordinates in units of their grids.
+    over all coordinates in units of their grids. `groups` is how many chains one unit of privacy
+    may move, each of which has this budget: its weights add up to at most 1 over all of them.
     """
 
     square: Fraction
     inverse: Fraction
     neighbours: Neighbours
+    groups: int = 1
 
     @classmethod
     def of(
-        cls, guarantee: Guarantee, coordinates: int, neighbours: Neighbours, where: str
+        cls,
+        guarantee: Guarantee,
+        coordinates: int,
+        neighbours: Neighbours,
+        where: str,
+        groups: int = 1,
     ) -> "Budget":
         """Return the budget that keeps a guarantee, for sums of so many coordinates in all.
 
         Requires: an `ApproxDP` or a `ZCDP` guarantee; raises where it is out of reach.
         """
         inverse = coordinates / VARIANCE
-        square = calibrate.grid_chain(guarantee, ceiling(inverse))
+        square = calibrate.grid_chain(guarantee, ceiling(groups * inverse))
+        square -= _rounding_of_groups(groups, inverse)
         if square < _SQUARES[0]:
             hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
             raise arguments.rejection("guarantee", where, "within reach", guarantee, hint)
-        return cls(min(square, _SQUARES[1]), inverse, neighbours)
+        return cls(min(square, _SQUARES[1]), inverse, neighbours, groups)
 
     @property
     def mu(self) -> float:
@@ -65,8 +73,18 @@ class Budget:
 
     @property
     def profile(self) -> GridGaussian:
-        """Return the profile of whatever a chain within this budget releases."""
-        return GridGaussian(self.mu, ceiling(self.inverse), self.neighbours)
+        """Return the profile of whatever all chains within this budget release together."""
+        mu = root_ceiling(self.square + _rounding_of_groups(self.groups, self.inverse))
+        return GridGaussian(mu, ceiling(self.groups * self.inverse), self.neighbours)
+
+
+def _rounding_of_groups(groups: int, inverse: Fraction) -> Fraction:
+    """Return what rounding may add to μ² where one unit moves the sums of several groups.
+
+    Rounding moves a sum of each group by up to r steps, r² ≤ 4·size, however small the unit's part
+    there is (docs/theory.md, "Groups").
+    """
+    return 4 * (groups - 1) * inverse
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,14 @@ RowsPerUnit = Annotated[
     int | None,
     option("--rows-per-unit", text="as how many rows one counts at the most (1)", panel=GUARANTEE),
 ]
+By = Annotated[
+    str | None,
+    option(
+        "--by",
+        text="a category such as hospital, or several: a release for each level, for one price",
+        metavar="NAMES",
+    ),
+]
 
 # How it is released
 ExpectedRows = Annotated[

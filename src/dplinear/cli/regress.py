@@ -19,6 +19,10 @@ def regress(
         flags.option("--target", text="what is explained; several at once", metavar="NAMES"),
     ] = None,
     features: flags.Features = None,
+    group: Annotated[
+        str | None,
+        flags.option("--group", text="of groups: one level, such as north (default: all of them)"),
+    ] = None,
     ridge: Annotated[float | None, flags.option("--ridge", text="scikit-learn's alpha")] = None,
     l1: Annotated[float | None, flags.option("--l1", text="scikit-learn's alpha of Lasso")] = None,
     intercept: Annotated[
@@ -52,7 +56,8 @@ def regress(
     from dplinear.cli.settings import merge_settings, require, split_names
 
     said = merge_settings(given)
-    loaded = load(said, ("moments", "sketch", "noisy rows"))
+    loaded = load(said, ("moments", "sketch", "noisy rows", "groups"))
+    named = _groups(loaded, said.pop("group", None))
     hint = f"--target {loaded.schema.names[-1]}, or another of its features."
     targets = split_names(
         require(said, "target", "The command does not say what to explain.", hint)
@@ -61,13 +66,40 @@ def regress(
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
     how = {name: said[name] for name in ("level", "method", "draws", "seed") if name in said}
-    fits = [loaded.regress(each, **chosen) for each in targets]
+    fits = [
+        (name, held.regress(each, **chosen)) for name, held in named.items() for each in targets
+    ]
     if json_:
-        told = [_content(fit, fit.intervals(**how)) for fit in fits]
+        told = [
+            _content(fit, fit.intervals(**how)) | ({"group": name} if name else {})
+            for name, fit in fits
+        ]
         tell(told[0] if len(told) == 1 else told)
         return
-    for fit in fits:
+    for name, fit in fits:
+        if name:
+            say(f"Group: {name}")
         show(fit.summary(**how))
+
+
+def _groups(loaded: Any, chosen: str | None) -> dict[str, Any]:
+    """Return the releases to fit, each by the name of its group; of a single one by no name."""
+    from dplinear.cli.errors import Code, CommandError
+
+    if loaded.kind != "groups":
+        if chosen is not None:
+            raise CommandError("--group is for groups, and the file holds none.", "leave it out.")
+        return {"": loaded}
+    if loaded.of != "moments":
+        told = f"The groups of this file are releases of {loaded.of}, with regressions of no kind."
+        raise CommandError(told, "`dplinear report` shows what is in it.", Code.FILE)
+    named = dict(zip(loaded.labels(), loaded.releases, strict=True))
+    if chosen is None:
+        return named
+    if chosen not in named:
+        told = f"The file has no group of that name by {', '.join(loaded.by)}."
+        raise CommandError(told, f"--group is one of: {'; '.join(named)}.")
+    return {chosen: named[chosen]}
 
 
 def show(summary: Any) -> None:

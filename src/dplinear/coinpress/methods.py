@@ -100,6 +100,7 @@ class CoinPress(Mechanism, Generic[Estimate]):
     scale: float | Sequence[float] | None = None
     numerics: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -116,17 +117,17 @@ class CoinPress(Mechanism, Generic[Estimate]):
             scale = public if np.ndim(self.scale) else public[0]
             object.__setattr__(self, "scale", scale)
 
-    def prepare(self, columns: int) -> "PreparedCoinPress[Estimate]":
+    def prepare(self, columns: int, groups: int = 1) -> "PreparedCoinPress[Estimate]":
         """Calibrate the whole chain: a count, looks at histograms, and the steps.
 
         Steps are one column's mean and one row of a matrix for each column; two more of them may
-        find a centre.
+        find a centre. `groups` is how many such chains one unit of privacy may move.
         """
         where = type(self).__name__
         scale = None if self.scale is None else scales(self.scale, columns, where)
         most = int(locate.MOST / locate.FIRST) * sum(locate.BINS) * columns
         sums = (self.steps + 2) * (columns + 1) * columns
-        budget = Budget.of(self.guarantee, 1 + most + sums, self.neighbours, where)
+        budget = Budget.of(self.guarantee, 1 + most + sums, self.neighbours, where, groups)
         return PreparedCoinPress(
             self, scale, budget, checks.exact_account(self.guarantee, budget.profile)
         )

@@ -97,6 +97,7 @@ class CoinPressRegression(ModelMechanism):
     name: ClassVar[str] = "coinpress"
     numerics: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
     passes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -111,7 +112,7 @@ class CoinPressRegression(ModelMechanism):
         """Calibrate the whole chain; every sum that may be asked for is counted."""
         p = design.dimension
         coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
-        budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
+        budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)
         radius = self.radius or "planned"
         return PreparedCoinPress(design, budget, account, self.steps, radius, self.structure)

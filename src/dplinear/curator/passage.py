@@ -56,7 +56,7 @@ _OTHERS = frozenset(
         *("threads", "engine", "progress", "public_types"),
     }
 )
-_UNIT = frozenset({"unit", "rows_per_unit"})
+_LATER = frozenset({"unit", "rows_per_unit", "by"})  # of which a request without them knows nothing
 # Whose parameters a gate passes on under the same names: an error names the gate that was called.
 _INNER = frozenset(
     {
@@ -378,7 +378,7 @@ def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
     public = {
         key: float(value) if isinstance(value, np.longdouble) else value
         for key, value in said.items()
-        if key not in _OTHERS and not (key in _UNIT and value is None)
+        if key not in _OTHERS and not (key in _LATER and value is None)
     }
     if given.get("constraint") is not None:
         # Labels are private. Of rows without a schema the columns are a public argument: a model

@@ -57,6 +57,7 @@ class Descent(ModelMechanism):
     settings: Settings = field(default_factory=Settings)
     numerics: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
     passes: ClassVar[bool] = True
     prepared: ClassVar[type[PreparedDescent]]
 
@@ -75,6 +76,7 @@ class Descent(ModelMechanism):
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
         coordinates = 2 * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8
-        budget = Budget.of(self.guarantee, coordinates, self.neighbours, type(self).__name__)
+        where = type(self).__name__
+        budget = Budget.of(self.guarantee, coordinates, self.neighbours, where, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)
         return self.prepared(design, budget, account, self.settings)

@@ -21,6 +21,7 @@ from dplinear.exact.weights import parts
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder, decode
+from dplinear.schema.groups import group_codes
 
 Kept = npt.NDArray[np.float32]
 
@@ -76,28 +77,43 @@ class Blocks(ABC, Generic[Part]):
 
     def update_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
         """Add rows whose columns are Arrow or NumPy arrays of equal length."""
+        self._add_columns(columns, rows)
+
+    def _add_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
         table = decode(self.schema, columns)
         for start in range(0, rows, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, rows)
             block = {name: values[start:stop] for name, values in table.items()}
-            self.update_cells(self._encoder.map_values(block, stop - start))
+            codes = group_codes(self.schema, block) if self.schema.by else None
+            self.update_cells(self._encoder.map_values(block, stop - start), codes)
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
         """Add rows of a NumPy array whose columns are the schema's, in order."""
+        if self.schema.by:
+            names = enumerate(self.schema.columns)
+            self._add_columns({name: block[:, index] for index, name in names}, len(block))
+            return
         room = self._encoder.room_for(block[:BLOCK_ROWS])
         for start in range(0, len(block), BLOCK_ROWS):
             rows = block[start : start + BLOCK_ROWS]
             self.update_cells(self._encoder.array(rows, room[: len(rows)]))
 
-    def update_cells(self, scaled: Floats) -> None:
+    def update_cells(self, scaled: Floats, codes: Floats | None = None) -> None:
         """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
 
+        `codes` are the groups that rows are in, where there are some: below 0, none, so that the
+        row is left out. They go with the rounded rows from here on, as one more number of each.
         Promises: exact, whatever the number of rows; bad cells never raise.
         """
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
             block = scaled[:, start : start + BLOCK_ROWS]
             present = self._present(block)
             rows = round_to_grid(self._grid, block, self._encoder.missing)
+            if codes is not None:
+                own = codes[start : start + BLOCK_ROWS]
+                rows = np.vstack((rows, own))
+                inside = own >= 0
+                present = inside if present is None else present & inside
             self.add_present(rows, present)
 
     def _present(self, scaled: Floats) -> npt.NDArray[np.bool_] | None:
@@ -113,13 +129,13 @@ class Blocks(ABC, Generic[Part]):
             return None
         return np.asarray(~np.isnan(some).any(axis=0))
 
-    def leave(self, count: int) -> None:
+    def leave(self, rows: Floats) -> None:
         """Take note of rows that are left out."""
 
     def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
         """Add a block of rounded rows, but for those that are left out."""
         if present is not None:
-            self.leave(int(np.count_nonzero(~present)))
+            self.leave(rows[:, ~present])
             rows = rows[:, present]
         self.add(rows)
         if self.keep is not None:

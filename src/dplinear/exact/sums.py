@@ -73,8 +73,9 @@ class SumAccumulator(Blocks[ExactSums]):
         for total in self._totals:
             total.add_rows(rows, times=times)
 
-    def leave(self, count: int) -> None:
+    def leave(self, rows: Floats) -> None:
         """Count rows that are left out, where that is asked for."""
+        count = rows.shape[1]
         for total in self._totals:
             if isinstance(total.statistic, LeftOut):
                 total.add(np.array([count]), count)

@@ -88,7 +88,9 @@ class Mechanism(ABC):
     Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
     all public. `calibration` is what the certificate says of the amount of noise. `for_units` says
     that the proof needs no more of what is added or removed than how far it moves sums: then it
-    may be all rows of a unit of privacy, whose weights add up to 1.
+    may be all rows of a unit of privacy, whose weights add up to 1. `for_groups` says that the
+    proof is also about the sums of several groups, all of which one unit may move at once, and that
+    noise is calibrated for that (docs/theory.md, "Groups").
     """
 
     guarantee: Guarantee
@@ -97,6 +99,7 @@ class Mechanism(ABC):
     numerics: ClassVar[str]
     calibration: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = False
+    for_groups: ClassVar[bool] = False
 
 
 # What a gate sets itself, from arguments of its own.
@@ -115,3 +118,13 @@ class MomentsMechanism(Mechanism):
     @abstractmethod
     def prepare(self, shape: Shape) -> PreparedMoments:
         """Calibrate for public facts; raise if the guarantee cannot be kept."""
+
+    def prepare_groups(self, shape: Shape, moved: int) -> PreparedMoments:
+        """Calibrate for the matrices of groups, of which neighbours move at most so many.
+
+        What is prepared runs once for each group. Where no more than one moves, the groups are
+        tables of their own.
+        """
+        if moved == 1:
+            return self.prepare(shape)
+        raise TypeError(f"{self.name} releases one matrix.")

@@ -9,6 +9,7 @@ from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases.bounds import SuggestedBounds
 from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
@@ -17,6 +18,7 @@ from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, wrong_type
 from dplinear.privacy.units import size
 from dplinear.report.forest import Line, forests
+from dplinear.report.groups import groups_panel
 from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
 from dplinear.report.words import significant
 from dplinear.schema import Schema
@@ -291,6 +293,20 @@ def _bounds_content(release: SuggestedBounds) -> Content:
     )
 
 
+def _groups(release: Groups[Any]) -> Content:
+    return Content(
+        title=f"Groups by {', '.join(release.by)}",
+        lede=(
+            f"A release of its own ({release.of}) for each of {len(release):,} public groups of "
+            "rows, with noise, all for the price of one."
+        ),
+        size=f"{len(release):,} groups",
+        rows=None,
+        columns=columns(release.schema),
+        panels=(groups_panel(release),),
+    )
+
+
 def _bounds(schema: Schema) -> dict[str, tuple[float, float]]:
     return {each.name: (float(each.low), float(each.high)) for each in schema.features}
 
@@ -319,4 +335,5 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     CovarianceRelease: _covariance,
     RowsRelease: _rows,
     SuggestedBounds: _bounds_content,
+    Groups: _groups,
 }

@@ -68,6 +68,8 @@ class Schema:
     raise, warn or change shape. Wrong declarations raise here, before any row is read.
     """
 
+    _by: tuple[str, ...] = ()
+
     def __init__(
         self,
         mapping: Mapping[str, Any] | None = None,
@@ -115,6 +117,8 @@ class Schema:
     def _build(self) -> tuple[Feature, ...]:
         built: list[Feature] = [intercept()] if self._intercept else []
         for name in self._columns:
+            if name in self._by:
+                continue
             features = column_features(name, self._columns, shift=self._intercept)
             check_count(len(built) + len(features), name)
             built.extend(features)
@@ -256,7 +260,9 @@ class Schema:
         features = [known[name] for name in names]
         needed = {factor.column for feature in features for factor in feature.factors}
         terms = {f.term.index for f in features if isinstance(f.term, DerivedTerm)}
+        needed |= set(self._by)
         part = object.__new__(type(self))
+        part._by = self._by
         part._assemble(
             {name: column for name, column in self._columns.items() if name in needed},
             tuple(text for index, text in enumerate(self._derived) if index in terms),
@@ -270,8 +276,25 @@ class Schema:
         """Return the same schema of rows that belong to units: the column that says to which."""
         return self._changed(self._columns, unit)
 
+    def split_by(self, by: tuple[str, ...]) -> Self:
+        """Return the same schema of rows in groups: its columns `by` say which, and no more.
+
+        They are read, and no feature is made of them (schema/groups.py).
+        """
+        part = object.__new__(type(self))
+        part._by = by
+        part._assemble(
+            self._columns,
+            self._derived,
+            self._row_norm,
+            intercept=self._intercept,
+            unit=self._unit,
+        )
+        return part
+
     def _changed(self, columns: Mapping[str, Column], unit: str | None) -> Self:
         part = object.__new__(type(self))
+        part._by = tuple(name for name in self._by if name in columns)
         part._assemble(columns, self._derived, self._row_norm, intercept=self._intercept, unit=unit)
         return part
 
@@ -300,6 +323,21 @@ class Schema:
     def unit(self) -> str | None:
         """The column that says whom a row belongs to; None: a row stands for itself."""
         return self._unit
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that say which group a row is in; none: all rows are in one."""
+        return self._by
+
+    def of_group(self) -> Self:
+        """Return the schema of the rows of one group, as of a table without the columns `by`."""
+        columns = {n: column for n, column in self._columns.items() if n not in self._by}
+        return self._changed(columns, self._unit)
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers the exact pass keeps of a row: its features, and the group it is in."""
+        return self.dimension + bool(self._by)
 
     @cached_property
     def read_columns(self) -> tuple[str, ...]:
@@ -383,7 +421,8 @@ class Schema:
 
     @cached_property
     def _text(self) -> str:
-        return json.dumps(self.to_dict())  # as text, since the order of columns counts
+        # As text, since the order of columns counts.
+        return json.dumps([self.to_dict(), self._by])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

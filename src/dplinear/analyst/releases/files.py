@@ -24,6 +24,7 @@ from dplinear.schema import Schema
 if TYPE_CHECKING:
     from dplinear.analyst.releases.bounds import SuggestedBounds
     from dplinear.analyst.releases.constrained import ConstrainedRelease
+    from dplinear.analyst.releases.groups import Groups
     from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
     from dplinear.analyst.releases.model import ModelRelease
     from dplinear.analyst.releases.moments import MomentsRelease
@@ -37,6 +38,7 @@ __all__ = [
     "Parts",
     "ReleaseError",
     "claim",
+    "kind_of",
     "load",
     "pack",
     "register",
@@ -75,6 +77,7 @@ class Kind(Protocol):
 _HOMES = {
     "bounds": "dplinear.analyst.releases.bounds",
     "covariance": "dplinear.analyst.releases.location",
+    "groups": "dplinear.analyst.releases.groups",
     "linear": "dplinear.analyst.releases.constrained",
     "mean": "dplinear.analyst.releases.location",
     "model": "dplinear.analyst.releases.model",
@@ -88,6 +91,13 @@ _KINDS: dict[str, Kind] = {}
 def register(kind: Kind) -> None:
     """Let `save` and `load` know a kind of release."""
     _KINDS[kind.name] = kind
+
+
+def kind_of(name: str) -> Kind:
+    """Return a known kind, by its name."""
+    if name not in _KINDS and name in _HOMES:
+        import_module(_HOMES[name])
+    return _KINDS[name]
 
 
 def _kind_names() -> list[str]:
@@ -172,6 +182,8 @@ def load(
 @overload
 def load(path: _Path, *, kind: Literal["rows"], largest: int | None = ...) -> "RowsRelease": ...
 @overload
+def load(path: _Path, *, kind: Literal["groups"], largest: int | None = ...) -> "Groups[Any]": ...
+@overload
 def load(
     path: _Path, *, kind: Literal["bounds"], largest: int | None = ...
 ) -> "SuggestedBounds": ...
@@ -254,9 +266,7 @@ def _unwritable(rule: str, target: Path, hint: str = "choose another path.") -> 
 
 def _parse(content: bytes, name: str, expected: str | None) -> Any:
     parts = container.read(content, name)
-    if parts.kind not in _KINDS and parts.kind in _HOMES:
-        import_module(_HOMES[parts.kind])
-    kind = _KINDS.get(parts.kind)
+    kind = kind_of(parts.kind) if parts.kind in _kind_names() else None
     if kind is None or (expected is not None and expected != kind.name):
         known = _kind_names() if expected is None else [expected]
         hint = "a later dplinear may know more kinds of release."

@@ -32,6 +32,7 @@ def moments(
     neighbours: flags.Rows2 = None,
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
+    by: flags.By = None,
     rows: Annotated[int | None, flags.special("--rows", text="sketch: its rows")] = None,
     degrees: Annotated[
         int | None, flags.special("--degrees", text="inverse_wishart: degrees of freedom")

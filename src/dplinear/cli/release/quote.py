@@ -115,6 +115,9 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     if request is None:
         lines.append(("price", "nothing: the output holds this release already"))
         return lines
+    if request.parameters.get("by") is not None:
+        told = "{groups} by {by}, all for one price".format_map(request.parameters)
+        lines.append(("groups", told))
     lines.append(("mechanism", request.mechanism))
     lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     lines.append(("protects", _protected(request)))

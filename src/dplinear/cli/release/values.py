@@ -45,6 +45,7 @@ def _pair(key: str, value: Any) -> Any:
 
 
 _READERS = {
+    "by": _names,
     "columns": _names,
     "features": _names,
     "rows": _count,

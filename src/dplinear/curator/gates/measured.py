@@ -4,19 +4,29 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.groups import Groups
+from dplinear.analyst.releases.release import Release
 from dplinear.arrays import Floats
+from dplinear.curator.gates.groups import Grouping
 from dplinear.curator.gates.options import reading_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.exact.gram import Hold, Moments
 from dplinear.exact.grid import moments_shape
+from dplinear.exact.groups import GroupReduction
 from dplinear.exact.shape import Shape, Statistic
-from dplinear.mechanisms.contract import Measurement, Mechanism, PreparedMoments
+from dplinear.mechanisms.contract import (
+    Measurement,
+    Mechanism,
+    MomentsMechanism,
+    PreparedMoments,
+)
+from dplinear.mechanisms.groups import PreparedGroups, Separate
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 
-_Release = TypeVar("_Release")
+_Release = TypeVar("_Release", bound=Release)
 # What a release is made of: schema, numbers, the law they follow, certificate, rows if public.
 Kind = Callable[[Schema, Floats, Any, Certificate, int | None], _Release]
 
@@ -50,6 +60,43 @@ def read_moments(
 def _rows_are_public(schema: Schema, neighbours: Neighbours) -> bool:
     """Whether neighbours have equally many rows that count."""
     return neighbours.rows_are_public and not schema.count_varies
+
+
+def read_groups(reader: Reader, grouping: Grouping, shape: Shape) -> Separate[Statistic]:
+    """Return the second moments of each group, in one pass. How many rows one has is private."""
+    groups = [Moments(grouping.schema) for _ in grouping.levels]
+    found = reader.run(GroupReduction(grouping.split, groups))
+    return Separate([Statistic(shape, moments.integers) for moments in found.parts])
+
+
+def groups_through(
+    passage: Passage,
+    built: MomentsMechanism,
+    own: Mapping[str, Any],
+    grouping: Grouping,
+    *,
+    kind: Kind[_Release],
+) -> Groups[_Release]:
+    """Calibrate for all groups, check the table, and go through the passage once."""
+    passage.check_rows(built)
+    grouping.check(passage, built)
+    moved = grouping.moved(passage, built.neighbours)
+    group = built.prepare_groups(moments_shape(grouping.schema), moved)
+    reading = reading_options(passage.given["options"])
+    data, rows = passage.given["data"], passage.rows_per_unit
+    reader = open_reader(data, grouping.split, rows_per_unit=rows, **reading)
+    grouping.note(passage)
+
+    def make(found: Measurement, certificate: Certificate) -> _Release:
+        return kind(grouping.schema, found.values, found.noise_model, certificate, None)
+
+    return passage.cross(
+        built,
+        PreparedGroups(group),
+        lambda: read_groups(reader, grouping, group.shape),
+        lambda found, certificate: grouping.release(found, certificate, make),
+        {**own, **grouping.public},
+    )
 
 
 def measured_through(

@@ -4,6 +4,7 @@ Only the columns of the model are read, so that no other takes part in its bound
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.sparse import csr_array
 
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, rejection, wrong_type
 from dplinear.arrays import BigIntegers
@@ -18,6 +20,8 @@ from dplinear.convex.learners.contract import ConstrainedMechanism
 from dplinear.convex.losses import Loss
 from dplinear.convex.sets.given import Constraint
 from dplinear.curator.gates.constrained import constrained_through
+from dplinear.curator.gates.groups import Grouping
+from dplinear.curator.gates.model_groups import model_groups_through
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.one_model import OneModel
 from dplinear.curator.gates.options import (
@@ -72,6 +76,7 @@ def release_model(
     neighbours: str = ...,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    by: None = None,
     loss: str = ...,
     mechanism: str | ModelMechanism | None = None,
     intercept: bool = True,
@@ -81,6 +86,31 @@ def release_model(
     request: str | None = None,
     **options: Unpack[ModelOptions],
 ) -> ModelRelease: ...
+
+
+@overload
+def release_model(
+    data: Any,
+    schema: SchemaLike,
+    target: str,
+    features: Sequence[str] | str | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: str | Sequence[str],
+    loss: str = ...,
+    mechanism: str | ModelMechanism | None = None,
+    intercept: bool = True,
+    expected_rows: int | None = None,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> Groups[ModelRelease]: ...
 
 
 @overload
@@ -126,6 +156,7 @@ def release_model(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    by: str | Sequence[str] | None = None,
     loss: str | Loss = "squared",
     mechanism: str | ModelMechanism | ConstrainedMechanism | None = None,
     intercept: bool | None = None,
@@ -145,7 +176,7 @@ def release_model(
     dataset: str | None = None,
     request: str | None = None,
     **options: Any,
-) -> ModelRelease | ConstrainedRelease:
+) -> ModelRelease | Groups[ModelRelease] | ConstrainedRelease:
     """Release one model of one target; the budget buys nothing but its coefficients.
 
     With a schema: a model of a table's columns.
@@ -154,7 +185,9 @@ def release_model(
     columns or derived terms (None: all but the target's); `epsilon` and `delta`, or a `guarantee`
     of another kind that the mechanism supports; which tables are `neighbours`. `unit` is the column
     of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1 unless
-    given); the schema may name it (docs/schema.md, "Units of privacy"). `loss` is "squared";
+    given); the schema may name it (docs/schema.md, "Units of privacy"). `by` names
+    categories or truth values of the schema: each of their levels has a model of its own, all for
+    one price (docs/schema.md, "Groups for one price"). `loss` is "squared";
     "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
     is 1, or that a numeric column is above the middle of its bounds. `mechanism`, for a squared
     loss, is "whitened_descent", the most accurate, which passes over the table some twenty times,
@@ -200,7 +233,10 @@ def release_model(
             raise wrong_type("schema", _WHERE, "a Schema", schema, hint)
         if constraint is not None:
             others: dict[str, object] = {"schema": schema, "features": features, "unit": unit}
-            others |= {"rows_per_unit": rows_per_unit}  # else whoever gave it would rely on it
+            others |= {
+                "rows_per_unit": rows_per_unit,
+                "by": by,
+            }  # whoever gives them relies on them
             for name, value in others.items():
                 if value is not None:  # labels may stand here by mistake: only their type is told
                     hint = "write release_model(X, target=y, row_norm=..., constraint=...)."
@@ -212,13 +248,23 @@ def release_model(
         chosen = _mechanism(loss, None if automatic else mechanism)
         expected = read_expected(expected_rows, _WHERE)
         whole = passage.schema(schema)
+        grouping = None if by is None else Grouping.of(passage, whole, by)
+        whole = whole if grouping is None else grouping.split
         constant = True if intercept is None else intercept
         model = OneModel.of(whole, target, features, intercept=constant, loss=str(loss))
         if automatic:
-            found = _auto(model, asked, relation, expected)
+            names = for_units(MODELS[model.loss].own, whole)
+            if grouping is not None:
+                expected = grouping.share(expected)
+                names = grouping.usable(passage, MODELS[model.loss], names, relation)
+            found = _auto(model, asked, relation, expected, names)
             chosen, passage.notes = MODELS[model.loss][found.name], (found.note,)
         own = own_options(chosen, said, _WHERE)
         solver = chosen(guarantee=asked, neighbours=relation, **own)
+        if grouping is not None:
+            reading = _reading(passage, solver)
+            opening = partial(_open_part, passage.given["data"], whole, model.schema, **reading)
+            return model_groups_through(passage, solver, own, model, grouping, open_part=opening)
         return model_through(passage, solver, own, model, whole)
 
 
@@ -243,8 +289,7 @@ def model_through(
     """Calibrate, check the table, and go through the passage."""
     prepared = solver.prepare(model.design)
     passage.check_rows(solver)
-    reading = reading_options(passage.given["options"])
-    reading |= {"again": solver.passes, "rows_per_unit": passage.rows_per_unit}
+    reading = _reading(passage, solver)
     opened = _open_part(passage.given["data"], schema, model.schema, **reading)
     table: list[_Counted] = []
 
@@ -260,6 +305,12 @@ def model_through(
     return passage.cross(solver, prepared, read, release, model.public | dict(own))
 
 
+def _reading(passage: Passage, solver: ModelMechanism) -> dict[str, Any]:
+    """Return how the table is to be read."""
+    reading = reading_options(passage.given["options"])
+    return reading | {"again": solver.passes, "rows_per_unit": passage.rows_per_unit}
+
+
 def _mechanism(loss: object, mechanism: object) -> type[ModelMechanism]:
     """Return the solver of a loss, by name or by default."""
     known = MODELS[choice(loss, "loss", _WHERE, MODELS)]
@@ -271,10 +322,15 @@ def _mechanism(loss: object, mechanism: object) -> type[ModelMechanism]:
     return known[choice(mechanism, "mechanism", _WHERE, known, hint=hint)]
 
 
-def _auto(model: "OneModel", asked: Guarantee, relation: Neighbours, rows: int | None) -> Choice:
-    """Return the planner's choice of a method for the model's loss."""
+def _auto(
+    model: "OneModel",
+    asked: Guarantee,
+    relation: Neighbours,
+    rows: int | None,
+    names: tuple[str, ...],
+) -> Choice:
+    """Return the planner's choice among methods for the model's loss."""
     own = model.schema
-    names = for_units(MODELS[model.loss].own, own)
     if len(names) == 1:
         return Choice(names[0], f"'auto' is {names[0]} here, the one method for this loss.")
     size = (len(model.features), own.dimension, own.bound**2)

@@ -1,10 +1,13 @@
 """The gate for second moments: one release, on which every regression is free."""
 
-from typing import Any, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack, overload
 
+from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import choice, rejection
-from dplinear.curator.gates.measured import measured_through
+from dplinear.curator.gates.groups import Grouping
+from dplinear.curator.gates.measured import groups_through, measured_through
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.options import MomentsOptions, for_units, own_options
 from dplinear.curator.passage import Passage
@@ -19,6 +22,48 @@ from dplinear.registry import MOMENTS
 from dplinear.schema import SchemaLike
 
 
+@overload
+def release_moments(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: None = None,
+    mechanism: str | MomentsMechanism = ...,
+    expected_rows: int | None = None,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[MomentsOptions],
+) -> MomentsRelease: ...
+
+
+@overload
+def release_moments(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: str | Sequence[str],
+    mechanism: str | MomentsMechanism = ...,
+    expected_rows: int | None = None,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[MomentsOptions],
+) -> Groups[MomentsRelease]: ...
+
+
 def release_moments(
     data: Any,
     schema: SchemaLike,
@@ -29,19 +74,22 @@ def release_moments(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    by: str | Sequence[str] | None = None,
     mechanism: str | MomentsMechanism = "analyze_gauss",
     expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Unpack[MomentsOptions],
-) -> MomentsRelease:
+) -> MomentsRelease | Groups[MomentsRelease]:
     """Release the second moments of a table, once; every regression on them is then free.
 
     Requires: a table and its public schema; `epsilon` and `delta`, or a `guarantee` of another kind
     that the mechanism supports; which tables are `neighbours`. `unit` is the column of ids whose
     rows are protected together, and count as at most `rows_per_unit` rows (1 unless given); the
-    schema may name it (docs/schema.md, "Units of privacy"). `mechanism` is one of
+    schema may name it (docs/schema.md, "Units of privacy"). `by` names a category or truth value of
+    the schema, or a list of them: then each of their public levels has a release of its own, all
+    for the price of one (docs/schema.md, "Groups for one price"). `mechanism` is one of
     "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", or "auto": the one of the
     least error that the planner predicts for `expected_rows`, a public guess (without one, the
     first that can keep the guarantee); or an object, such as `AnalyzeGauss(guarantee=…)`, which has
@@ -63,15 +111,21 @@ def release_moments(
         asked = read_guarantee(where, epsilon, delta, guarantee)
         schema = passage.schema(schema)
         rows = read_expected(expected_rows, where)
+        grouping = None if by is None else Grouping.of(passage, schema, by)
+        part = schema if grouping is None else grouping.schema
         if name == AUTO:
-            size = (schema.dimension - schema.has_intercept, schema.dimension, schema.bound**2)
-            found = choose(
-                "moments", for_units(MOMENTS.own, schema), Asked(asked, relation, *size), rows
-            )
+            size = (part.dimension - part.has_intercept, part.dimension, part.bound**2)
+            known = for_units(MOMENTS.own, schema)
+            if grouping is not None:
+                known = grouping.usable(passage, MOMENTS, known, relation)
+                rows = grouping.share(rows)
+            found = choose("moments", known, Asked(asked, relation, *size), rows)
             name, passage.notes = found.name, (found.note,)
         chosen = MOMENTS[name]
         own = own_options(chosen, said, where)
         built = chosen(guarantee=asked, neighbours=relation, **own)
+        if grouping is not None:
+            return groups_through(passage, built, own, grouping, kind=MomentsRelease)
         passage.check_rows(built)
         prepared = built.prepare(moments_shape(schema))
         return measured_through(passage, built, prepared, own, schema, kind=MomentsRelease)

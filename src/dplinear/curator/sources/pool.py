@@ -135,7 +135,7 @@ class LocalReader:
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass."""
         keep: list[Kept] | None = (
-            [] if self._again and self._fits(reduction.schema.dimension) else None
+            [] if self._again and self._fits(reduction.schema.row_size) else None
         )
         result = run(
             self._source, reduction, threads=self._threads, progress=self._progress, keep=keep

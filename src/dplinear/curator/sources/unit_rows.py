@@ -143,7 +143,7 @@ class UnitReader:
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass; the first one reads the table."""
         if self._chunks is None:
-            self._chunks = self._gather(Spool(self._schema.dimension))
+            self._chunks = self._gather(Spool(self._schema.row_size))
             self._source = Source([])
         tasks = [partial(add_chunk, chunk) for chunk in self._chunks]
         return run(Source(tasks), reduction, threads=self._threads, progress=False)

@@ -74,7 +74,7 @@ def weigh_buckets(
             found.append(bucket)
             rows = [some for piece in pieces for some in unpack(BytesIO(piece))]
             weights = partial(weigh, rows_per_unit=rows_per_unit)
-            for chunk in chunks_of(rows, weights, reduction.schema.dimension):
+            for chunk in chunks_of(rows, weights, reduction.schema.row_size):
                 yield partial(add_chunk, chunk)
 
     sums = encode_result(Source(tasks()), reduction)

@@ -44,6 +44,7 @@ class AnalyzeGauss(MomentsMechanism):
     name: ClassVar[str] = "analyze_gauss"
     numerics: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -60,8 +61,13 @@ class AnalyzeGauss(MomentsMechanism):
 
     def prepare(self, shape: Shape) -> "PreparedGauss":
         """Choose the variances, in units of the grid, and the step of the grid."""
+        return self.prepare_groups(shape, 1)
+
+    def prepare_groups(self, shape: Shape, moved: int) -> "PreparedGauss":
+        """Choose them for matrices of which neighbours move at most so many."""
         for step in range(0, 256, 4):
-            noise = self._noise(Difference.of(shape, step, self.neighbours, self._weight(shape)))
+            weight = self._weight(shape)
+            noise = self._noise(Difference.of(shape, step, self.neighbours, weight, moved))
             if noise.variance <= _LARGEST_VARIANCE:
                 return PreparedGauss(
                     shape, step, noise.variance, self._weight(shape), noise.account
@@ -101,30 +107,35 @@ class Difference:
     """How far apart neighbours are, on a grid of 2^`step` units, off-diagonals `weight` times.
 
     A matrix vvᵀ has Frobenius norm |v|², and uuᵀ − vvᵀ at most √2 times the larger (in one
-    dimension: at most the larger). Rounding to the coarser grid moves the difference of two entries
-    by less than 1.
+    dimension: at most the larger, unless they are in two of the matrices that are `moved`, which
+    are √2 apart together). Rounding to the coarser grid moves the difference of two entries by less
+    than 1, in each of those matrices.
     """
 
     shape: Shape
     step: int
     weight: int
     norm: float
+    moved: int = 1
 
     @classmethod
-    def of(cls, shape: Shape, step: int, neighbours: Neighbours, weight: int) -> "Difference":
-        """Return how far apart neighbours of this kind are."""
-        twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1
+    def of(
+        cls, shape: Shape, step: int, neighbours: Neighbours, weight: int, moved: int = 1
+    ) -> "Difference":
+        """Return how far apart neighbours of this kind are, in so many matrices together."""
+        apart = shape.dimension > 1 or moved > 1
+        twice = 2 if neighbours is Neighbours.REPLACE and apart else 1
         norm = root_ceiling(Fraction(twice * shape.sensitivity**2, 1 << 2 * step))
         if step:
             d = shape.dimension
-            norm = up(norm + math.sqrt(d + weight * d * (d - 1) // 2))
-        return cls(shape, step, weight, norm)
+            norm = up(norm + math.sqrt(moved * (d + weight * d * (d - 1) // 2)))
+        return cls(shape, step, weight, norm, moved)
 
     @property
     def coordinates(self) -> int:
-        """The entries of the triangle, each counted by the weight of its noise."""
+        """The entries of the triangles, each counted by the weight of its noise."""
         d = self.shape.dimension
-        return d + self.weight * (d * (d - 1) // 2)
+        return self.moved * (d + self.weight * (d * (d - 1) // 2))
 
     def profile(self, variance: float, neighbours: Neighbours) -> GridGaussian:
         """Return the profile of noise of this variance on the diagonal."""

@@ -1,0 +1,152 @@
+"""Solvers that run on the groups of one table in step: each pass over it serves all of them.
+
+Every solver asks for sums of its own group, one pass after the other, and makes the next question
+from the answer. Here each runs in a thread of its own, one at a time and in a fixed order, up to
+its next question; then one pass over the table answers all of them. So a table is read as often as
+the solver that asks most, however many groups there are, and noise is drawn in a fixed order.
+"""
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from dplinear.arrays import Floats
+from dplinear.curator.sources.source import Reader
+from dplinear.exact.blocks import Blocks, Part, Reduction
+from dplinear.exact.groups import GroupReduction
+from dplinear.schema import Schema
+
+_Table = TypeVar("_Table")
+_Made = TypeVar("_Made")
+
+
+class InStep(Generic[_Table]):
+    """The groups of a table, which `each` runs something on.
+
+    Requires: a reader of the rows in groups, for as many passes as are asked for, and the schema
+    that is split by them; `make`, what makes a group's table of a reader of its rows.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        split: Schema,
+        groups: int,
+        make: Callable[[Reader], _Table],
+    ) -> None:
+        self._reader, self._split, self._groups, self._make = reader, split, groups, make
+
+    def each(self, job: Callable[[_Table], _Made]) -> list[_Made]:
+        """Return what a job makes of each group's table.
+
+        Promises: what one job raises is raised here, and the others end at their next question.
+        """
+        turns = [_Turn(lambda reader: job(self._make(reader))) for _ in range(self._groups)]
+        try:
+            for turn in turns:
+                turn.go_on(None)
+            while any(turn.asked is not None for turn in turns):
+                asked = [turn.asked or _Nothing(self._split.of_group()) for turn in turns]
+                found = self._reader.run(GroupReduction(self._split, asked))
+                for turn, part in zip(turns, found.parts, strict=True):
+                    if turn.asked is not None:
+                        turn.go_on(part)
+            return [turn.made() for turn in turns]
+        finally:
+            for turn in turns:
+                turn.end()
+
+
+class _EndedError(BaseException):
+    """Another job has failed, so that this one is to end."""
+
+
+class _Turn:
+    """A job in a thread of its own that runs only while somebody waits for it.
+
+    `asked` is the question at which it stands still; None where it has ended.
+    """
+
+    def __init__(self, job: Callable[[Reader], Any]) -> None:
+        self.asked: Reduction[Any] | None = None
+        self._job = job
+        self._answer: Any = None
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._going, self._waiting = threading.Semaphore(0), threading.Semaphore(0)
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name="dplinear-group", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._going.acquire()
+        try:
+            if not self._ended:
+                self._found = self._job(self)
+        except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits
+            self._error = error
+        finally:
+            self.asked = None
+            self._waiting.release()
+
+    def run(self, reduction: Reduction[Part]) -> Part:
+        """Ask for a pass, as a reader of the group's rows; wait for what it comes to."""
+        self.asked = reduction
+        self._waiting.release()
+        self._going.acquire()
+        if self._ended:
+            raise _EndedError
+        answer: Part = self._answer
+        return answer
+
+    def go_on(self, answer: Any) -> None:
+        """Let the job go on with an answer, up to its next question or its end."""
+        self._answer = answer
+        self._going.release()
+        self._waiting.acquire()
+        if self._error is not None:
+            raise self._error
+
+    def made(self) -> Any:
+        """Return what the job has made."""
+        return self._found
+
+    def end(self) -> None:
+        """Let a job that stands still end, and wait for that."""
+        self._ended = True
+        self._going.release()
+        self._thread.join()
+
+
+class _NoSum:
+    """What a group comes to that asks for nothing more."""
+
+    @staticmethod
+    def to_bytes() -> bytes:
+        return b""
+
+
+class _Idle(Blocks[_NoSum]):
+    def add(self, rows: Floats) -> None:
+        """Add nothing."""
+
+    def add_weighted(self, rows: Floats, weights: Any) -> None:
+        """Add nothing."""
+
+    def result(self) -> _NoSum:
+        return _NoSum()
+
+
+class _Nothing(Reduction[_NoSum]):
+    def accumulator(self) -> _Idle:
+        return _Idle(self.schema)
+
+    def merge(self, parts: Iterable[_NoSum]) -> _NoSum:
+        return _NoSum()
+
+    def read(self, data: bytes) -> _NoSum:
+        return _NoSum()
