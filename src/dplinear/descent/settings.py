@@ -28,6 +28,7 @@ class Settings:
     gram_first: Fraction = Fraction(30, 1000)  # of that; the rest only where it is needed
     bands: Fraction = Fraction(20, 1000)  # of all steps together
     intercept: Fraction = Fraction(20, 1000)
+    unit_scores: Fraction = Fraction(0)  # for clustered standard errors; 0: none
     steps: int = 12
     plain_steps: int = 24  # without a Gram matrix
     gram_from: float = 12.0  # n·μ/p from which it is bought; below, it would be mostly noise
@@ -37,6 +38,7 @@ class Settings:
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
         parts += [self.left_out, self.bands, self.intercept]
+        parts.append(self.unit_scores)
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):
             raise wrong_type("shares", _WHERE, "Fractions", parts + firsts)
@@ -49,7 +51,8 @@ class Settings:
         if self.residual_clip is not None:
             positive(self.residual_clip, "residual_clip", _WHERE)
         # The first step has the least share: at most the √k-th part of an even one.
-        least = min(*parts[:-1], self.bands / max(steps), self.intercept or 1)
+        least = min(*parts[:-2], self.bands / max(steps), self.intercept or 1)
+        least = min(least, self.unit_scores or 1)
         first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
         # What is left of a share after a first part is asked for, or nothing is.
         rests = [self.count - self.count_first, self.gram - self.gram_first]

@@ -21,6 +21,7 @@ from dplinear.descent.settings import Settings
 from dplinear.descent.survey import Survey
 from dplinear.descent.tails import Watch, edges, scales_within
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram
+from dplinear.exact.unit_scores import UnitScores
 
 MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in scaled values
@@ -36,6 +37,7 @@ class Ending:
     `estimate` started with the variance `prior`. `sampling` is the variance of its sampling errors,
     and so is `stated`, which trusts what successive gradients show of a curvature only where it is
     far from the expected one; `unknown`, that of the way left. `scale` is that of the residuals.
+    `gain` is how far each unit of a gradient moves the estimate in the end.
     """
 
     estimate: KalmanFilter
@@ -43,6 +45,7 @@ class Ending:
     sampling: Floats
     stated: Floats
     unknown: Floats
+    gain: Floats
     scale: float
     clip: Clip
 
@@ -128,16 +131,29 @@ class Steps:
 
     def _ask(self, clip: Clip, share: Fraction) -> tuple[Answer, Answer]:
         """Release the gradient at the iterate, and how many residuals are small and far there."""
-        shape = self.frame.design.shape
-        weights = self.frame.residual(self.white.matrix @ self.filter.theta)
+        histogram = ResidualHistogram(
+            self.frame.design.shape, self._weights(), self.scale, edges(self.scale, MOST_RESIDUAL)
+        )
+        counted = self.settings.bands / len(self.shares)
+        answers = self.sums.ask([Query(self._gradient(clip), share), Query(histogram, counted)])
+        return answers[0], answers[1]
+
+    def _weights(self) -> Floats:
+        """Return the weights of a row's cells that give its residual at the iterate."""
+        return self.frame.residual(self.white.matrix @ self.filter.theta)
+
+    def _gradient(self, clip: Clip) -> Gradient:
         leverage = clip.product / clip.residual * self.length
         taper = TAPER * self.length if clip.tapered else None
         bound = clip.residual * self.scale
-        gradient = Gradient(shape, self.map, weights, leverage, bound, taper)
-        histogram = ResidualHistogram(shape, weights, self.scale, edges(self.scale, MOST_RESIDUAL))
-        counted = self.settings.bands / len(self.shares)
-        answers = self.sums.ask([Query(gradient, share), Query(histogram, counted)])
-        return answers[0], answers[1]
+        shape = self.frame.design.shape
+        return Gradient(shape, self.map, self._weights(), leverage, bound, taper)
+
+    def unit_scores(self, ending: Ending) -> Answer:
+        """Release the sum of the outer products of units' gradients, where the steps ended."""
+        scores = UnitScores(self._gradient(ending.clip))
+        (answer,) = self.sums.ask([Query(scores, self.settings.unit_scores)])
+        return answer
 
     def _updated_scale(self, histogram: Answer) -> float:
         """Return a scale nearer to the one that 68% of the residuals are within."""
@@ -176,5 +192,6 @@ class Steps:
         beyond = np.maximum(last.gradient.values**2 - 4 * last.gradient.sigma**2, 0.0)
         shown = beyond / last.clipped_curvature**2
         unknown = np.maximum(self.prior * (1 - reached) ** 2, shown)
-        stated = trusted * sampling
-        return Ending(self.filter, self.prior, sampling, stated, unknown, self.scale, last.clip)
+        stated, gain = trusted * sampling, reached * trusted / last.clipped_curvature
+        ends = (self.filter, self.prior, sampling, stated, unknown)
+        return Ending(*ends, gain, self.scale, last.clip)

@@ -8,11 +8,13 @@ for those the line is flat (docs/theory.md, "Whitened descent").
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from dplinear.adaptive.noisy_sums import NoisySums, Query, growing_shares
+from dplinear.arguments import choice, rejection
 from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.frame import Frame
@@ -26,6 +28,9 @@ from dplinear.exact.residual_sums import Residuals
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.model import Solution
 
+BOUND, CLUSTERED = "bound", "clustered"
+_SCORES = Fraction(1, 10)  # of the budget, for the scores of units
+_SEEN = 3.0  # deviations of the noise of a direction, that the mean of the scores' must be
 _CLIPPED = 0.28  # root mean square of clipped targets: what is above may be any width
 _UNKNOWN = (
     "The noise hides too much of this table for standard errors: how the features vary together, "
@@ -48,10 +53,34 @@ class PreparedWhitened(PreparedDescent):
 
 @dataclass(frozen=True, kw_only=True)
 class WhitenedDescent(Descent):
-    """The least-squares line by noisy descent in whitened coordinates."""
+    """The least-squares line by noisy descent in whitened coordinates.
 
+    `errors`, for rows that belong to units: "bound" gives standard errors that are upper bounds,
+    whatever the correlation between rows of a unit; "clustered", for a tenth of the budget, those
+    that the units' scores show.
+    """
+
+    errors: str = BOUND
     name: ClassVar[str] = "whitened_descent"
     prepared: ClassVar[type[PreparedDescent]] = PreparedWhitened
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice(self.errors, "errors", "WhitenedDescent", (BOUND, CLUSTERED))
+        if self.by_unit and not self.settings.unit_scores:
+            object.__setattr__(self, "settings", replace(self.settings, unit_scores=_SCORES))
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether rows must come unit by unit."""
+        return self.errors == CLUSTERED
+
+    def prepare(self, design: Design) -> PreparedDescent:
+        """Calibrate the whole chain."""
+        if self.by_unit and not design.weighted:
+            hint = 'clustered errors are for rows that belong to units: name one, unit="patient".'
+            raise rejection("errors", "WhitenedDescent", "left out without a unit", CLUSTERED, hint)
+        return super().prepare(design)
 
 
 class _Run:
@@ -71,8 +100,11 @@ class _Run:
         row_count, frame, white = known.row_count, known.frame, known.white
         centred = self._sees_mean_residual(row_count, known.scale)
         kept_back = self.settings.bands + (self.settings.intercept if centred else 0)
+        kept_back += self.settings.unit_scores
         shares = growing_shares(known.steps, self.sums.remaining - kept_back)
-        ending = Steps(self.sums, self.settings, known, shares).run()
+        steps = Steps(self.sums, self.settings, known, shares)
+        ending = steps.run()
+        sampling, clustered = self._clustered(steps, ending)
         theta, noise = ending.estimate.theta, ending.estimate.noise
         kept = self._shrinkage(ending, known)
         coefficients = white.matrix @ (theta * kept)
@@ -80,17 +112,37 @@ class _Run:
         if centred:
             frame, extra = self._centre_residuals(frame, coefficients, row_count, ending.scale)
         wide = white.matrix * (kept * np.sqrt(noise))
-        wider = white.matrix * np.sqrt(noise + ending.stated + ending.unknown)
+        if sampling is None:
+            wider = white.matrix * np.sqrt(noise + ending.stated + ending.unknown)
+        else:
+            noisy = white.matrix * np.sqrt(noise + ending.unknown)
+            wider = np.hstack((noisy, white.matrix @ sampling))
         reason = _no_errors_reason(ending, kept, white)
         return Solution(
             frame.readout(coefficients),
             self.account,
-            self._parameters(ending, known),
+            self._parameters(ending, known) | clustered,
             noise=self._spread(frame, wide, extra),
             spread=None if reason else self._spread(frame, wider, extra),
             unknown=reason,
             count=row_count.released,
         )
+
+    def _clustered(self, steps: Steps, ending: Ending) -> tuple[Floats | None, dict[str, float]]:
+        """Return a root of the covariance of sampling errors that the units' scores show.
+
+        None where nobody asks for it, or where the scores are mostly noise; and what a certificate
+        says of it.
+        """
+        if not self.settings.unit_scores:
+            return None, {}
+        scores = steps.unit_scores(ending)
+        values, vectors = np.linalg.eigh(scores.values)
+        seen = float(values.mean()) > _SEEN * scores.sigma * math.sqrt(len(values))
+        said = {"clustered_errors": float(seen), "unit_scores_noise": scores.sigma}
+        if not seen:
+            return None, said
+        return ending.gain[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), said
 
     def _shrinkage(self, ending: Ending, known: Survey) -> Floats:
         """Return what to multiply the iterate by: see `shrinkage.py`."""

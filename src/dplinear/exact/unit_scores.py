@@ -5,6 +5,7 @@ most 1, so it is no longer than the gradient of one row may be; one unit more or
 sum of outer products by at most that length squared (docs/theory.md, "Units of privacy").
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -25,7 +26,7 @@ _SCORE_BITS = 20  # so that a block of outer products is exact in float64
 class UnitScores(RowSum):
     """Σ t tᵀ over units, t = Σ v·g the score of a unit: g its rows' gradients, v their weights.
 
-    Requires: rows that come unit by unit, none of which is in two blocks (`of_units`).
+    Requires: rows with weights and owners, all rows of a unit among them (`UnitTotals`).
     Promises: a score is rounded towards zero to integers of norm at most N = √`bound` ≤ 2^20,
     verified on them; so one unit more or less moves the sum by at most `bound`, and one that is
     replaced by at most √2·`bound`. Sums are counted as those of weighted rows are, in units of a
@@ -50,23 +51,47 @@ class UnitScores(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return nothing of rows that do not say whose they are."""
-        raise TypeError("The scores of units need rows that come unit by unit.")
+        raise TypeError("The scores of units need rows that say whose they are.")
 
-    def of_units(self, rows: Floats, weights: Integers, starts: Indices) -> Integers:
-        """Return the sum over whole units, the first row of each given, `size` integers.
+    def of_rows(self, rows: Floats, weights: Integers) -> Integers:
+        """Return what each row adds to the score of its unit, in units of weight.
 
-        Requires: any number of rows; at most `BLOCK_ROWS` units.
+        Requires: at most `BLOCK_ROWS` rows. Added up over a unit, it is within 2^50: gradients are
+        at most 2^26 long, and the weights of a unit at most 2^24 in all.
         """
-        if (np.add.reduceat(weights, starts) > WHOLE).any():
+        return np.asarray(self.gradient.of_rows(rows).astype(np.int64) * weights)
+
+    def of_units(self, scores: Integers, weights: Integers) -> Integers:
+        """Return the sum of outer products, `size` integers, given whole scores.
+
+        Requires: at most `BLOCK_ROWS` units, and the sum of the weights of each.
+        """
+        if (weights > WHOLE).any():
             raise ArithmeticError("The weights of a unit add up to more than 1.")
-        scores = np.zeros((self.gradient.size, len(starts)), np.int64)
-        owners = np.repeat(np.arange(len(starts)), np.diff([*starts.tolist(), rows.shape[1]]))
-        for start in range(0, rows.shape[1], BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            some = self.gradient.of_rows(rows[:, block]).astype(np.int64) * weights[block]
-            first = np.flatnonzero(np.diff(owners[block], prepend=-1))
-            # Within 2^50: gradients are at most 2^26 long, and the weights of a unit at most 2^24.
-            scores[:, owners[block][first]] += np.add.reduceat(some, first, axis=1)
         shorter = np.sign(scores) * (np.abs(scores) >> (BITS + self._shift))
         short = bound_norms(shorter.astype(np.float64), self.bound)
         return np.asarray((short @ short.T).astype(np.int64).ravel())
+
+
+class UnitTotals:
+    """The scores of units while their rows come in, in any order; then their outer products."""
+
+    def __init__(self, statistic: UnitScores, units: int) -> None:
+        self._statistic = statistic
+        self._scores = np.zeros((units, statistic.gradient.size), np.int64)
+        self._weights = np.zeros(units, np.int64)
+
+    def add(self, rows: Floats, weights: Integers, owners: Indices) -> None:
+        """Add weighted rows, any number of them, each to the score of its unit."""
+        np.add.at(self._weights, owners, weights)
+        for start in range(0, rows.shape[1], BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            some = self._statistic.of_rows(rows[:, block], weights[block])
+            np.add.at(self._scores, owners[block], some.T)
+
+    def blocks(self) -> Iterator[tuple[Integers, int]]:
+        """Return the sums of outer products of some units at a time, and how many they are."""
+        for start in range(0, len(self._scores), BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            scores, weights = self._scores[block].T, self._weights[block]
+            yield self._statistic.of_units(scores, weights), len(weights)

@@ -46,10 +46,16 @@ class ModelMechanism(Mechanism):
     """A way of releasing one linear model.
 
     `loss` is what the model makes small. `passes`: whether it reads the rows more than once.
+    `by_unit`: whether rows must come unit by unit.
     """
 
     loss: ClassVar[str] = "squared"
     passes: ClassVar[bool] = False
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether rows must come unit by unit: few methods need that."""
+        return False
 
     @abstractmethod
     def prepare(self, design: Design) -> PreparedModel:

@@ -56,6 +56,7 @@ class ModelOptions(ReadingOptions, total=False):
     """Of the mechanisms that release one model of a table's columns."""
 
     settings: Settings
+    errors: str
     shares: tuple[float, float, float]
     steps: int | None
     radius: str | None
