@@ -8,8 +8,8 @@ noise is made for, on integers; and the worst unit must come within 1% of that.
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,14 +18,15 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
-from dplinear.adaptive.noisy_sums import VARIANCE, Answer, Budget, NoisySums, Query, _Noise, _scale
+from audit.recording import Gate, Record, ask_again, recorded
+from dplinear.adaptive.noisy_sums import VARIANCE, Query, _Noise, _scale
 from dplinear.arrays import BigIntegers, Floats
-from dplinear.curator.passes import exact_sums, open_table
+from dplinear.curator.passes import open_table
 from dplinear.curator.sources import second_moments, unit_rows
 from dplinear.exact.grid import moments_shape
 from dplinear.exact.row_sums import Count
 from dplinear.exact.weights import WHOLE
-from dplinear.mechanisms.adassp import Parts, PreparedAdaSSP
+from dplinear.mechanisms.adassp import Parts
 from dplinear.mechanisms.moments.analyze_gauss import Difference
 from dplinear.mechanisms.moments.eigenvalues import least_units
 from dplinear.noise import simulation
@@ -42,17 +43,6 @@ BUDGET = dpl.ZCDP(2.0)
 CLOSE = Fraction(99, 100) ** 2  # of squares
 ROWS = (0, 1, 2, 3, 4, 5, 9, 64, 1_000)
 PAIRS = 1_000
-
-
-@dataclass
-class Record:
-    """What a gate asked of a table, and the noise that it paid for."""
-
-    rows_per_unit: int
-    asked: list[tuple[Schema, Query]] = field(default_factory=list)
-    answers: list[list[Answer]] = field(default_factory=list)
-    budget: Budget | None = None
-    adassp: PreparedAdaSSP | None = None
 
 
 def table(seed: int) -> pa.Table:
@@ -124,9 +114,6 @@ def opposite(rows: Floats, k: int, random: Any) -> Floats:
     return np.asarray(np.tile(rows[:1] * signs, (max(len(rows), k), 1)))
 
 
-Gate = Callable[[pa.Table, int, Neighbours], Any]
-
-
 def _model(**choice: Any) -> Gate:
     def gate(data: pa.Table, k: int, relation: Neighbours) -> Any:
         own: dict[str, Any] = {"rows_per_unit": k, "neighbours": relation, "progress": False}
@@ -153,52 +140,6 @@ GATES: dict[str, Gate] = {
         rows_per_unit=k,
     ),
 }
-
-
-def recorded(
-    gate: Gate,
-    data: pa.Table,
-    k: int,
-    seed: int,
-    script: list[list[Answer]] | None = None,
-    relation: Neighbours = Neighbours.ADD_REMOVE,
-) -> Record:
-    """Run a gate, and return all that it asked; with a script, it is answered from that."""
-    record, ask, measure = Record(k), NoisySums.ask, PreparedAdaSSP.measure
-
-    def listen(self: Any, queries: Sequence[Query], rows: Any = None) -> Any:
-        schema = (self._rows if rows is None else rows).schema
-        record.asked += [(schema, query) for query in queries]
-        record.budget = self.budget
-        told = ask(self, queries, rows)
-        record.answers.append(told if script is None else script[len(record.answers)])
-        return record.answers[-1]
-
-    def keep(self: Any, statistic: Any, entropy: Any) -> Any:
-        record.adassp = self
-        return measure(self, statistic, entropy)
-
-    with pytest.MonkeyPatch.context() as patch, simulation.door(seed):
-        patch.setattr(NoisySums, "ask", listen)
-        patch.setattr(PreparedAdaSSP, "measure", keep)
-        gate(data, k, relation)
-    return record
-
-
-def ask_again(record: Record, data: pa.Table) -> list[BigIntegers]:
-    """Return the sums that were asked for, those under one schema in one pass."""
-    found: dict[int, BigIntegers] = {}
-    schemas: list[Schema] = []
-    for schema, _ in record.asked:
-        if schema not in schemas:
-            schemas.append(schema)
-    for schema in schemas:
-        places = [place for place, (other, _) in enumerate(record.asked) if other == schema]
-        statistics = [record.asked[place][1].statistic for place in places]
-        k = record.rows_per_unit
-        sums = exact_sums(data, schema, statistics, rows_per_unit=k, threads=1, progress=False)
-        found |= dict(zip(places, sums, strict=True))
-    return [found[place] for place in range(len(record.asked))]
 
 
 @dataclass

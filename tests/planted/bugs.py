@@ -5,7 +5,18 @@ some library or paper has had, or this one; all would change what is promised an
 user sees.
 """
 
-from planted import cells, columns, files, ledgers, mechanisms, servers, sums, tables, units
+from planted import (
+    cells,
+    columns,
+    files,
+    ledgers,
+    left_out,
+    mechanisms,
+    servers,
+    sums,
+    tables,
+    units,
+)
 from planted.bug import Bug
 
 BUGS: tuple[Bug, ...] = (
@@ -17,6 +28,7 @@ BUGS: tuple[Bug, ...] = (
     *tables.BUGS,
     *sums.BUGS,
     *units.BUGS,
+    *left_out.BUGS,
     *files.BUGS,
 )
 

@@ -59,4 +59,15 @@ BUGS = (
         "_EXACT = math.inf",
         "tests/schema/test_unit_keys.py::test_long_ids_are_told_apart_in_every_type",
     ),
+    Bug(
+        "units_of_plain_rows",
+        "published moments of units have the noise of single rows, on sums 2^24 times as large",
+        "papers/sheffet/release.py",
+        "        passage.check_rows(built)\n"
+        "        prepared = built.prepare(moments_shape(schema))\n",
+        "        passage.check_rows(built)\n"
+        "        prepared = built.prepare(moments_shape(schema.with_unit(None)))\n",
+        "tests/papers/test_sheffet_published.py"
+        "::test_moments_of_units_are_measured_in_the_units_of_weighted_sums",
+    ),
 )

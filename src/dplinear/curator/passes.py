@@ -35,7 +35,7 @@ class Table:
         """How many units of weight make a row that counts as one: 1 where rows have no weights."""
         return 1 if self.schema.unit is None else WHOLE
 
-    @property
+    @cached_property
     def count_varies(self) -> bool:
         """Whether how much its rows count for tells of single ones: it is then never free."""
         return self.schema.count_varies
