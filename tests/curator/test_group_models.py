@@ -118,7 +118,9 @@ def test_groups_have_windows_of_their_own(unit: str | None) -> None:
 def test_a_missing_cell_in_a_groups_window_is_its_columns_constant() -> None:
     data = pa.table({"x": [None, 1.0, None], "y": [0.0, 1.0, 2.0], "ward": ["a", "a", "b"]})
     split = read_by(SCHEMA, "ward", "test")
-    schemas = [Schema({"x": (low, 5), "y": (-5, 5)}) for low in (1, 2, 3, 4)]
+    schemas = [
+        Schema({"x": {"low": low, "high": 5, "missing": 4.5}, "y": (-5, 5)}) for low in (1, 2, 3, 4)
+    ]
     parts = InStep(lambda schema: open_reader(data, schema), split, 4, lambda reader: reader)
     waiting = iter(schemas)
 
