@@ -8,6 +8,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ def seconds(run: Callable[[], object]) -> float:
     return min(found)
 
 
+def passed(held: Any, schema: Schema, reduction: Any) -> object:
+    """Run one pass over a table."""
+    return open_reader(held, schema).run(reduction)
+
+
 def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -65,14 +71,11 @@ def main() -> None:
         data = table(asked.rows, asked.groups)
         parquet.write_table(data, path, row_group_size=100_000)
         for name, held in (("Parquet", path), ("memory", data)):
-            one = seconds(lambda held=held: open_reader(held, plain).run(Moments(plain)))
-            many = seconds(lambda held=held: open_reader(held, split).run(passes))
+            one = seconds(partial(passed, held, plain, Moments(plain)))
+            many = seconds(partial(passed, held, split, passes))
             print(f"moments, {name}: {one:.2f} s, {many:.2f} s, ratio {many / one:.2f}")
-            model: Any = lambda held=held, schema=plain, **by: dpl.release_model(  # noqa: E731
-                held, schema, "x0", **by, **budget
-            )
-            one = seconds(model)
-            many = seconds(lambda model=model: model(schema=whole, by="group"))
+            one = seconds(partial(dpl.release_model, held, plain, "x0", **budget))
+            many = seconds(partial(dpl.release_model, held, whole, "x0", by="group", **budget))
             print(f"model, {name}: {one:.2f} s, {many:.2f} s, ratio {many / one:.2f}")
 
 

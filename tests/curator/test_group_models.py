@@ -95,24 +95,28 @@ def test_groups_have_windows_of_their_own(unit: str | None) -> None:
     windows = [(-1.0 - group, 2.0 + group) if unit is None else (-1.0, 2.0) for group in range(4)]
     numbers = iter(range(4))
 
-    def ask(held: Windowed) -> Any:
-        low, high = windows[next(numbers)]
-        view = held.through(np.array([low, low]), np.array([high, high]))
-        return view.sums([ClippedGram(view.shape, [0, 1, 2], 1.5)])[0], view.schema
+    def ask(held: Windowed) -> list[Any]:
+        found, (low, high) = [], windows[next(numbers)]
+        for far in (0.0, 1.0, 1.0, 0.0):
+            view = held.through(np.full(2, low - far), np.full(2, high + far))
+            found.append((view.sums([ClippedGram(view.shape, [0, 1, 2], 1.5)])[0], view.schema))
+        return found
 
     def opened(schema: Schema) -> Any:
         return open_reader(data, schema, again=True)
 
     found = InStep(opened, split, 4, lambda reader: Windowed(lambda _: reader, inner)).each(ask)
-    if unit is not None:
-        sums, schema = found[0]
-        whole = open_table(data, schema)
-        expected = whole.sums([ClippedGram(whole.shape, [0, 1, 2], 1.5)])[0]
-        assert (sum(sums for sums, _ in found) == expected).all()
-        return
-    for level, (sums, schema) in zip(LEVELS, found, strict=True):
-        own = open_table(rows_of(data, level), schema)
-        assert (sums == own.sums([ClippedGram(own.shape, [0, 1, 2], 1.5)])[0]).all()
+    for step in range(4):
+        if unit is not None:
+            schema = found[0][step][1]
+            whole = open_table(data, schema)
+            expected = whole.sums([ClippedGram(whole.shape, [0, 1, 2], 1.5)])[0]
+            assert (sum(each[step][0] for each in found) == expected).all()
+            continue
+        for level, each in zip(LEVELS, found, strict=True):
+            sums, schema = each[step]
+            own = open_table(rows_of(data, level), schema)
+            assert (sums == own.sums([ClippedGram(own.shape, [0, 1, 2], 1.5)])[0]).all()
 
 
 def test_a_missing_cell_in_a_groups_window_is_its_columns_constant() -> None:
@@ -192,7 +196,7 @@ def test_models_of_groups_are_one_line_of_the_ledger_and_one_file(tmp_path: Path
     assert (status.releases, status.budget.text(status.spent)) == (1, "ρ = 0.25")
     again = GATES["whitened_descent"](table(1), by=["ward"], **given)
     groups.save(tmp_path / "g.json")
-    for other in (again, dpl.load(tmp_path / "g.json")):
+    for other in (again, dpl.load(tmp_path / "g.json", kind="groups")):
         assert other.describe() == groups.describe()
         for level in groups:
             assert other[level].describe() == groups[level].describe()
@@ -231,10 +235,9 @@ def test_what_has_no_proof_is_refused_before_anything_is_spent(
 
 
 def test_models_in_a_set_have_no_groups() -> None:
+    given: Any = {"row_norm": 1.0, "constraint": 1.0, "by": "x", **BUDGET}
     with pytest.raises(ArgumentError) as raised:
-        dpl.release_model(
-            np.zeros((3, 2)), target=np.zeros(3), row_norm=1.0, constraint=1.0, by="x", **BUDGET
-        )
+        dpl.release_model(np.zeros((3, 2)), target=np.zeros(3), **given)
     assert raised.value.parameter == "by"
 
 
@@ -250,7 +253,8 @@ class Record:
 
 
 def recorded(name: str, data: pa.Table, k: int) -> Record:
-    record, ask, chains = Record(), NoisySums.ask, []
+    record, ask = Record(), NoisySums.ask
+    chains: list[Any] = []
 
     def listen(self: Any, queries: Sequence[Query], rows: Any = None) -> Any:
         if not any(self is chain for chain in chains):

@@ -124,9 +124,10 @@ class Blocks(ABC, Generic[Part]):
                 own = codes[start : start + BLOCK_ROWS]
                 other = self._group_encoder
                 missing = self._encoder.missing if other is None else other.missing(own)
-                rows = np.vstack((round_to_grid(self._grid, block, missing), own))
-                inside = own >= 0
-                present = inside if present is None else present & inside
+                rows = scratch("rows in groups", (len(block) + 1, len(own)))
+                rows[:-1], rows[-1] = round_to_grid(self._grid, block, missing), own
+                if own.min(initial=0) < 0:
+                    present = own >= 0 if present is None else present & (own >= 0)
             self.add_present(rows, present)
 
     def _present(self, scaled: Floats) -> npt.NDArray[np.bool_] | None:
