@@ -55,6 +55,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "covariance": lambda: dpl.release_covariance(numbers(), NUMBERS, **BUDGET),
     "rows": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, bits=0.5),
     "projected": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, k=2, **BUDGET),
+    "groups": lambda: dpl.release_moments(table(), SCHEMA, by="smoker", **BUDGET),
     "bounds": lambda: dpl.suggest_bounds(numbers(), ["age", "bmi"], **BUDGET),
 }
 

@@ -8,7 +8,7 @@ the solver that asks most, however many groups there are, and noise is drawn in 
 
 import contextvars
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from dplinear.arrays import Floats
@@ -24,18 +24,22 @@ _Made = TypeVar("_Made")
 class InStep(Generic[_Table]):
     """The groups of a table, which `each` runs something on.
 
-    Requires: a reader of the rows in groups, for as many passes as are asked for, and the schema
-    that is split by them; `make`, what makes a group's table of a reader of its rows.
+    Requires: `opened`, which returns a reader of the rows in groups under the schema that it is
+    given, for as many passes as are asked for; `split`, the schema that is split by the groups;
+    `make`, what makes a group's table of a reader of its rows. A group that asks for sums under
+    another schema than its own, as through a window, is read through that one.
     """
 
     def __init__(
         self,
-        reader: Reader,
+        opened: Callable[[Schema], Reader],
         split: Schema,
         groups: int,
         make: Callable[[Reader], _Table],
     ) -> None:
-        self._reader, self._split, self._groups, self._make = reader, split, groups, make
+        self._opened, self._split, self._groups, self._make = opened, split, groups, make
+        self._plain = split.of_group()
+        self._last: tuple[Schema, Reader] | None = None
 
     def each(self, job: Callable[[_Table], _Made]) -> list[_Made]:
         """Return what a job makes of each group's table.
@@ -47,8 +51,9 @@ class InStep(Generic[_Table]):
             for turn in turns:
                 turn.go_on(None)
             while any(turn.asked is not None for turn in turns):
-                asked = [turn.asked or _Nothing(self._split.of_group()) for turn in turns]
-                found = self._reader.run(GroupReduction(self._split, asked))
+                asked = [turn.asked or _Nothing(self._plain) for turn in turns]
+                split, reader = self._reader([each.schema for each in asked])
+                found = reader.run(GroupReduction(split, asked))
                 for turn, part in zip(turns, found.parts, strict=True):
                     if turn.asked is not None:
                         turn.go_on(part)
@@ -56,6 +61,14 @@ class InStep(Generic[_Table]):
         finally:
             for turn in turns:
                 turn.end()
+
+    def _reader(self, schemas: Sequence[Schema]) -> tuple[Schema, Reader]:
+        """Return a reader under the schemas of all groups; that of before, where they are alike."""
+        alike = all(schema == self._plain for schema in schemas)
+        split = self._split if alike else self._split.split_by(self._split.by, schemas)
+        if self._last is None or self._last[0] != split:  # rounded rows are kept for the next pass
+            self._last = split, self._opened(split)
+        return self._last
 
 
 class _EndedError(BaseException):

@@ -21,7 +21,7 @@ from dplinear.exact.weights import parts
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder, decode
-from dplinear.schema.groups import group_codes
+from dplinear.schema.groups import GroupEncoder, group_codes
 
 Kept = npt.NDArray[np.float32]
 
@@ -48,6 +48,13 @@ class Blocks(ABC, Generic[Part]):
     def _encoder(self) -> Encoder:
         """What maps cells: made when it is needed, as blocks that were kept need none."""
         return Encoder(self.schema, float(self._grid.steps_per_unit))
+
+    @cached_property
+    def _group_encoder(self) -> GroupEncoder | None:
+        """What maps the cells of groups, each of which is seen through a schema of its own."""
+        if not self.schema.group_schemas:
+            return None
+        return GroupEncoder(self.schema, float(self._grid.steps_per_unit))
 
     @abstractmethod
     def add(self, rows: Floats) -> None:
@@ -85,7 +92,10 @@ class Blocks(ABC, Generic[Part]):
             stop = min(start + BLOCK_ROWS, rows)
             block = {name: values[start:stop] for name, values in table.items()}
             codes = group_codes(self.schema, block) if self.schema.by else None
-            self.update_cells(self._encoder.map_values(block, stop - start), codes)
+            if codes is not None and self._group_encoder is not None:
+                self.update_cells(self._group_encoder.map_values(block, codes), codes)
+            else:
+                self.update_cells(self._encoder.map_values(block, stop - start), codes)
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
         """Add rows of a NumPy array whose columns are the schema's, in order."""
@@ -108,12 +118,16 @@ class Blocks(ABC, Generic[Part]):
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
             block = scaled[:, start : start + BLOCK_ROWS]
             present = self._present(block)
-            rows = round_to_grid(self._grid, block, self._encoder.missing)
-            if codes is not None:
+            if codes is None:
+                rows = round_to_grid(self._grid, block, self._encoder.missing)
+            else:
                 own = codes[start : start + BLOCK_ROWS]
-                rows = np.vstack((rows, own))
-                inside = own >= 0
-                present = inside if present is None else present & inside
+                other = self._group_encoder
+                missing = self._encoder.missing if other is None else other.missing(own)
+                rows = scratch("rows in groups", (len(block) + 1, len(own)))
+                rows[:-1], rows[-1] = round_to_grid(self._grid, block, missing), own
+                if own.min(initial=0) < 0:
+                    present = own >= 0 if present is None else present & (own >= 0)
             self.add_present(rows, present)
 
     def _present(self, scaled: Floats) -> npt.NDArray[np.bool_] | None:

@@ -7,12 +7,16 @@ as well, and a row touches the sums of its own group and no others.
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Generic
 
 import numpy as np
+import numpy.typing as npt
 
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.blocks import Blocks, Part, Reduction
+from dplinear.exact.blocks import Blocks, Kept, Part, Reduction
+from dplinear.exact.integers import scratch
+from dplinear.exact.row_sums import BLOCK_ROWS
 from dplinear.schema import Schema
 
 _LENGTH = struct.Struct("<Q")
@@ -41,39 +45,76 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
     def __init__(self, schema: Schema, groups: Sequence[Blocks[Part]]) -> None:
         super().__init__(schema)
         self._groups = groups
+        self._held: list[list[Kept]] = [[] for _ in groups]
 
-    def _split(self, rows: Floats) -> Iterator[tuple[Blocks[Part], Floats, Any]]:
-        """Return each group that has rows here: its sums, its rows, and which those are."""
-        codes = rows[-1].astype(np.int64)
+    def _split(self, rows: Floats) -> Iterator[tuple[int, Floats, Any]]:
+        """Return each group that has rows here: its index, its rows, and which those are."""
+        codes = rows[-1].astype(np.int16)  # few enough, and sorted in a time that is linear
+        if len(codes) and codes[0] == codes.max() == codes.min() >= 0:  # as rows are kept
+            yield int(codes[0]), rows[:-1], slice(None)
+            return
         order = np.argsort(codes, kind="stable")
-        sorted_rows = np.take(rows[:-1], order, axis=1)
+        sorted_rows = scratch("sorted rows", (len(rows) - 1, len(codes)))
+        np.take(rows[:-1], order, axis=1, out=sorted_rows, mode="clip")
         ends = np.searchsorted(codes[order], np.arange(len(self._groups) + 1)).tolist()
-        for group, start, stop in zip(self._groups, ends[:-1], ends[1:], strict=True):
+        for group, (start, stop) in enumerate(pairwise(ends)):
             if start < stop:
                 yield group, sorted_rows[:, start:stop], order[start:stop]
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows, each to its group."""
         for group, own, _ in self._split(rows):
-            group.add(own)
+            self._groups[group].add(own)
 
     def add_multiple(self, rows: Floats, times: int) -> None:
         """Add a block of rounded rows, so many times."""
         for group, own, _ in self._split(rows):
-            group.add_multiple(own, times)
+            self._groups[group].add_multiple(own, times)
 
     def add_weighted(self, rows: Floats, weights: Integers) -> None:
         """Add rounded rows, each as often as its weight says."""
         for group, own, chosen in self._split(rows):
-            group.add_weighted(own, weights[chosen])
+            self._groups[group].add_weighted(own, weights[chosen])
 
     def leave(self, rows: Floats) -> None:
         """Let each group take note of its rows that are left out; others are nobody's."""
         for group, own, _ in self._split(rows):
-            group.leave(own)
+            self._groups[group].leave(own)
+
+    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
+        """Add a block of rounded rows, but for those that are left out; keep each group's apart.
+
+        So that later passes over them need not split them again.
+        """
+        if present is not None:
+            self.leave(rows[:, ~present])
+            rows = rows[:, present]
+        for group, own, _ in self._split(rows):
+            self._groups[group].add(own)
+            if self.keep is not None:
+                self._hold(group, own)
+
+    def _hold(self, group: int, rows: Floats) -> None:
+        held = self._held[group]
+        held.append(rows.astype(np.float32))
+        if sum(some.shape[1] for some in held) >= BLOCK_ROWS:
+            self._keep_group(group)
+
+    def _keep_group(self, group: int) -> None:
+        """Keep what is held of a group, in blocks of its rows alone."""
+        held, self._held[group] = self._held[group], []
+        if self.keep is None or not held:
+            return
+        rows = np.concatenate(held, axis=1)
+        for start in range(0, rows.shape[1], BLOCK_ROWS):
+            some = rows[:, start : start + BLOCK_ROWS]
+            codes = np.full((1, some.shape[1]), group, np.float32)
+            self.keep.append(np.concatenate((some, codes)))
 
     def result(self) -> GroupParts[Part]:
         """Return the sums of all groups so far."""
+        for group in range(len(self._groups)):
+            self._keep_group(group)
         return GroupParts([group.result() for group in self._groups])
 
 

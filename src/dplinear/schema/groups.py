@@ -15,6 +15,7 @@ import numpy as np
 
 from dplinear.arguments import rejection, wrong_type
 from dplinear.schema.columns import Category, Numeric, check_levels, write_number
+from dplinear.schema.encoding import Encoder
 from dplinear.schema.terms import DerivedTerm
 
 if TYPE_CHECKING:
@@ -129,3 +130,29 @@ def _column_codes(column: Column, values: Floats) -> Floats:
     if not column.leave_out and column.missing in {0, 1}:
         constant = float(column.missing)
     return np.where(np.isnan(values), constant, np.clip(values, 0.0, 1.0))
+
+
+class GroupEncoder:
+    """Cells of rows in groups that are seen through schemas of their own, as `Encoder` maps them.
+
+    Promises: each row's cells are those that the encoder of its group makes of it.
+    """
+
+    def __init__(self, schema: Schema, scale: float) -> None:
+        self._encoders = [Encoder(group, scale) for group in schema.group_schemas]
+        self._missing = np.hstack([encoder.missing for encoder in self._encoders])
+        self._dimension = schema.dimension
+
+    def map_values(self, table: Mapping[str, Floats], codes: Floats) -> Floats:
+        """Map what `decode` returned, or equal slices of it; rows of no group are 0."""
+        cells = np.zeros((self._dimension, len(codes)))
+        for code, encoder in enumerate(self._encoders):
+            chosen = np.flatnonzero(codes == code)
+            if len(chosen):
+                own = {name: values[chosen] for name, values in table.items()}
+                cells[:, chosen] = encoder.map_values(own, len(chosen))
+        return cells
+
+    def missing(self, codes: Floats) -> Floats:
+        """Return the public cells that replace NaN in each row."""
+        return np.asarray(self._missing[:, np.maximum(codes, 0).astype(np.int64)])

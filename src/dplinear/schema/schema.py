@@ -69,6 +69,7 @@ class Schema:
     """
 
     _by: tuple[str, ...] = ()
+    _of_groups: "tuple[Schema, ...]" = ()
 
     def __init__(
         self,
@@ -276,13 +277,14 @@ class Schema:
         """Return the same schema of rows that belong to units: the column that says to which."""
         return self._changed(self._columns, unit)
 
-    def split_by(self, by: tuple[str, ...]) -> Self:
+    def split_by(self, by: tuple[str, ...], schemas: "Sequence[Schema]" = ()) -> Self:
         """Return the same schema of rows in groups: its columns `by` say which, and no more.
 
-        They are read, and no feature is made of them (schema/groups.py).
+        They are read, and no feature is made of them (schema/groups.py). `schemas`, one for each
+        group, of the same columns within other bounds, are what groups are seen through.
         """
         part = object.__new__(type(self))
-        part._by = by
+        part._by, part._of_groups = by, tuple(schemas)
         part._assemble(
             self._columns,
             self._derived,
@@ -333,6 +335,11 @@ class Schema:
         """Return the schema of the rows of one group, as of a table without the columns `by`."""
         columns = {n: column for n, column in self._columns.items() if n not in self._by}
         return self._changed(columns, self._unit)
+
+    @property
+    def group_schemas(self) -> "tuple[Schema, ...]":
+        """What each group is seen through; none: all alike."""
+        return self._of_groups
 
     @property
     def row_size(self) -> int:
@@ -422,7 +429,8 @@ class Schema:
     @cached_property
     def _text(self) -> str:
         # As text, since the order of columns counts.
-        return json.dumps([self.to_dict(), self._by])
+        own = [self.to_dict(), self._by, [group.to_dict() for group in self._of_groups]]
+        return json.dumps(own)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

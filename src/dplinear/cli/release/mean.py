@@ -21,6 +21,7 @@ def mean(
     neighbours: flags.Rows2 = None,
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
+    by: flags.By = None,
     steps: Annotated[int | None, flags.special("--steps", text="rounds (2)")] = None,
     scale: flags.Deviations = None,
 ) -> None:

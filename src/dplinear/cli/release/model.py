@@ -46,6 +46,7 @@ def model(
     neighbours: flags.Rows2 = None,
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
+    by: flags.By = None,
     shares: Annotated[
         str | None,
         flags.special("--shares", text="adassp: the parts of its budget, such as 0.1,0.6,0.3"),

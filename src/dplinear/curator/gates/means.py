@@ -1,11 +1,13 @@
 """The gates for means and covariances, of columns whose bounds may be far too wide."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
 from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.results import NamedMatrix, NamedVector
 from dplinear.arrays import Floats
@@ -17,18 +19,21 @@ from dplinear.coinpress.methods import (
     CoinPressMean,
     CoinPressOutcome,
 )
+from dplinear.curator.gates.groups import Grouping
 from dplinear.curator.gates.options import (
     CovarianceOptions,
     MeanOptions,
     own_options,
     reading_options,
 )
+from dplinear.curator.in_step import InStep
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.windows import Windowed, check_counted, check_plain
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
+from dplinear.mechanisms.groups import PreparedGroups
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema, SchemaLike
@@ -36,6 +41,44 @@ from dplinear.schema import Schema, SchemaLike
 _Estimate = TypeVar("_Estimate", MeanEstimate, CovarianceEstimate)
 _Method = TypeVar("_Method", CoinPressMean, CoinPressCovariance)
 _Release = TypeVar("_Release", MeanRelease, CovarianceRelease)
+
+
+@overload
+def release_mean(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: None = None,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[MeanOptions],
+) -> MeanRelease: ...
+
+
+@overload
+def release_mean(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: str | Sequence[str],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[MeanOptions],
+) -> Groups[MeanRelease]: ...
 
 
 def release_mean(
@@ -48,17 +91,20 @@ def release_mean(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    by: str | Sequence[str] | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Unpack[MeanOptions],
-) -> MeanRelease:
+) -> MeanRelease | Groups[MeanRelease]:
     """Release the mean of each column, by CoinPress; bounds may be far too wide.
 
     Requires: a table that can be read again, and its public schema, of numeric columns; `epsilon`
     and `delta`, or a `guarantee` such as ZCDP(0.5); which tables are `neighbours`. `unit` is the
     column of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1
-    unless given); the schema may name it (docs/schema.md, "Units of privacy"). Options: `steps`
+    unless given); the schema may name it (docs/schema.md, "Units of privacy"). `by` names
+    categories or truth values of the schema: each of their levels has a release of its own, all for
+    one price (docs/schema.md, "Groups for one price"). Options: `steps`
     (2), `scale` (public standard deviations of the columns; found where they are not given), and
     those of the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
@@ -69,7 +115,7 @@ def release_mean(
     with Passage("release_mean", locals()) as passage:
         asked = read_guarantee(passage.where, epsilon, delta, guarantee)
         method = _method(CoinPressMean, passage, asked, neighbours, options)
-        schema = passage.schema(schema)
+        schema, grouping = _schema(passage, schema, by)
 
         def release(found: CoinPressOutcome[MeanEstimate], certificate: Certificate) -> MeanRelease:
             names, estimate = schema.columns, found.estimate
@@ -82,7 +128,47 @@ def release_mean(
                 count=found.count,
             )
 
+        if grouping is not None:
+            return _cross_groups(passage, method, grouping, release)
         return _cross(passage, method, schema, release)
+
+
+@overload
+def release_covariance(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: None = None,
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[CovarianceOptions],
+) -> CovarianceRelease: ...
+
+
+@overload
+def release_covariance(
+    data: Any,
+    schema: SchemaLike,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    guarantee: Guarantee | None = None,
+    neighbours: str = ...,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    by: str | Sequence[str],
+    ledger: AnyLedger | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    **options: Unpack[CovarianceOptions],
+) -> Groups[CovarianceRelease]: ...
 
 
 def release_covariance(
@@ -95,11 +181,12 @@ def release_covariance(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    by: str | Sequence[str] | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Unpack[CovarianceOptions],
-) -> CovarianceRelease:
+) -> CovarianceRelease | Groups[CovarianceRelease]:
     """Release the covariance of all columns, by CoinPress; bounds may be far too wide.
 
     Requires and promises what `release_mean` does. `steps` is 5, and `centred` (False) says that
@@ -108,7 +195,7 @@ def release_covariance(
     with Passage("release_covariance", locals()) as passage:
         asked = read_guarantee(passage.where, epsilon, delta, guarantee)
         method = _method(CoinPressCovariance, passage, asked, neighbours, options)
-        schema = passage.schema(schema)
+        schema, grouping = _schema(passage, schema, by)
 
         def release(
             found: CoinPressOutcome[CovarianceEstimate], certificate: Certificate
@@ -124,6 +211,8 @@ def release_covariance(
                 count=found.count,
             )
 
+        if grouping is not None:
+            return _cross_groups(passage, method, grouping, release)
         return _cross(passage, method, schema, release)
 
 
@@ -139,6 +228,15 @@ def _method(
     return kind(guarantee=asked, neighbours=relation, **own)
 
 
+def _schema(passage: Passage, schema: SchemaLike, by: object) -> tuple[Schema, Grouping | None]:
+    """Return the schema of what is released, and the groups that it is released for, if any."""
+    whole = passage.schema(schema)
+    if by is None:
+        return whole, None
+    grouping = Grouping.of(passage, whole, by)
+    return grouping.schema, grouping
+
+
 def _cross(
     passage: Passage,
     method: CoinPress[_Estimate],
@@ -146,18 +244,54 @@ def _cross(
     release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
 ) -> _Release:
     """Calibrate, check the table, and go through the passage."""
-    data, options = passage.given["data"], passage.given["options"]
     check_counted(schema, method.neighbours, passage.where)
     prepared = method.prepare(len(check_plain(schema, passage.where)))
-    reading: dict[str, Any] = reading_options(options)
-
-    def open_part(part: Schema) -> Reader:
-        return open_reader(data, part, again=True, rows_per_unit=passage.rows_per_unit, **reading)
-
+    open_part = _opening(passage)
     open_part(schema)
-    own = own_options(type(method), options, passage.where)
-    public = {name: getattr(method, name) for name in own}
+    public = _public(passage, method)
     return passage.cross(method, prepared, lambda: Windowed(open_part, schema), release, public)
+
+
+def _cross_groups(
+    passage: Passage,
+    method: CoinPress[_Estimate],
+    grouping: Grouping,
+    release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
+) -> Groups[_Release]:
+    """Calibrate for all groups, check the table, and go through the passage once.
+
+    Each group has windows of its own; one pass over the table serves all of them.
+    """
+    grouping.check(passage, method)
+    columns = len(check_plain(grouping.schema, passage.where))
+    moved = grouping.moved(passage, method.neighbours)
+    prepared = PreparedGroups(method.prepare(columns, moved))
+    open_part = _opening(passage)
+    open_part(grouping.split)
+    grouping.note(passage)
+
+    def make(reader: Reader) -> Windowed:
+        return Windowed(lambda _: reader, grouping.schema)
+
+    return passage.cross(
+        method,
+        prepared,
+        lambda: InStep(open_part, grouping.split, len(grouping.levels), make),
+        lambda found, certificate: grouping.release(found, certificate, release),
+        {**_public(passage, method), **grouping.public},
+    )
+
+
+def _opening(passage: Passage) -> Callable[[Schema], Reader]:
+    """Return what opens the table under a schema, for several passes."""
+    data, reading = passage.given["data"], reading_options(passage.given["options"])
+    return partial(open_reader, data, again=True, rows_per_unit=passage.rows_per_unit, **reading)
+
+
+def _public(passage: Passage, method: CoinPress[Any]) -> dict[str, Any]:
+    """Return what a ledger is told of the method."""
+    own = own_options(type(method), passage.given["options"], passage.where)
+    return {name: getattr(method, name) for name in own}
 
 
 def _rows(method: CoinPress[_Estimate], found: CoinPressOutcome[_Estimate]) -> int | None:

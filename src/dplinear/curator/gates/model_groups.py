@@ -40,7 +40,7 @@ def model_groups_through(
 
     def read() -> InStep[Table]:
         count = len(grouping.levels)
-        return InStep(opened(), split, count, lambda reader: Table(reader, inner.schema))
+        return InStep(lambda _: opened(), split, count, lambda reader: Table(reader, inner.schema))
 
     def make(solution: Solution, certificate: Certificate) -> ModelRelease:
         return inner.release(solution, certificate, None)
