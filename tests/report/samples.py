@@ -56,6 +56,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "rows": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, bits=0.5),
     "projected": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, k=2, **BUDGET),
     "bounds": lambda: dpl.suggest_bounds(numbers(), ["age", "bmi"], **BUDGET),
+    "rows_per_unit": lambda: dpl.suggest_rows_per_unit(table(), unit="smoker", **BUDGET),
 }
 
 
