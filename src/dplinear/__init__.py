@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         release_rows,
         release_sketch,
         suggest_bounds,
+        suggest_rows_per_unit,
     )
     from dplinear.estimators import (
         PrivateConstrainedClassifier,
@@ -86,6 +87,7 @@ _EXPORTS = {
     "release_rows": "dplinear.curator",
     "release_sketch": "dplinear.curator",
     "suggest_bounds": "dplinear.curator",
+    "suggest_rows_per_unit": "dplinear.curator",
     "tally": "dplinear.ledger.tally",
 }
 __all__ = [
@@ -128,6 +130,7 @@ __all__ = [
     "release_rows",
     "release_sketch",
     "suggest_bounds",
+    "suggest_rows_per_unit",
     "tally",
 ]
 

@@ -122,6 +122,15 @@ def bounds() -> Any:
     return np.array([[float(Fraction(each[end])) for end in ("low", "high")] for each in columns])
 
 
+def rows_per_unit() -> Any:
+    found = dpl.suggest_rows_per_unit(table()[:, 2:3], unit="smoker", epsilon=1.0)
+    return np.array([found.rows_per_unit, *found.counts])
+
+
+def rows_per_unit_in_zcdp() -> Any:
+    return np.array(dpl.suggest_rows_per_unit(table()[:, :1], unit="age", rho=0.1).counts)
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "analyze_gauss": moments(),
     "analyze_gauss of replaced rows": moments(neighbours="replace"),
@@ -155,6 +164,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean": mean,
     "covariance": covariance,
     "bounds": bounds,
+    "rows per unit": rows_per_unit,
+    "rows per unit in zCDP": rows_per_unit_in_zcdp,
 }
 
 

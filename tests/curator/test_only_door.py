@@ -42,6 +42,7 @@ GATES: dict[str, Call] = {
         dpl.release_model, X, target=Y, projection=None, **ERM, **PAIR
     ),
     "suggest_bounds": partial(dpl.suggest_bounds, ROWS, ["x", "y"], rho=0.5),
+    "suggest_rows_per_unit": partial(dpl.suggest_rows_per_unit, X, unit="x", epsilon=0.5),
 }
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "PrivateConstrainedClassifier": {"row_norm": 2.0, "classes": (0, 1)},

@@ -14,6 +14,7 @@ GATES: dict[str, Callable[[Dice], Case]] = {
     "release_mean": releases.mean,
     "release_covariance": releases.covariance,
     "suggest_bounds": releases.bounds,
+    "suggest_rows_per_unit": releases.rows_per_unit,
     "release_model, constrained": learners.constrained,
     "release_model, projected": learners.projected,
     "estimators": learners.estimator,

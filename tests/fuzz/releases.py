@@ -325,6 +325,27 @@ def bounds(dice: Dice) -> Case:
     return _table_case(dice, dplinear.suggest_bounds, schema, arguments, MECHANISM_NAMES)
 
 
+def rows_per_unit(dice: Dice) -> Case:
+    schema = schema_of(dice, plain=True)
+    base: dict[str, Any] = {"unit": dice.pick(tuple(schema.columns)), "threads": 1}
+    base |= {"rho": 0.5} if dice.chance(0.3) else {"epsilon": 0.5}
+    lists: tuple[Any, ...] = ([1, 2, 4], (1_000, 1), [], [0], [1, 1], ["a"], [1_001], "1,2", [1.0])
+    planned = (dplinear.ApproxDP(1.0, 1e-6), dplinear.ZCDP(0.1), dplinear.PureDP(1.0), 1.0, None)
+    own: dict[str, Maker] = {
+        "unit": lambda dice: dice.pick(("a", "b", "z", "", 1)) if dice.chance(0.6) else odd(dice),
+        "columns": lambda dice: dice.pick((1, 0, 30, schema)) if dice.chance(0.6) else odd(dice),
+        "rho": real,
+        "candidates": lambda dice: dice.pick(lists) if dice.chance(0.6) else odd(dice),
+        "planned": lambda dice: dice.pick(planned) if dice.chance(0.7) else odd(dice),
+        "learn": lambda dice: word(dice, "regression", "moments", "mean", "distances"),
+        "correlation": real,
+    }
+    makers = {name: make for name, make in COMMON.items() if name != "neighbours"} | READING | own
+    arguments = mutated(dice, base, makers)
+    gate = dplinear.suggest_rows_per_unit
+    return _table_case(dice, gate, schema, arguments, MECHANISM_NAMES)
+
+
 def sources(dice: Dice) -> Case:
     """Return a case of the pass alone, over every kind of table."""
     schema = schema_of(dice)

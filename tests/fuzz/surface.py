@@ -20,6 +20,7 @@ from typing import Any
 
 from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.analyst.rows.release import RowsRelease
 
 # Mechanisms whose releases print no released number among their facts.
@@ -40,6 +41,9 @@ def surface(value: Any) -> Any:
     if isinstance(value, SuggestedBounds):
         facts = value.certificate.to_dict()
         return {"columns": value.schema.columns, "certificate": outline(facts)}
+    if isinstance(value, SuggestedRowsPerUnit):  # whose integer is a released number
+        facts = value.certificate.to_dict()
+        return {"edges": value.edges, "certificate": outline(facts)}
     content = files.pack(value)
     if content is None:
         return type(value).__name__

@@ -57,6 +57,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "projected": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, k=2, **BUDGET),
     "groups": lambda: dpl.release_moments(table(), SCHEMA, by="smoker", **BUDGET),
     "bounds": lambda: dpl.suggest_bounds(numbers(), ["age", "bmi"], **BUDGET),
+    "rows_per_unit": lambda: dpl.suggest_rows_per_unit(table(), unit="smoker", **BUDGET),
 }
 
 

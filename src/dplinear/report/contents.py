@@ -13,6 +13,7 @@ from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, wrong_type
@@ -307,6 +308,22 @@ def _groups(release: Groups[Any]) -> Content:
     )
 
 
+def _rows_per_unit(release: SuggestedRowsPerUnit) -> Content:
+    table = Table("Units, with noise", ("rows of a unit", "units"), tuple(release.histogram()))
+    return Content(
+        title="Rows per unit",
+        lede=(
+            f"How many rows units have, counted with noise of standard deviation "
+            f"{release.deviation:.3g}. In the release that was planned, a unit should count as at "
+            f"most {release.rows_per_unit} {'row' if release.rows_per_unit == 1 else 'rows'}."
+        ),
+        size="number of rows not released",
+        rows=None,
+        columns=None,
+        panels=(Panel("Numbers of rows", "", (), table),),
+    )
+
+
 def _bounds(schema: Schema) -> dict[str, tuple[float, float]]:
     return {each.name: (float(each.low), float(each.high)) for each in schema.features}
 
@@ -336,4 +353,5 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     RowsRelease: _rows,
     SuggestedBounds: _bounds_content,
     Groups: _groups,
+    SuggestedRowsPerUnit: _rows_per_unit,
 }

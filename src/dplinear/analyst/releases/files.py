@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dplinear.analyst.releases.model import ModelRelease
     from dplinear.analyst.releases.moments import MomentsRelease
     from dplinear.analyst.releases.release import Release
+    from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
     from dplinear.analyst.releases.sketch import SketchRelease
     from dplinear.analyst.rows.release import RowsRelease
 
@@ -83,6 +84,7 @@ _HOMES = {
     "model": "dplinear.analyst.releases.model",
     "moments": "dplinear.analyst.releases.moments",
     "rows": "dplinear.analyst.rows.release",
+    "rows_per_unit": "dplinear.analyst.releases.rows_per_unit",
     "sketch": "dplinear.analyst.releases.sketch",
 }
 _KINDS: dict[str, Kind] = {}
@@ -187,6 +189,10 @@ def load(path: _Path, *, kind: Literal["groups"], largest: int | None = ...) -> 
 def load(
     path: _Path, *, kind: Literal["bounds"], largest: int | None = ...
 ) -> "SuggestedBounds": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["rows_per_unit"], largest: int | None = ...
+) -> "SuggestedRowsPerUnit": ...
 @overload
 def load(path: _Path, *, kind: str | None, largest: int | None = ...) -> "Release": ...
 

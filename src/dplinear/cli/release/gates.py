@@ -43,13 +43,17 @@ GATES = {
         Gate("mean", "release_mean", "visits.mean.json"),
         Gate("covariance", "release_covariance", "visits.covariance.json"),
         Gate("bounds", "suggest_bounds", "visits.schema.json", own=frozenset({"rho"})),
+        Gate("rows_per_unit", "suggest_rows_per_unit", "visits.units.json", own=frozenset({"rho"})),
     )
 }
 
 
+WITHOUT_SCHEMA = frozenset({"bounds", "rows_per_unit"})  # what is asked for before there is one
+
+
 @dataclass(frozen=True)
 class Order:
-    """One release, as the command line asks for it. `schema` is None where bounds are asked for."""
+    """One release, as the command line asks for it; `schema` is None where none is needed."""
 
     gate: Gate
     data: list[str]
@@ -97,8 +101,11 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
         require(said, "target", "The command does not say what the model explains.", hint)
     if name == "bounds":
         require(said, "columns", "The command does not say which columns.", "--columns age,bmi")
+    if name == "rows_per_unit":
+        hint = "--unit patient, say: the column of ids."
+        require(said, "unit", "The command does not say whom a row belongs to.", hint)
     promise = one_guarantee(said, gate.own)
-    schema = None if name == "bounds" else read_schema(said)
+    schema = None if name in WITHOUT_SCHEMA else read_schema(said)
     return Order(gate, data, schema, output, values.read(said) | promise, ledger, overwrite)
 
 
@@ -165,8 +172,9 @@ def _open_output(order: Order) -> "Output | None":
 
 
 def _check_output(order: Order, target: Path) -> None:
-    if order.gate.name == "bounds" and target.suffix != ".json":
-        raise CommandError(f"Bounds go to a .json file, not to '{target.name}'.")
+    if order.gate.name in WITHOUT_SCHEMA and target.suffix != ".json":
+        what = "Bounds go" if order.gate.name == "bounds" else "Rows per unit go"
+        raise CommandError(f"{what} to a .json file, not to '{target.name}'.")
     if target.is_dir():
         hint = f"name a file in it, such as {order.gate.example}."
         raise CommandError(f"The output '{target.name}' is a folder.", hint, Code.FILE)

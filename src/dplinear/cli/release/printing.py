@@ -19,6 +19,7 @@ _NEXT = {
     "mean": "dplinear report {file} --html",
     "covariance": "dplinear report {file} --html",
     "bounds": "dplinear release moments DATA --schema {file} ...",
+    "rows_per_unit": "dplinear report {file} --html",
 }
 # The data may be others by now: a request is one release, whatever is in the file.
 _AGAIN = (
@@ -88,8 +89,12 @@ def _content(order: Order, release: Any) -> dict[str, Any]:
         "request": release.certificate.request,
         "certificate": release.certificate.to_dict(),
         "rows": getattr(release, "rows", None),
-        "schema": release.schema.to_dict(),
     }
+    if order.gate.name == "rows_per_unit":
+        names = ("rows_per_unit", "edges", "counts", "deviation")
+        content |= {name: getattr(release, name) for name in names}
+    else:
+        content["schema"] = release.schema.to_dict()
     if order.gate.name == "bounds":
         content |= {"bounds": release.bounds, "found": dict(release.found)}
     for status in _remaining_budget(order):

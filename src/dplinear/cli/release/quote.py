@@ -70,7 +70,10 @@ def _stand_in(order: "gates.Order") -> Any:
     """Return a table with the right columns and no rows."""
     import pyarrow as pa
 
-    names = order.schema.read_columns if order.schema is not None else order.arguments["columns"]
+    asked = order.arguments.get("columns")
+    names = tuple(asked) if isinstance(asked, list) else ()
+    if order.schema is not None:
+        names = order.schema.read_columns
     if order.arguments.get("unit") is not None:
         names = (*names, order.arguments["unit"])
     return pa.table({name: pa.array([], pa.string()) for name in names})

@@ -44,10 +44,33 @@ def _pair(key: str, value: Any) -> Any:
     return found
 
 
+def _guarantee(key: str, value: Any) -> Any:
+    """Return ε and δ between commas as a guarantee, or ε alone."""
+    found = _numbers(key, value)
+    if not isinstance(found, float | int | list):
+        return found
+    from dplinear.privacy.guarantees import ApproxDP, PureDP
+
+    amounts = found if isinstance(found, list) else [found]
+    if len(amounts) > 2:
+        raise CommandError(f"The value of --{key} must be ε, or ε and δ between commas.")
+    return PureDP(*amounts) if len(amounts) == 1 else ApproxDP(*amounts)
+
+
+def _counts(_: str, value: Any) -> Any:
+    """Return whole numbers between commas; any other text as it is."""
+    if not isinstance(value, str):
+        return value
+    parts = value.replace(",", " ").split()
+    return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else value
+
+
 _READERS = {
     "by": _names,
+    "candidates": _counts,
     "columns": _names,
     "features": _names,
+    "planned": _guarantee,
     "rows": _count,
     "scale": _numbers,
     "shares": _pair,
