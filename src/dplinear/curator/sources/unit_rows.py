@@ -78,7 +78,7 @@ class Gatherer(Blocks[_Gathered]):
 
     def _start(self, rows: int) -> None:
         """Make room for so many rows."""
-        self._rounded = np.empty((rows, self.schema.dimension), np.float32)
+        self._rounded = np.empty((rows, self.schema.row_size), np.float32)
         self._present_rows = np.ones(rows, bool)
         self._stop = 0
 
