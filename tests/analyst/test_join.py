@@ -36,7 +36,8 @@ def table(seed: int, rows: int = 200) -> pa.Table:
 
 
 def released(seed: int, schema: dpl.Schema = SCHEMA, **options: Any) -> MomentsRelease:
-    return dpl.release_moments(table(seed), schema, **(BUDGET | options))
+    found: MomentsRelease = dpl.release_moments(table(seed), schema, **(BUDGET | options))
+    return found
 
 
 def oracle_delta(epsilon: float, mu: float) -> float:
@@ -88,8 +89,8 @@ def test_the_spread_of_joined_releases_is_what_their_noise_model_says() -> None:
         squares.extend((np.diag(noise) / model.diagonal).tolist())
         squares.extend((noise[np.triu_indices(3, 1)] / model.off_diagonal).tolist())
     assert joined.certificate.simulated
-    low, high = chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], len(squares))
-    assert low < sum(squares) < high
+    law = chi2(len(squares))
+    assert law.ppf(FALSE_ALARM / 2) < sum(squares) < law.isf(FALSE_ALARM / 2)
 
 
 def test_wishart_noise_of_one_scale_has_the_degrees_of_all() -> None:
@@ -269,9 +270,9 @@ def test_equal_datasets_stay_on_the_certificate() -> None:
 def test_what_cannot_be_joined_is_refused_in_words() -> None:
     one, two = released(1), released(2)
     with pytest.raises(TypeError, match="disjoint"):
-        dpl.join([one, two])  # type: ignore[call-arg]
+        dpl.join([one, two])  # type: ignore[call-overload]
     with refused("disjoint", "join", kind=dpl.ArgumentError.__subclasses__()[0]):
-        dpl.join([one, two], disjoint="yes")  # type: ignore[arg-type]
+        dpl.join([one, two], disjoint="yes")  # type: ignore[call-overload]
     with refused("releases", "join", "two or more"):
         dpl.join([one], disjoint=True)
     with refused("releases", "join", "of different requests"):
@@ -302,6 +303,6 @@ def test_what_cannot_be_joined_is_refused_in_words() -> None:
 def test_models_are_told_to_use_moments() -> None:
     models = [dpl.release_model(table(i), SCHEMA, "y", **BUDGET) for i in range(2)]
     with pytest.raises(TypeError, match="release_moments of each table"):
-        dpl.join(models, disjoint=True)  # type: ignore[arg-type]
+        dpl.join(models, disjoint=True)
     with pytest.raises(TypeError, match="list of two or more"):
-        dpl.join(released(1), disjoint=True)  # type: ignore[arg-type]
+        dpl.join(released(1), disjoint=True)  # type: ignore[call-overload]

@@ -6,12 +6,15 @@ the sum guarantees follows from the certificates (`joined_certificate.py`).
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 
-from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian, WishartNoise
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
+from dplinear.analyst.noise_models.sums import add_noise
 from dplinear.analyst.releases.certificate import Certificate, Scalar
+from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.joined_certificate import join_certificates, parts_of
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import flag, rejection, wrong_type
@@ -26,7 +29,17 @@ _MOMENTS = (
 _LEAST = 2
 
 
-def join(releases: Sequence[MomentsRelease], *, disjoint: bool) -> MomentsRelease:
+@overload
+def join(releases: Sequence[MomentsRelease], *, disjoint: bool) -> MomentsRelease: ...
+@overload
+def join(
+    releases: Sequence[Groups[MomentsRelease]], *, disjoint: bool
+) -> Groups[MomentsRelease]: ...
+
+
+def join(
+    releases: Sequence[MomentsRelease] | Sequence[Groups[MomentsRelease]], *, disjoint: bool
+) -> MomentsRelease | Groups[MomentsRelease]:
     """Add up the moments of several tables with one schema, such as those of sites or months.
 
     Requires: two or more releases of moments, each of another request, of one schema, neighbour
@@ -35,10 +48,34 @@ def join(releases: Sequence[MomentsRelease], *, disjoint: bool) -> MomentsReleas
     Promises: the moments of all tables together, and the certificate that follows. Of disjoint
     tables the worst of their guarantees holds; otherwise they compose. With units, those of
     disjoint tables count as at most the largest `rows_per_unit`, and otherwise as at most the sum
-    of them; the sums are scaled to that, so standard errors stay upper bounds.
+    of them; the sums are scaled to that, so standard errors stay upper bounds. Groups with the
+    same levels are joined level by level, and are groups again.
     """
     flag(disjoint, "disjoint", _WHERE)
-    listed = _read(releases)
+    if isinstance(releases, list | tuple) and any(isinstance(each, Groups) for each in releases):
+        return _join_groups(_read_groups(releases), disjoint=disjoint)
+    return _join_moments(_read(releases), disjoint=disjoint)
+
+
+def _join_groups(
+    listed: Sequence[Groups[MomentsRelease]], *, disjoint: bool
+) -> Groups[MomentsRelease]:
+    """Return groups whose releases are joined level by level: one certificate is that of all."""
+    first = listed[0]
+    for other in listed[1:]:
+        if (other.by, other.levels) != (first.by, first.levels):
+            rule = "groups by the same columns, of the same levels"
+            raise rejection("releases", _WHERE, rule, f"{len(other)} groups by {other.by}")
+    joined = [
+        _join_moments(_read([each[level] for each in listed]), disjoint=disjoint)
+        for level in first.levels
+    ]
+    whole = joined[0].certificate
+    named = {name: value for name, value in whole.parameters.items() if name != "group"}
+    return Groups(first.by, first.levels, replace(whole, parameters=named), tuple(joined))
+
+
+def _join_moments(listed: Sequence[MomentsRelease], *, disjoint: bool) -> MomentsRelease:
     certificates = [release.certificate for release in listed]
     _check_schemas([release.schema for release in listed])
     _check_certificates(certificates)
@@ -46,7 +83,8 @@ def join(releases: Sequence[MomentsRelease], *, disjoint: bool) -> MomentsReleas
     largest = max(counted) if disjoint else sum(counted)
     has_unit = certificates[0].unit is not None
     scales = [each / largest if has_unit else 1.0 for each in counted]
-    noise_model = _add_noise([release.noise_model for release in listed], scales)
+    models = [release.noise_model for release in listed]
+    noise_model = add_noise(models, scales, "releases", _WHERE)
     certificate = join_certificates(
         certificates,
         listed[0].dimension,
@@ -74,6 +112,15 @@ def _read(releases: Any) -> list[MomentsRelease]:
             raise wrong_type("releases", _WHERE, rule, f"one of {kind}", _MOMENTS)
     if len(releases) < _LEAST:
         raise rejection("releases", _WHERE, rule, f"{len(releases)} of them")
+    return list(releases)
+
+
+def _read_groups(releases: Sequence[Any]) -> list[Groups[MomentsRelease]]:
+    rule = "groups of moments, if one of them is"
+    for release in releases:
+        if not isinstance(release, Groups) or release.of != MomentsRelease.kind:
+            kind = getattr(release, "of", getattr(release, "kind", type(release).__name__))
+            raise wrong_type("releases", _WHERE, rule, f"one of {kind}", _MOMENTS)
     return list(releases)
 
 
@@ -113,9 +160,12 @@ def _check_certificates(certificates: Sequence[Certificate]) -> None:
         hint = "a guarantee for rows says nothing of people who have several of them."
         shown = " and ".join(sorted("single rows" if unit is None else unit for unit in units))
         raise rejection("releases", _WHERE, "of one unit of privacy", shown, hint)
-    requests = [part.request for each in certificates for part in parts_of(each)]
+    requests = [(part.request, part.dataset) for each in certificates for part in parts_of(each)]
     if len(set(requests)) < len(requests):
-        hint = "a table that is added twice counts twice; groups of one release have pooled()."
+        hint = (
+            "a table that is added twice counts twice; groups of one release have pooled(); tables "
+            "that have one name for their requests need datasets of different names."
+        )
         raise rejection("releases", _WHERE, "of different requests", "one of them twice", hint)
 
 
@@ -123,32 +173,6 @@ def _add(matrices: Sequence[Floats], scales: Sequence[float]) -> Floats:
     """Return the sum, the same to the bit in any order."""
     scaled = [matrix * scale for matrix, scale in zip(matrices, scales, strict=True)]
     return np.asarray(np.sort(scaled, axis=0).sum(axis=0))
-
-
-def _add_noise(models: Sequence[NoiseModel], scales: Sequence[float]) -> NoiseModel:
-    """Return the law of the sum, where it is one of those that are known."""
-    gaussian = [model for model in models if isinstance(model, SymmetricGaussian)]
-    if len(gaussian) == len(models):
-        squares = [scale**2 for scale in scales]
-        return SymmetricGaussian(
-            _weighted(squares, [model.diagonal for model in gaussian]),
-            _weighted(squares, [model.off_diagonal for model in gaussian]),
-        )
-    wishart = [model for model in models if isinstance(model, WishartNoise)]
-    if len(wishart) == len(models) and len({model.scale for model in wishart}) == 1:
-        # Sums of independent Wishart matrices of one scale have the degrees of all of them.
-        return WishartNoise(math.fsum(model.degrees for model in wishart), wishart[0].scale)
-    kinds = sorted({model.kind for model in models})
-    rule = "of Gaussian noise, or of Wishart noise of one scale"
-    hint = (
-        "the sum of other noise has no law that is known here, as it depends on each of the "
-        "tables; release them with mechanism='analyze_gauss'."
-    )
-    raise rejection("releases", _WHERE, rule, " and ".join(kinds), hint)
-
-
-def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
-    return math.fsum(w * value for w, value in zip(weights, values, strict=True))
 
 
 def _noise_parameters(model: NoiseModel) -> dict[str, Scalar]:

@@ -23,9 +23,9 @@ MECHANISM = "join"
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _ROUNDING = 64  # units in the last place, above what a few float operations lose
 _SAME = 1e-9  # relative: how far below a certificate's own curve a profile of it may lie
-_SHARED_NAMES = ("by", "groups")  # which all have, where groups are joined level by level
+_GROUPED = ("by", "groups", "group")  # which all have, where groups are joined level by level
 _DISJOINT = "joined as disjoint tables: whoever joined them states that no {0} is in two of them"
-_SHARED = "joined as tables that may share {0}s: what they guarantee composes"
+_SHARED = "joined as tables in several of which the same {0} may be: what they guarantee composes"
 
 
 def join_certificates(
@@ -49,7 +49,7 @@ def join_certificates(
         else _composed([_held(each) for each in certificates], profile)
     )
     asked = {each.asked for each in certificates}
-    shared = {name: first.parameters[name] for name in _SHARED_NAMES if name in first.parameters}
+    shared = {name: first.parameters[name] for name in _of_all(certificates)}
     datasets = {each.dataset for each in certificates}
     parts = tuple(part for each in certificates for part in parts_of(each))
     return Certificate(
@@ -116,6 +116,16 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     # Rounding to a coarser grid moves the difference of two entries by less than a step.
     norm = math.sqrt(twice) * bound**2 + math.sqrt(coordinates) * step
     return up(norm / sigma, _ROUNDING), up(coordinates * (step / sigma) ** 2, _ROUNDING)
+
+
+def _of_all(certificates: Sequence[Certificate]) -> list[str]:
+    """Return the names of what all certificates say of groups, in the same words."""
+    return [
+        name
+        for name in _GROUPED
+        if name in certificates[0].parameters
+        and len({each.parameters.get(name) for each in certificates}) == 1
+    ]
 
 
 def _profile_of_all(
@@ -216,5 +226,5 @@ def _notes(certificates: Sequence[Certificate], *, disjoint: bool) -> tuple[str,
 
 def _request(parts: tuple[Part, ...], *, disjoint: bool) -> str:
     """Return a name that the same releases have whenever they are joined, in any order."""
-    text = "\n".join([str(disjoint), *sorted(part.request for part in parts)])
+    text = "\n".join([str(disjoint), *sorted(f"{part.request} {part.dataset}" for part in parts)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
