@@ -27,6 +27,7 @@ RUN_HERE = (
     "tutorial.md",
     "explanation/exact-profiles.md",
     "how-to/choosing-epsilon.md",
+    "how-to/next-month.md",
     "how-to/parquet.md",
     "how-to/publishing.md",
     "how-to/reports.md",

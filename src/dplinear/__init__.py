@@ -11,6 +11,7 @@ from dplinear.version import __version__
 
 if TYPE_CHECKING:
     from dplinear.analyst.releases.files import ReleaseError, load
+    from dplinear.analyst.releases.join import join
     from dplinear.analyst.releases.release import Release
     from dplinear.arguments import ArgumentError
     from dplinear.curator import (
@@ -76,6 +77,7 @@ _EXPORTS = {
     "compare_guarantees": "dplinear.planner.bits",
     "forecast": "dplinear.planner.forecast",
     "forecast_compressed": "dplinear.planner.compressed_forecast",
+    "join": "dplinear.analyst.releases.join",
     "load": "dplinear.analyst.releases.files",
     "open_ledger": "dplinear.ledger",
     "plan": "dplinear.planner.plan",
@@ -119,6 +121,7 @@ __all__ = [
     "compare_guarantees",
     "forecast",
     "forecast_compressed",
+    "join",
     "load",
     "open_ledger",
     "plan",

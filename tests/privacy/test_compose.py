@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose, loss
-from dplinear.privacy.profiles import AdditiveWishart, Gaussian, Laplace, Profile, Pure, Sketch
+from dplinear.privacy.profiles import (
+    AdditiveWishart,
+    Gaussian,
+    GridGaussian,
+    Laplace,
+    Profile,
+    Pure,
+    Sketch,
+)
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -22,6 +30,18 @@ def test_gaussians_add_in_squares() -> None:
     total = compose.guarantees([GDP(0.3), GDP(0.4)])
     assert isinstance(total, GDP)
     assert total.mu == pytest.approx(0.5)
+
+
+def test_gaussians_on_grids_are_coordinates_of_one_vector() -> None:
+    parts = [GridGaussian(0.3, 1e-7), GridGaussian(0.4, 3e-7)]
+    total = compose.profiles(parts)
+    assert isinstance(total, GridGaussian)
+    assert Fraction(total.mu) ** 2 >= Fraction(0.3) ** 2 + Fraction(0.4) ** 2
+    assert total.mu == pytest.approx(0.5, rel=1e-14)
+    assert Fraction(total.inverse_variance) >= Fraction(1e-7) + Fraction(3e-7)
+    assert total.inverse_variance == pytest.approx(4e-7, rel=1e-14)
+    with pytest.raises(ValueError, match="profiles of one neighbour relation"):
+        compose.profiles([parts[0], GridGaussian(0.4, 1e-7, Neighbours.REPLACE)])
 
 
 @given(st.lists(positive, min_size=1, max_size=8))

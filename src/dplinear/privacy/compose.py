@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from dplinear import arguments
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.profiles.base import Profile
-from dplinear.privacy.profiles.gaussian import Gaussian
+from dplinear.privacy.profiles.gaussian import Gaussian, GridGaussian
 from dplinear.privacy.rounding import ceiling, up
 
 
@@ -48,7 +48,8 @@ def guarantees(parts: Sequence[Guarantee]) -> Guarantee:
 def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Profile:
     """Return the profile of a fixed list of mechanisms run on the same table.
 
-    Gaussian ones compose exactly (μ² adds up). Any other mixture goes through privacy-loss
+    Gaussian ones compose exactly (μ² adds up), and so do ones on integer grids, whose coordinates
+    stand beside each other (μ² and Σ 1/σᵢ² add up). Any other mixture goes through privacy-loss
     distributions, discretised pessimistically on a grid of `interval` (by default fine enough for
     the narrowest of them); that needs the extra `dplinear[accounting]`.
     """
@@ -64,6 +65,12 @@ def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Prof
         return Gaussian(_root(total), relations.pop())
     if len(checked) == 1:
         return checked[0]
+    grids = [part for part in checked if isinstance(part, GridGaussian)]
+    if len(grids) == len(checked):
+        total = _sum_of_squares(part.mu for part in grids)
+        return GridGaussian(
+            _root(total), _sum(part.inverse_variance for part in grids), relations.pop()
+        )
     from dplinear.privacy.loss import compose_profiles
 
     if interval is not None:

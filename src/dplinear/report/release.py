@@ -95,6 +95,7 @@ def _facts(certificate: Certificate) -> Table:
         ("seeded noise", certificate.simulated),
         ("dataset", certificate.dataset),
         ("request", certificate.request),
+        *(("joined release", str(part)) for part in certificate.parts),
         ("made by", f"dplinear {certificate.version}"),
     ]
     return pairs(facts, "Certificate", ("what", "value"))

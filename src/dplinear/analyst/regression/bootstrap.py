@@ -102,13 +102,13 @@ def _change(
     features, p = gram[:-1, :-1], len(gram) - 1
     solution = np.linalg.solve(features + np.diag(problem.penalty), gram[:-1, -1])
     half = np.linalg.cholesky(_positive(features))
-    drawn = np.sqrt(residual) * generator.standard_normal((draws, p))
+    drawn = np.sqrt(problem.repeats * residual) * generator.standard_normal((draws, p))
     rest = residual * generator.chisquare(max(problem.count - p, 1.0), draws)
     crossed = drawn @ half.T
     change = np.zeros((draws, p + 1, p + 1))
     change[:, :-1, -1] = change[:, -1, :-1] = crossed
     # y = x·b + e: its square gains 2b·(x·e) and the new sum of squared errors, and loses the old.
-    squares = np.square(drawn).sum(-1) + rest - residual * problem.count
+    squares = np.square(drawn).sum(-1) / problem.repeats + rest - residual * problem.count
     change[:, -1, -1] = squares + 2 * crossed @ solution
     return change
 

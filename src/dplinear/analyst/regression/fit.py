@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dplinear.analyst.regression.bootstrap import bootstrap
+from dplinear.analyst.regression.difference import Difference, difference
 from dplinear.analyst.regression.inference import Intervals, delta_method, refusal
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.names import unknown
@@ -197,6 +198,17 @@ class Fit:
             notes=tuple(notes),
         )
         return summary(facts)
+
+    def difference(self, other: Fit, *, disjoint: bool | None = None) -> Difference:
+        """Return how much larger these coefficients are than those of another fit.
+
+        Requires: a fit of the same target on the same features, such as that of another site.
+        `disjoint=True` states that no row (with units of privacy: no unit) is behind both; their
+        variances then add up, as those of different groups of one release always do. Otherwise
+        standard errors add up, which is an upper bound.
+        Promises: `intervals()` and `summary()` of the differences, of sampling and privacy alike.
+        """
+        return difference(self, other, disjoint=disjoint)
 
     def _reported_coefficients(self) -> Floats:
         """Return the coefficients in the order of the problem's names."""

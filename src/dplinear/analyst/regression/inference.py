@@ -180,7 +180,7 @@ def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     reach = problem.readout @ inverse
     return Corrected(
         coefficients=problem.offset + solution @ problem.readout.T,
-        sampling=residual[..., None] * _forms(reach, features),
+        sampling=problem.repeats * residual[..., None] * _forms(reach, features),
         privacy=noise_model.pivot(whole.shape[-1], features.shape[-1]).factor
         * _forms(reach, noise),
         residual=residual,

@@ -20,7 +20,9 @@ class Problem:
     k = p + 1; `penalty`: the p numbers added to the diagonal of the features' moments (0 for the
     intercept); `readout` (m x p) and `offset` (m): reported coefficients = offset + readout @ b, in
     the order of `names` (the intercept first, if there is one). `count` is the number of rows,
-    estimated or public. `noise_model` tells how `whole` spreads when it is not repaired.
+    estimated or public. `noise_model` tells how `whole` spreads when it is not repaired. `repeats`
+    is how many rows may be of one person where rows count as independent otherwise, as in joined
+    tables: sampling variances are that many times as large, at the most.
     """
 
     whole: Floats
@@ -32,6 +34,7 @@ class Problem:
     names: tuple[str, ...]
     target: str
     count: float
+    repeats: int = 1
 
     @property
     def gram(self) -> Floats:

@@ -33,6 +33,7 @@ from dplinear.analyst.regression.repair import (
     floor_eigenvalues,
 )
 from dplinear.analyst.regression.shrinkage import noise_scale, shrunken_coefficients
+from dplinear.analyst.releases.joined_certificate import most_tables
 from dplinear.arguments import choice, rejection
 
 if TYPE_CHECKING:
@@ -126,7 +127,16 @@ def problem_for(moments: MomentsRelease, model: Model, target: int, whole: Float
         names=tuple(names[:-1]),
         target=names[-1],
         count=moments.weight,
+        repeats=_repeats(moments),
     )
+
+
+def _repeats(moments: MomentsRelease) -> int:
+    """Return how many rows may be of one person in joined tables, a row in each at the most.
+
+    Units of privacy need no such factor: their weights add up to at most 1 in all tables together.
+    """
+    return 1 if moments.certificate.unit is not None else most_tables(moments.certificate)
 
 
 def _solve_all(model: Model, problems: list[Problem], estimate: Repaired) -> list[Solution]:

@@ -30,7 +30,28 @@ _FLOATS = (
 )
 _LONGEST = 2_000  # characters of a text
 _MOST = 1_000  # parameters, notes, or points of the curve
-_LATER = frozenset({"unit", "rows_per_unit"})  # which only certificates for units have
+_SHOWN = 5  # parts on a printed certificate
+_PARTS = "a list of joined releases"
+_LATER = frozenset({"unit", "rows_per_unit", "parts"})  # of units, and of joined releases alone
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several releases that were joined: its request and dataset, and its guarantee."""
+
+    request: str
+    dataset: str | None
+    holds: Guarantee
+
+    def __post_init__(self) -> None:
+        _text(self.request, "parts")
+        if self.dataset is not None:
+            _text(self.dataset, "parts")
+        _guarantee(self.holds, "parts")
+
+    def __str__(self) -> str:
+        table = "" if self.dataset is None else f" of {self.dataset}"
+        return f"{self.request}{table} ({self.holds})"
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,8 @@ class Certificate:
     the certificate is `of_ideal`, and `guarantee` says so. `simulated` marks
     seeded noise, which protects nobody. `parameters` are the mechanism's public numbers: each
     text, a finite number, true, false or None. With a `unit`, neighbours differ by all rows that
-    share an id in that column, which count as at most `rows_per_unit` rows.
+    share an id in that column, which count as at most `rows_per_unit` rows. `parts` are the
+    releases that were joined into this one, if it is a sum of several.
     """
 
     mechanism: str
@@ -61,6 +83,7 @@ class Certificate:
     version: str = field(default=__version__)
     unit: str | None = None
     rows_per_unit: int | None = None
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         checks: dict[str, Callable[[Any], Any]] = {
@@ -79,6 +102,7 @@ class Certificate:
             "version": lambda value: _text(value, "version"),
             "unit": lambda value: None if value is None else _text(value, "unit"),
             "rows_per_unit": _rows_per_unit,
+            "parts": _parts,
         }
         for name, check in checks.items():
             object.__setattr__(self, name, check(getattr(self, name)))
@@ -140,6 +164,10 @@ class Certificate:
             lines.append(("parameters", ", ".join(shown)))
         if self.dataset is not None:
             lines.append(("dataset", self.dataset))
+        if self.parts:
+            shown = (str(part) for part in self.parts[:_SHOWN])
+            more = ", …" if len(self.parts) > _SHOWN else ""
+            lines.append((f"joined of {len(self.parts)} releases", ", ".join(shown) + more))
         lines.append(("request", f"{self.request}, by dplinear {self.version}"))
         return lines
 
@@ -159,12 +187,16 @@ class Certificate:
             "dataset": self.dataset,
             "notes": list(self.notes),
             "version": self.version,
-        } | self._of_unit()
+        } | self._later()
 
-    def _of_unit(self) -> dict[str, Any]:
-        if self.unit is None:
-            return {}
-        return {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
+    def _later(self) -> dict[str, Any]:
+        """Return what stands only on some certificates."""
+        named: dict[str, Any] = {}
+        if self.unit is not None:
+            named |= {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        if self.parts:
+            named["parts"] = [_write_part(part) for part in self.parts]
+        return named
 
     @staticmethod
     def from_dict(content: Any) -> "Certificate":
@@ -179,8 +211,35 @@ class Certificate:
         built = {
             "asked": _read_guarantee(content["asked"], "asked"),
             "holds": None if holds is None else _read_guarantee(holds, "holds"),
+            "parts": _read_parts(content.get("parts", [])),
         }
         return Certificate(**(content | built))
+
+
+def _write_part(part: Part) -> dict[str, Any]:
+    return {
+        "request": part.request,
+        "dataset": part.dataset,
+        "holds": _write_guarantee(part.holds),
+    }
+
+
+def _read_parts(content: Any) -> tuple[Part, ...]:
+    """Return the parts that a file names; a certificate without them has no empty list either."""
+    read = []
+    for part in _read_list(content, "parts", _PARTS):
+        if not isinstance(part, dict) or set(part) != {"request", "dataset", "holds"}:
+            raise wrong_type("parts", _WHERE, _PARTS, type(part))
+        holds = _read_guarantee(part["holds"], "parts")
+        read.append(Part(part["request"], part["dataset"], holds))
+    return tuple(read)
+
+
+def _parts(value: Any) -> tuple[Part, ...]:
+    parts = _read_list(value, "parts", _PARTS)
+    if not all(isinstance(part, Part) for part in parts):
+        raise wrong_type("parts", _WHERE, _PARTS, type(value))
+    return tuple(parts)
 
 
 def _write_guarantee(guarantee: Guarantee) -> dict[str, Any]:

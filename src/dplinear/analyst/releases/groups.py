@@ -9,14 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, Unpack
 
 import numpy as np
 
 from dplinear.analyst import notebook
+from dplinear.analyst.regression.difference import Differences, Fitted, difference
+from dplinear.analyst.regression.regress import RegressOptions
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import Parts
+from dplinear.analyst.releases.model import ModelRelease
+from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.analyst.releases.pooled import pool, read_blocks
 from dplinear.analyst.releases.release import Release
 from dplinear.arguments import choice, integer, rejection, wrong_type
 from dplinear.arrays import Floats
@@ -102,6 +107,53 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         """Return about how many rows, or units, each group has; None where that is not known."""
         return {level: getattr(self[level], "count", None) for level in self.levels}
 
+    def pooled(
+        self, levels: Sequence[Level] | None = None, *, fixed_effects: bool = False
+    ) -> MomentsRelease:
+        """Return the moments of all groups together, or of those of some levels.
+
+        With `fixed_effects` they have the columns `by` as categories, as if these had been features
+        of the table: `pooled(fixed_effects=True).regress("charges", ["age", "hospital"])` has an
+        intercept of its own for each hospital, and one slope.
+        Requires: moments; an intercept, for fixed effects.
+        Promises: the certificate of the groups, as this is computed from them; the noise of each
+        group counts once.
+        """
+        blocks = read_blocks(self, levels, "pooled")
+        return pool(blocks, fixed_effects=fixed_effects)
+
+    def differences(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | str | None = None,
+        *,
+        base: Level | None = None,
+        **options: Unpack[RegressOptions],
+    ) -> Differences:
+        """Return how much larger each group's coefficients are than those of the group `base`.
+
+        Requires: moments, with the `target` and what else `regress` takes; or models, with
+        neither. `base` is the first level unless it is given.
+        Promises: for every other level a difference with `intervals()` and `summary()`. With units
+        of privacy these hold for people who are in several groups, too.
+        """
+        chosen = self.levels[0] if base is None else base
+        if chosen not in self:
+            raise rejection("base", "differences", "one of the levels", chosen)
+        fits = {level: _fitted(self[level], target, features, options) for level in self.levels}
+        return Differences(
+            chosen,
+            {
+                level: difference(
+                    fit,
+                    fits[chosen],
+                    labels=(level_label(level), level_label(chosen)),
+                )
+                for level, fit in fits.items()
+                if level != chosen
+            },
+        )
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write all groups to one file that `dplinear.load` reads anywhere."""
         files.save(self, path, overwrite=overwrite)
@@ -135,6 +187,21 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         ]
         table = notebook.table([", ".join(self.by), "size"], rows)
         return notebook.card(self._title(), table, self.certificate._repr_html_())
+
+
+def _fitted(release: object, target: Any, features: Any, options: RegressOptions) -> Fitted:
+    """Return a group's model: the release itself, or a regression on its moments."""
+    if isinstance(release, MomentsRelease):
+        if not isinstance(target, str):
+            raise wrong_type("target", "differences", "the name of a feature", target)
+        return release.regress(target, features, **options)
+    if not isinstance(release, ModelRelease):
+        got = getattr(release, "kind", type(release).__name__)
+        raise wrong_type("groups", "differences", "moments or models", f"one of {got}")
+    if target is not None or features is not None or options:
+        rule = "left out where each group has a model already"
+        raise rejection("target", "differences", rule, target)
+    return release
 
 
 def level_label(level: Level) -> str:

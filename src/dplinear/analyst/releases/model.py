@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dplinear.analyst.regression.classes import LOGISTIC, check_logistic, likelier, probabilities
+from dplinear.analyst.regression.difference import Difference, difference
 from dplinear.analyst.regression.fit import CLIPPED, linear_regression, with_feature_names
 from dplinear.analyst.regression.inference import Intervals
 from dplinear.analyst.regression.names import indices_of, single, unknown
@@ -168,6 +169,13 @@ class ModelRelease:
             level=level,
             method="normal",
         )
+
+    def difference(self, other: "ModelRelease", *, disjoint: bool | None = None) -> Difference:
+        """Return how much larger these coefficients are than those of another model.
+
+        `disjoint` and what is promised are those of a fit's `difference`.
+        """
+        return difference(self, other, disjoint=disjoint)
 
     def summary(self, level: float = 0.95) -> Summary:
         """Return the table of coefficients, for a terminal or a notebook."""

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.analyst import notebook
+from dplinear.analyst.noise_models import grouped  # noqa: F401 - files name its law
 from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.regression import names as naming
 from dplinear.analyst.regression.column_notes import column_notes
