@@ -9,6 +9,7 @@ import pytest
 from dplinear.adaptive.noisy_sums import Answer, Budget, NoisySums, Query
 from dplinear.arrays import BigIntegers
 from dplinear.curator.passes import exact_sums
+from dplinear.exact.unit_scores import UnitScores
 from dplinear.mechanisms.adassp import PreparedAdaSSP
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
@@ -58,6 +59,11 @@ def recorded(
     return record
 
 
+def is_of_units(query: Query) -> bool:
+    """Return whether a sum is over units, and so of a pass of its own."""
+    return isinstance(query.statistic, UnitScores)
+
+
 def ask_again(record: Record, data: Any) -> list[BigIntegers]:
     """Return the sums that were asked for, those under one schema in one pass."""
     found: dict[int, BigIntegers] = {}
@@ -67,8 +73,11 @@ def ask_again(record: Record, data: Any) -> list[BigIntegers]:
             schemas.append(schema)
     for schema in schemas:
         places = [place for place, (other, _) in enumerate(record.asked) if other == schema]
-        statistics = [record.asked[place][1].statistic for place in places]
-        k = record.rows_per_unit
-        sums = exact_sums(data, schema, statistics, rows_per_unit=k, threads=1, progress=False)
-        found |= dict(zip(places, sums, strict=True))
+        of_units = [place for place in places if is_of_units(record.asked[place][1])]
+        of_rows = [place for place in places if place not in of_units]
+        for own in filter(None, (of_rows, of_units)):
+            asked = [record.asked[place][1].statistic for place in own]
+            k = record.rows_per_unit
+            sums = exact_sums(data, schema, asked, rows_per_unit=k, threads=1, progress=False)
+            found |= dict(zip(own, sums, strict=True))
     return [found[place] for place in range(len(record.asked))]

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
-from audit.recording import Gate, Record, ask_again, recorded
+from audit.recording import Gate, Record, ask_again, is_of_units, recorded
 from dplinear.adaptive.noisy_sums import VARIANCE, Query, _Noise, _scale
 from dplinear.arrays import BigIntegers, Floats
 from dplinear.curator.passes import open_table
 from dplinear.curator.sources import second_moments, unit_rows
 from dplinear.exact.grid import moments_shape
-from dplinear.exact.row_sums import Count
+from dplinear.exact.row_sums import Count, RowSum
 from dplinear.exact.weights import WHOLE
 from dplinear.mechanisms.adassp import Parts
 from dplinear.mechanisms.moments.analyze_gauss import Difference
@@ -124,6 +124,7 @@ def _model(**choice: Any) -> Gate:
 
 GATES: dict[str, Gate] = {
     "whitened_descent": _model(mechanism="whitened_descent"),
+    "clustered": _model(errors="clustered"),
     "huber": _model(loss="huber"),
     "logistic": _model(loss="logistic"),
     "coinpress": _model(mechanism="coinpress"),
@@ -295,6 +296,16 @@ def test_none_of_a_thousand_units_moves_a_release_farther(name: str, k: int) -> 
     assert check(name, PAIRS // 2, 11 + k, k) > 0.99
 
 
+def test_scores_of_units_are_among_what_is_replayed() -> None:
+    """And one unit comes close to what is declared of them."""
+    common = table(8)
+    record = recorded(GATES["clustered"], common, 2, 8)
+    record.asked = [(schema, query) for schema, query in record.asked if is_of_units(query)]
+    assert len(record.asked) == 1
+    neighbours = pairs(common, 8, 20, 2, Neighbours.ADD_REMOVE)
+    assert replayed(record, neighbours).single > 0.9
+
+
 @pytest.mark.parametrize("name", GATES)
 def test_queries_for_units_depend_on_earlier_answers_alone(name: str) -> None:
     """A table of other people, other rows and other ids that gave the same answers."""
@@ -307,11 +318,18 @@ def test_queries_for_units_depend_on_earlier_answers_alone(name: str) -> None:
 
 
 def _spelled(schema: Schema, query: Query) -> tuple[Any, ...]:
-    facts = {
-        name: value.tobytes() if isinstance(value, np.ndarray) else value
-        for name, value in vars(query.statistic).items()
-    }
-    return schema.to_dict(), type(query.statistic), query.share, sorted(facts.items())
+    return schema.to_dict(), query.share, *_facts(query.statistic)
+
+
+def _facts(statistic: RowSum) -> tuple[Any, ...]:
+    facts = {name: _plain(value) for name, value in vars(statistic).items()}
+    return type(statistic), sorted(facts.items())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, RowSum):
+        return _facts(value)
+    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 # Planted bugs: what the replay is for

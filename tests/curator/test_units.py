@@ -115,9 +115,11 @@ def test_each_row_keeps_its_weight_whatever_the_sizes_of_blocks() -> None:
     ends = np.cumsum(sizes)[:-1]
     blocks = np.split(np.arange(sum(sizes), dtype=np.float32)[:, None], ends)
     rows = [(cells, pa.array([b"p"] * len(cells), pa.large_binary())) for cells in blocks]
-    found = list(spool.chunks_of(rows, lambda keys: np.arange(len(keys), dtype=np.int32), 1))
+    numbers = np.arange(sum(sizes), dtype=np.int32)
+    found = list(spool.chunks_of(rows, lambda _: spool.Weighed(numbers, numbers), 1))
     for chunk in found:
         assert (chunk.load().ravel() == chunk.weights).all()
+        assert (chunk.owners == chunk.weights).all()
     assert sum(len(chunk.weights) for chunk in found) == sum(sizes)
     assert max(len(chunk.weights) for chunk in found) <= 2**15
 

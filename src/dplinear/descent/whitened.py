@@ -72,7 +72,7 @@ class WhitenedDescent(Descent):
 
     @property
     def by_unit(self) -> bool:
-        """Whether rows must come unit by unit."""
+        """Whether sums over units are asked for, not over rows alone."""
         return self.errors == CLUSTERED
 
     def prepare(self, design: Design) -> PreparedDescent:

@@ -11,6 +11,8 @@ from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
 from dplinear.exact.row_sums import BLOCK_ROWS, WORD, LeftOut, RowSum
 from dplinear.exact.totals import Total, integers_of, normalise
+from dplinear.exact.unit_scores import UnitScores, UnitTotals
+from dplinear.exact.weights import WHOLE
 from dplinear.schema import Schema
 
 
@@ -73,6 +75,24 @@ class SumAccumulator(Blocks[ExactSums]):
         for total in self._totals:
             total.add_rows(rows, times=times)
 
+    def unit_totals(self, units: int) -> list[UnitTotals]:
+        """Return where the scores of so many units add up, one for each sum over units."""
+        return [
+            UnitTotals(total.statistic, units)
+            for total in self._totals
+            if isinstance(total.statistic, UnitScores)
+        ]
+
+    def add_units(self, totals: Sequence[UnitTotals]) -> None:
+        """Add the scores of units, whose rows have all come, to the sums over units.
+
+        They count as units of weight do, so that all sums of weighted rows are in the same units.
+        """
+        own = [total for total in self._totals if isinstance(total.statistic, UnitScores)]
+        for total, scores in zip(own, totals, strict=True):
+            for block, units in scores.blocks():
+                total.add(block, units * total.statistic.bound, WHOLE)
+
     def leave(self, rows: Floats) -> None:
         """Count rows that are left out, where that is asked for."""
         count = rows.shape[1]
@@ -95,6 +115,14 @@ class Sums(Reduction[ExactSums]):
     ) -> None:
         super().__init__(schema, grid)
         self.statistics = tuple(statistics)
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether these are sums over units: then all of them must be."""
+        kinds = {isinstance(statistic, UnitScores) for statistic in self.statistics}
+        if len(kinds) > 1:
+            raise TypeError("Sums over units and sums over rows are of different passes.")
+        return kinds == {True}
 
     def accumulator(self) -> SumAccumulator:
         """Return an accumulator of the sums."""

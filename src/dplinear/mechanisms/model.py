@@ -46,7 +46,7 @@ class ModelMechanism(Mechanism):
     """A way of releasing one linear model.
 
     `loss` is what the model makes small. `passes`: whether it reads the rows more than once.
-    `by_unit`: whether rows must come unit by unit.
+    `by_unit`: whether it asks for sums over units, and not over rows alone.
     """
 
     loss: ClassVar[str] = "squared"
@@ -54,7 +54,7 @@ class ModelMechanism(Mechanism):
 
     @property
     def by_unit(self) -> bool:
-        """Whether rows must come unit by unit: few methods need that."""
+        """Whether it asks for sums over units, and not over rows alone: few methods do."""
         return False
 
     @abstractmethod

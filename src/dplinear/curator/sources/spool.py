@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import IO, Any
@@ -26,7 +26,7 @@ import pyarrow as pa
 
 Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers below 2^21
 Weights = npt.NDArray[np.int32]  # of 1/2^24
-Weigh = Callable[[pa.Array], Weights]
+Owners = npt.NDArray[np.int32]  # a number for each row, the same for all rows of a unit
 
 BUCKETS = 128
 _HELD = 3 * 2**28  # bytes of rows and keys in memory, beyond which they go to files
@@ -36,11 +36,24 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
+class Weighed:
+    """The weights of rows, and whose they are."""
+
+    weights: Weights
+    owners: Owners
+
+
+Weigh = Callable[[pa.Array], Weighed]
+
+
+@dataclass(frozen=True, eq=False)
 class Chunk:
-    """Weighted rows, in memory or in a file."""
+    """Weighted rows, in memory or in a file. Owners are numbered over all chunks of a bucket."""
 
     load: Callable[[], Cells]
     weights: Weights
+    owners: Owners
+    bucket: int = 0
 
 
 class Spool:
@@ -84,22 +97,26 @@ class Spool:
         files, self._files = self._files, []
         store = _Store(self._dimension)
         found: list[Chunk] = []
-        for file in files:
-            found += map(store.keep, chunks_of(unpack(file), weigh, self._dimension))
+        for bucket, file in enumerate(files):
+            own = chunks_of(unpack(file), weigh, self._dimension, bucket)
+            found += map(store.keep, own)
             file.close()
         return found
 
 
-def chunks_of(rows: list[tuple[Cells, pa.Array]], weigh: Weigh, dimension: int) -> Iterator[Chunk]:
+def chunks_of(
+    rows: list[tuple[Cells, pa.Array]], weigh: Weigh, dimension: int, bucket: int = 0
+) -> Iterator[Chunk]:
     """Return all rows of some units with their weights, a chunk at a time, where they lie."""
     if not rows:
         return
-    weights = weigh(pa.concat_arrays([own for _, own in rows]))
+    found = weigh(pa.concat_arrays([own for _, own in rows]))
     step = max(1, min(_MOST_ROWS, _CHUNK_CELLS // dimension))
     start = 0
     for cells in _resized([some for some, _ in rows], step):
         stop = start + len(cells)
-        yield Chunk(partial(_same, cells), weights[start:stop])
+        own = (found.weights[start:stop], found.owners[start:stop])
+        yield Chunk(partial(_same, cells), *own, bucket)
         start = stop
 
 
@@ -157,7 +174,7 @@ class _Store:
                 raise OSError("a temporary file was cut short")
             return np.frombuffer(data, np.float32).reshape(-1, self._dimension)
 
-        return Chunk(load, chunk.weights)
+        return replace(chunk, load=load)
 
 
 def deal(cells: Cells, keys: pa.Array, count: int) -> list[tuple[Cells, pa.Array]]:

@@ -6,9 +6,10 @@ together move a sum by at most what one row moves it by (docs/theory.md, "Units 
 depend on the unit's own rows alone. A row without an id has weight 0.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +18,15 @@ import pyarrow as pa
 from dplinear.arrays import Floats
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source, failure
-from dplinear.curator.sources.spool import Chunk, Spool, Weights
+from dplinear.curator.sources.spool import Chunk, Spool, Weighed
 from dplinear.exact.blocks import Blocks, Part, Reduction
+from dplinear.exact.sums import ExactSums, SumAccumulator, Sums
 from dplinear.exact.weights import shared_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.unit_keys import keys_of
 
+_SCORES = 2**23  # numbers in the scores that are held at a time
 Put = Callable[[npt.NDArray[np.float32], pa.Array], None]  # takes rounded rows with their keys
 
 
@@ -112,7 +115,7 @@ class _Gathering(Reduction[_Gathered]):
         return _Gathered()
 
 
-def weigh(keys: pa.Array, rows_per_unit: int) -> Weights:
+def weigh(keys: pa.Array, rows_per_unit: int) -> Weighed:
     """Return the weight of each row, whose unit's key is given; all rows of a unit are there.
 
     Keys are equal where their bytes are: a hash only finds those to compare.
@@ -121,7 +124,7 @@ def weigh(keys: pa.Array, rows_per_unit: int) -> Weights:
     codes = np.asarray(encoded.indices)
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
     weights = shared_weights(np.maximum(counts, 1), rows_per_unit)
-    return np.asarray(weights.astype(np.int32)[codes])  # at most 2^24
+    return Weighed(weights.astype(np.int32)[codes], codes)  # at most 2^24
 
 
 class UnitReader:
@@ -145,6 +148,8 @@ class UnitReader:
         if self._chunks is None:
             self._chunks = self._gather(Spool(self._schema.row_size))
             self._source = Source([])
+        if isinstance(reduction, Sums) and reduction.by_unit:
+            return cast("Part", add_by_unit(self._chunks, reduction))
         tasks = [partial(add_chunk, chunk) for chunk in self._chunks]
         return run(Source(tasks), reduction, threads=self._threads, progress=False)
 
@@ -160,11 +165,46 @@ class UnitReader:
 
 def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
     """Add weighted rows."""
-    try:
-        cells = chunk.load()
-    except OSError:
-        raise failure("a temporary file") from None
+    cells = load_cells(chunk)
     order = np.argsort(chunk.weights, kind="stable")  # rows of one weight are then a run
     rows = np.ascontiguousarray(cells[order].T, np.float64)
     accumulator.add_weighted(rows, chunk.weights[order].astype(np.int64))
     yield len(order)
+
+
+def add_by_unit(chunks: Sequence[Chunk], reduction: Sums) -> ExactSums:
+    """Return the sums over units, given all rows of each, in any order.
+
+    Scores wait until all rows of their units have come: those of so many units at a time as take
+    little memory.
+    """
+    accumulator = reduction.accumulator()
+    for _, own in groupby(chunks, lambda chunk: chunk.bucket):
+        bucket = list(own)
+        units = 1 + max(int(chunk.owners.max(initial=-1)) for chunk in bucket)
+        step = max(1, _SCORES // reduction.schema.dimension)
+        for first in range(0, units, step):
+            _add_units(bucket, range(first, min(first + step, units)), accumulator)
+    return accumulator.result()
+
+
+def _add_units(chunks: Sequence[Chunk], units: range, accumulator: SumAccumulator) -> None:
+    """Add the scores of some units to all sums."""
+    totals = accumulator.unit_totals(len(units))
+    for chunk in chunks:
+        chosen = np.flatnonzero((chunk.owners >= units.start) & (chunk.owners < units.stop))
+        if not len(chosen):
+            continue
+        rows = np.ascontiguousarray(load_cells(chunk)[chosen].T, np.float64)
+        weights = chunk.weights[chosen].astype(np.int64)
+        for total in totals:
+            total.add(rows, weights, chunk.owners[chosen].astype(np.intp) - units.start)
+    accumulator.add_units(totals)
+
+
+def load_cells(chunk: Chunk) -> npt.NDArray[np.float32]:
+    """Return the rounded rows of a chunk."""
+    try:
+        return chunk.load()
+    except OSError:
+        raise failure("a temporary file") from None

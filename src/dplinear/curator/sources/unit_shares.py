@@ -17,9 +17,10 @@ import pyarrow as pa
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.curator.sources.source import Source, SourceError, Task
 from dplinear.curator.sources.spool import Cells, chunks_of, deal, pack, unpack
-from dplinear.curator.sources.unit_rows import Gatherer, add_chunk, weigh
+from dplinear.curator.sources.unit_rows import Gatherer, add_by_unit, add_chunk, weigh
 from dplinear.curator.sources.workers import encode_result
 from dplinear.exact.blocks import Reduction
+from dplinear.exact.sums import Sums
 from dplinear.schema import Schema
 
 Dealt = tuple[int, bytes]  # the number of a bucket, and some of its rows
@@ -69,11 +70,20 @@ def weigh_buckets(
     """Return what the weighted rows of some buckets come to, given all pieces of each."""
     found: list[int] = []
 
-    def tasks() -> Iterator[Task]:
+    weights = partial(weigh, rows_per_unit=rows_per_unit)
+
+    def opened() -> Iterator[list[tuple[Cells, pa.Array]]]:
         for bucket, pieces in buckets:
             found.append(bucket)
-            rows = [some for piece in pieces for some in unpack(BytesIO(piece))]
-            weights = partial(weigh, rows_per_unit=rows_per_unit)
+            yield [some for piece in pieces for some in unpack(BytesIO(piece))]
+
+    if isinstance(reduction, Sums) and reduction.by_unit:
+        size = reduction.schema.dimension
+        each = [add_by_unit(list(chunks_of(rows, weights, size)), reduction) for rows in opened()]
+        return found, reduction.merge(each).to_bytes()
+
+    def tasks() -> Iterator[Task]:
+        for rows in opened():
             for chunk in chunks_of(rows, weights, reduction.schema.row_size):
                 yield partial(add_chunk, chunk)
 
