@@ -187,6 +187,21 @@ def test_the_same_bits_in_any_order_of_rows_and_of_runs() -> None:
         assert texts[0] == texts[1] == texts[2]
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize("unit", [None, "id"])
+def test_the_same_bits_from_dask(unit: str | None) -> None:
+    import dask.dataframe as dd
+
+    data = table()
+    frame = dd.from_pandas(data.to_pandas(), npartitions=3)
+    texts = []
+    for held in (data, frame):
+        with simulation.door(5):
+            made = GATES["mean"](held, by="ward", unit=unit, **BUDGET)
+        texts.append([each.describe() for each in made.values()])
+    assert texts[0] == texts[1]
+
+
 def test_models_of_groups_are_one_line_of_the_ledger_and_one_file(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "b.db", create=True)
     ledger.declare("t", dpl.ZCDP(1.0))

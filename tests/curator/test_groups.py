@@ -121,6 +121,25 @@ def test_the_same_bits_from_frames_and_engines(tmp_path: Path) -> None:
         assert same(exact(tmp_path / "t.parquet", unit=unit, engine="dask"), expected)
 
 
+@pytest.mark.long
+@pytest.mark.engine
+@pytest.mark.usefixtures("spark")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_the_same_bits_from_spark(tmp_path: Path) -> None:
+    from services import library
+
+    data = table()
+    parquet.write_table(data, tmp_path / "t.parquet", row_group_size=97)
+    session = library("pyspark.sql").SparkSession.getActiveSession()
+    schema = library("pyspark.sql.pandas.types").from_arrow_schema(data.schema)
+    rows = [tuple(row.values()) for row in data.to_pylist()]
+    frame = session.createDataFrame(rows, schema).repartition(3)
+    for unit in (None, "id"):
+        expected = exact(data, unit=unit)
+        assert same(exact(frame, unit=unit), expected)
+        assert same(exact(tmp_path / "t.parquet", unit=unit, engine="spark"), expected)
+
+
 def test_rows_that_do_not_fit_into_memory_keep_their_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,8 +225,8 @@ def test_a_unit_in_several_groups_moves_them_by_no_more_than_one_matrix(k: int) 
     shape = moments_shape(INNER.with_unit("id"))
     before = exact(data, unit="id", k=k, threads=1)
     reached, replaced, others = 0, 0, [before]
-    for rows in (1, 2, 3, 4, 7, 60, 500) * 3:
-        rows_in_one = {**worst(random, rows), "ward": ["ab"[len(others) % 2]] * rows}
+    for turn, rows in enumerate((1, 2, 3, 4, 7, 60, 500) * 3):
+        rows_in_one = {**worst(random, rows), "ward": ["ab"[turn % 2]] * rows}
         rows_in_one |= {"x": np.ones(rows), "y": np.full(rows, 3.0), "old": [True] * rows}
         for held in (worst(random, rows), rows_in_one):
             after = exact(with_rows(data, held, "someone"), unit="id", k=k, threads=1)

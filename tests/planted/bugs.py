@@ -9,6 +9,7 @@ from planted import (
     cells,
     columns,
     files,
+    groups,
     ledgers,
     left_out,
     mechanisms,
@@ -29,6 +30,7 @@ BUGS: tuple[Bug, ...] = (
     *sums.BUGS,
     *units.BUGS,
     *left_out.BUGS,
+    *groups.BUGS,
     *files.BUGS,
 )
 

@@ -8,7 +8,7 @@ BUGS = (
         "root_of_two_lost",
         "a replaced row moves a matrix √2 times as far as one that comes or goes; not here",
         "mechanisms/moments/analyze_gauss.py",
-        "twice = 2 if neighbours is Neighbours.REPLACE and shape.dimension > 1 else 1",
+        "twice = 2 if neighbours is Neighbours.REPLACE and apart else 1",
         "twice = 1",
         "tests/mechanisms/test_calibration.py::test_sigma_of_analyze_gauss",
     ),
