@@ -84,6 +84,14 @@ def test_noise_and_sampling_make_the_error() -> None:
         assert line.noise**2 + line.sampling**2 == pytest.approx(line.error**2)
 
 
+def test_units_that_are_replaced_have_the_noise_of_replaced_rows() -> None:
+    asked: dict[str, Any] = BUDGET | {"learn": "moments", "rows_each": (1, 20)}
+    added = dpl.plan(50_000, 5, **asked).by_rows_per_unit
+    replaced = dpl.plan(50_000, 5, **asked, neighbours="replace").by_rows_per_unit
+    for one, other in zip(added, replaced, strict=True):
+        assert other.noise == pytest.approx(np.sqrt(2) * one.noise, rel=1e-3)
+
+
 def test_guesses_of_rows() -> None:
     assert read_rows_each(7, "plan") == {7: 1.0}
     assert read_rows_each(np.array([1, 1, 4]), "plan") == {1: pytest.approx(2 / 3), 4: 1 / 3}
@@ -110,7 +118,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rows_each": 3, "rows_per_unit": []}, "rows_per_unit"),
     ({"rows_each": 3, "rows_per_unit": "all"}, "rows_per_unit"),
     ({"rows_each": 3, "correlation": 1.5}, "correlation"),
-    ({"rows_each": 3, "neighbours": "replace"}, "neighbours"),
+    ({"rows_each": 3, "neighbours": "replace", "learn": "mean"}, "neighbours"),
     ({"rows_each": 3, "learn": "distances"}, "learn"),
 ]
 

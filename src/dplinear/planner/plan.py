@@ -327,8 +327,9 @@ def _able_ways(
         if Neighbours.ADD_REMOVE not in question.relations:
             rule = f"a question about sums where units are planned for; {question.name} is of rows"
             raise rejection("learn", WHERE, rule, question.name)
-        rule = "add_remove where a unit of privacy is planned for"
-        raise rejection("neighbours", WHERE, rule, facts.neighbours)
+        if not question.replaces_units:
+            rule = f"add_remove for the {question.name} of units"
+            raise rejection("neighbours", WHERE, rule, facts.neighbours)
     refusals = {way: question.refusal(way, facts) for way in question.ways}
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]

@@ -62,6 +62,7 @@ class _Location(Question):
     gate: ClassVar[str]
     reader: ClassVar[str]
     adds_squares: ClassVar[bool] = True
+    replaces_units: ClassVar[bool] = False
 
     @property
     def ways(self) -> tuple[str, ...]:
