@@ -257,6 +257,18 @@ def test_a_joined_certificate_names_its_parts_and_is_saved(tmp_path: Path) -> No
             Certificate.from_dict(joined.certificate.to_dict() | {"parts": wrong})
 
 
+def test_a_page_finds_the_joined_releases_in_their_ledger(tmp_path: Path) -> None:
+    ledger = dpl.open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("d", ZCDP(1.0))
+    asked: dict[str, Any] = {"epsilon": None, "delta": None, "guarantee": ZCDP(0.1), "dataset": "d"}
+    parts = [released(i, ledger=ledger, **asked) for i in (1, 2)]
+    page = report.release_page(dpl.join(parts, disjoint=False), ledger=ledger)
+    assert "Not in this ledger" not in page
+    assert page.count(", this one") == 2
+    other = dpl.join([*parts, released(3, **asked)], disjoint=False)
+    assert "Not in this ledger" in report.release_page(other, ledger=ledger)
+
+
 def test_equal_datasets_stay_on_the_certificate() -> None:
     assert (
         dpl.join([released(i, dataset="d") for i in (1, 2)], disjoint=True).certificate.dataset

@@ -1,5 +1,6 @@
 """What a ledger says of one dataset: its budget, what is left of it, and every line."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +36,11 @@ class Account:
     together: tuple[str, ...]
 
 
-def account(ledger: Any, dataset: str | None, request: str) -> Account:
+def account(ledger: Any, dataset: str | None, requests: Collection[str]) -> Account:
     """Return the account of one dataset, with the lines of no other.
 
-    Requires: a ledger with budgets (or its path), and the name of a dataset that has one.
+    Requires: a ledger with budgets (or its path), and the name of a dataset that has one;
+    `requests`, those of the release: several, where it was joined of several.
     """
     book = as_ledger(ledger)
     if not isinstance(book, BudgetLedger):
@@ -50,7 +52,7 @@ def account(ledger: Any, dataset: str | None, request: str) -> Account:
     if status is None:
         raise rejection("dataset", _WHERE, "one that has a budget in the ledger", dataset)
     lines = book.history(dataset)
-    paid = [each for each in lines if each.kind == "spend" and each.request == request]
+    paid = [each for each in lines if each.kind == "spend" and each.request in requests]
     return Account(
         dataset=dataset,
         budget=str(status.budget),
@@ -58,8 +60,8 @@ def account(ledger: Any, dataset: str | None, request: str) -> Account:
         left=status.budget.text(status.remaining),
         share=_share(status.spent, status.budget.limit),
         spends=status.releases,
-        history=_history(lines, status.budget, request),
-        counted=bool(paid),
+        history=_history(lines, status.budget, requests),
+        counted={each.request for each in paid} == set(requests),
         line=paid[0].sequence if paid else None,
         together=tuple(map(str, book.figures(dataset).figures)),
     )
@@ -70,11 +72,11 @@ def _share(spent: Units, limit: Units) -> float:
     return min(max((used / whole for used, whole in pairs if whole), default=0.0), 1.0)
 
 
-def _history(lines: list[Entry], budget: Budget, request: str) -> Table:
+def _history(lines: list[Entry], budget: Budget, requests: Collection[str]) -> Table:
     rows = []
     for line in lines:
         facts = line.content()
-        own = ", this one" if line.request == request and line.kind == "spend" else ""
+        own = ", this one" if line.request in requests and line.kind == "spend" else ""
         cost = budget.text(line.cost) if line.kind in {"budget", "spend"} else ""
         total = budget.text(line.spent) if line.kind == "spend" else ""
         rows.append(

@@ -41,7 +41,7 @@ def release_page(
     told = content(release, fits)
     certificate: Certificate = release.certificate
     named = dataset if dataset is not None else certificate.dataset
-    book = None if ledger is None else account(ledger, named, certificate.request)
+    book = None if ledger is None else account(ledger, named, _requests(certificate, named))
     kept = promise(certificate)
     bars = _bars(kept.accuracy)
     return page(
@@ -70,6 +70,12 @@ def release_page(
         facts=_facts(certificate),
         parameters=pairs(certificate.parameters.items(), "Public parameters", ("name", "value")),
     )
+
+
+def _requests(certificate: Certificate, dataset: str | None) -> tuple[str, ...]:
+    """Return whose lines a dataset's account has: those of the releases that were joined."""
+    parts = [part for part in certificate.parts if part.dataset in {None, dataset}]
+    return tuple(part.request for part in parts) or (certificate.request,)
 
 
 def _bars(accuracy: float | None) -> tuple[tuple[str, str, float], ...]:
