@@ -194,10 +194,10 @@ def release_model(
     "adassp", which reads it once and so takes streams, or "coinpress", which passes over it as
     often and does not mind bounds that are far too wide; the other losses have one each, of passes
     too. `errors="clustered"`, with a unit, gives standard errors that its correlated rows show, for
-    a tenth of the budget; otherwise they are upper bounds. "auto" is the one of the least error that the planner predicts for `expected_rows`, a
-    public guess, and without one the default. An object, such as `AdaSSP(guarantee=…)`, has its own
-    guarantee, neighbours and options. Further options go to the mechanism or to the reading
-    (`threads`, `engine`, `progress`).
+    a tenth of the budget; otherwise they are upper bounds. "auto" is the one of the least error
+    that the planner predicts for `expected_rows`, a public guess, and without one the default. An
+    object, such as `AdaSSP(guarantee=…)`, has its own guarantee, neighbours and options. Further
+    options go to the mechanism or to the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
 
