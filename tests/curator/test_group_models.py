@@ -227,6 +227,7 @@ def test_models_of_groups_are_one_line_of_the_ledger_and_one_file(tmp_path: Path
         ("mean", {"by": "x"}),
         ("covariance", {"by": "id", "unit": "id"}),
         ("adassp", {"unit": "id"}),
+        ("clustered", {"unit": "id", "errors": "clustered"}),
     ],
 )
 def test_what_has_no_proof_is_refused_before_anything_is_spent(
@@ -245,7 +246,7 @@ def test_what_has_no_proof_is_refused_before_anything_is_spent(
     call = GATES.get(gate, GATES["whitened_descent"])
     with pytest.raises(ArgumentError) as raised:
         call(Unread(), **asked)
-    assert raised.value.parameter == "by"
+    assert raised.value.parameter == ("errors" if gate == "clustered" else "by")
     assert [status.releases for status in ledger.status()] == [0]
 
 

@@ -66,9 +66,7 @@ def regress(
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
     how = {name: said[name] for name in ("level", "method", "draws", "seed") if name in said}
-    fits = [
-        (name, held.regress(each, **chosen)) for name, held in named.items() for each in targets
-    ]
+    fits = [(name, held.regress(each, **chosen)) for name, held in named for each in targets]
     if json_:
         told = [
             _content(fit, fit.intervals(**how)) | ({"group": name} if name else {})
@@ -82,24 +80,23 @@ def regress(
         show(fit.summary(**how))
 
 
-def _groups(loaded: Any, chosen: str | None) -> dict[str, Any]:
-    """Return the releases to fit, each by the name of its group; of a single one by no name."""
+def _groups(loaded: Any, chosen: str | None) -> list[tuple[str, Any]]:
+    """Return the releases to fit, each after the name of its group; a single one has no name."""
     from dplinear.cli.errors import Code, CommandError
 
     if loaded.kind != "groups":
         if chosen is not None:
             raise CommandError("--group is for groups, and the file holds none.", "leave it out.")
-        return {"": loaded}
+        return [("", loaded)]
     if loaded.of != "moments":
         told = f"The groups of this file are releases of {loaded.of}, with regressions of no kind."
         raise CommandError(told, "`dplinear report` shows what is in it.", Code.FILE)
-    named = dict(zip(loaded.labels(), loaded.releases, strict=True))
-    if chosen is None:
-        return named
-    if chosen not in named:
+    named = list(zip(loaded.labels(), loaded.releases, strict=True))
+    found = [pair for pair in named if chosen in {None, pair[0]}]
+    if not found:
         told = f"The file has no group of that name by {', '.join(loaded.by)}."
-        raise CommandError(told, f"--group is one of: {'; '.join(named)}.")
-    return {chosen: named[chosen]}
+        raise CommandError(told, f"--group is one of: {'; '.join(loaded.labels())}.")
+    return found
 
 
 def show(summary: Any) -> None:

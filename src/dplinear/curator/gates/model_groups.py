@@ -7,12 +7,14 @@ from typing import Any
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.model import ModelRelease
+from dplinear.arguments import rejection
 from dplinear.curator.gates.groups import Grouping
 from dplinear.curator.gates.one_model import OneModel
 from dplinear.curator.in_step import InStep
 from dplinear.curator.passage import Passage
 from dplinear.curator.passes import Table
 from dplinear.curator.sources.source import Reader
+from dplinear.descent.common import Descent
 from dplinear.mechanisms.groups import PreparedGroups
 from dplinear.mechanisms.model import ModelMechanism, Solution
 
@@ -32,6 +34,10 @@ def model_groups_through(
     """
     passage.check_rows(solver)
     grouping.check(passage, solver)
+    if isinstance(solver, Descent) and solver.settings.unit_scores:
+        # A pass over groups adds up rows; scores need all rows of a unit at once.
+        rule = "left out where groups are released, whose standard errors are the bound"
+        raise rejection("errors", passage.where, rule, "clustered")
     moved = grouping.moved(passage, solver.neighbours)
     prepared = PreparedGroups(solver.prepare(replace(model.design, groups=moved)))
     opened = open_part()
