@@ -325,6 +325,28 @@ def test_differences_of_models() -> None:
     assert found.intervals().standard_errors == pytest.approx(np.hypot(*errors))
 
 
+@pytest.mark.parametrize("clustered", [False, True])
+def test_errors_that_are_no_bounds_add_up_for_groups_with_units(clustered: bool) -> None:
+    """Clustered ones are none, so that people in both groups may make the difference worse."""
+    schema = SCHEMA.with_unit("id")
+    asked: dict[str, Any] = {"rows_per_unit": 3, "epsilon": 50.0, "delta": 1e-6}
+    models = dpl.release_model(table(0, 3_000), schema, "y", ["x"], by="site", **asked)
+    one, two = models["south"], models["north"]
+    if clustered:  # as the gate would say, if it released them for groups
+        one, two = (
+            replace(each, certificate=replace(each.certificate, parameters=said))
+            for each in (one, two)
+            for said in [{**each.certificate.parameters, "clustered_errors": 1.0}]
+        )
+    found = one.difference(two).intervals()
+    first, second = one.intervals(), two.intervals()
+    assert first.swamped is None
+    together = (first.sampling**0.5 + second.sampling**0.5) ** 2
+    expected = together if clustered else first.sampling + second.sampling
+    assert found.sampling == pytest.approx(expected)
+    assert found.privacy == pytest.approx(first.privacy + second.privacy)
+
+
 def test_a_group_lost_in_noise_has_no_difference() -> None:
     draw = simulation.generator(1)
     x = draw.uniform(-1, 1, 900)

@@ -51,6 +51,33 @@ def test_regress(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert [each["target"] for each in several] == ["charges", "bmi"]
 
 
+def test_join(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = str(folder / "moments.json")
+    first = dpl.load(one, kind="moments")
+    table = pa.table({"age": [40.0] * 50, "bmi": [30.0] * 50, "charges": [9_000.0] * 50})
+    second = dpl.release_moments(table, first.schema, epsilon=4.0, delta=1e-6)
+    two, written = str(tmp_path / "two.json"), tmp_path / "joined.json"
+    second.save(two)
+    expected = dpl.join([first, second], disjoint=False)
+    words = ["join", one, two, "--output", str(written)]
+    found = told(capsys, *words, "--no-disjoint")
+    assert found["certificate"]["holds"]["epsilon"] == expected.certificate.holds.epsilon  # type: ignore[union-attr]
+    assert np.array_equal(dpl.load(written, kind="moments").values, expected.values)
+    assert main([*words, "--disjoint", "--overwrite"]) == 0
+    assert "ε = 4" in capsys.readouterr().out
+    for line, told_of in (
+        (["join", one, two, "--output", str(written)], "share anybody"),
+        (["join", one, two, "--disjoint"], "no file to write"),
+        (["join", "--disjoint"], "names no releases"),
+        ([*words, "--disjoint"], "not there yet"),
+        (["join", one, str(folder / "noisy.parquet"), "--disjoint"], "no file to write"),
+        (["join", one, one, *words[3:], "--disjoint", "--overwrite"], "different requests"),
+        (["join", one, str(folder / "noisy.parquet"), *words[3:], "--disjoint"], "is for moments"),
+    ):
+        assert main(line) != 0
+        assert told_of in " ".join(capsys.readouterr().err.split())
+
+
 def test_pca(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(folder / "moments.json")
     found = told(capsys, "pca", path, "--k", "1", "--features", "age,bmi", "--scaled")

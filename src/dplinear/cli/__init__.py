@@ -1,4 +1,4 @@
-"""The command line: `dplinear plan | release | regress | pca | distances | report | ...`.
+"""The command line: `dplinear plan | release | regress | join | pca | distances | report | ...`.
 
 One formula: files come first, and every flag has the name of the Python argument it stands for.
 `app.py` is the map, with one file for each command; `main.py` runs one and turns whatever goes

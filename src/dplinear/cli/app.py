@@ -9,6 +9,7 @@ from dplinear.cli.audit import audit
 from dplinear.cli.demo import demo
 from dplinear.cli.distances import distances
 from dplinear.cli.errors import MEANINGS
+from dplinear.cli.join import join
 from dplinear.cli.mechanisms import mechanisms
 from dplinear.cli.pca import pca
 from dplinear.cli.plan import plan
@@ -66,6 +67,7 @@ app.command(rich_help_panel=HOLDER)(plan)
 app.add_typer(release_app, name="release", rich_help_panel=HOLDER)
 app.add_typer(ledger.app, name="ledger", rich_help_panel=HOLDER)
 app.command(rich_help_panel=ANYONE)(regress)
+app.command(rich_help_panel=ANYONE)(join)
 app.command(rich_help_panel=ANYONE)(pca)
 app.command(rich_help_panel=ANYONE)(distances)
 app.command(rich_help_panel=ANYONE)(report)

@@ -14,12 +14,12 @@ _MANNERS = frozenset({"config", "json_", "dry_run"})
 _SWITCHES = frozenset({"overwrite", "html", "audit"})  # off is what they are without a word
 # All flags that are yes or no and that a file may set; a test holds this to the flags there are.
 BOOLEANS = _SWITCHES | {
-    "centred", "intercept", "missing_public", "progress", "public_projection", "public_types",
-    "scaled", "y_public",
+    "centred", "disjoint", "intercept", "missing_public", "progress", "public_projection",
+    "public_types", "scaled", "y_public",
 }  # fmt: skip
 _GUARANTEES = ("epsilon", "delta", "rho", "mu", "bits")
 _DESCRIPTION = ("columns", "derived", "row_norm")
-_PATHS = frozenset({"data", "release", "schema", "output", "ledger"})
+_PATHS = frozenset({"data", "release", "releases", "schema", "output", "ledger"})
 _LARGEST = 16 * 2**20
 
 

@@ -86,7 +86,8 @@ class Difference:
                 words = f"Of {label}: {found.swamped}"
                 return _refusal(names, estimates, replace(found, swamped=words))
         sampling = _add(first.sampling, second.sampling, independent=self.disjoint)
-        apart = self.disjoint or not _share_noise(self.one.certificate, self.other.certificate)
+        certificates = self.one.certificate, self.other.certificate
+        apart = self.disjoint or _are_groups(*certificates) or not _share_noise(*certificates)
         privacy = _add(first.privacy, second.privacy, independent=apart)
         errors = np.sqrt(sampling + privacy)
         # Each interval has the quantile of its own degrees of freedom (Zou and Donner 2008).
@@ -156,7 +157,7 @@ def difference(
     Requires: two fits of one kind, of the same target on the same features. `disjoint=True`
     states that no row and no unit of privacy is behind both. Different groups of one release need
     no such statement: with units, whose weights add up to at most 1 in all groups together, the
-    sum of the variances is an upper bound, too.
+    sum of the variances is an upper bound, too, unless the standard errors are clustered ones.
     """
     if type(other) is not type(one):
         raise wrong_type("other", _WHERE, f"a {type(one).__name__}", type(other))
@@ -173,7 +174,9 @@ def difference(
     if apart and _share_noise(*certificates) and not groups:
         hint = "two fits of one release, or of a sum that holds it, are of the same rows."
         raise rejection("disjoint", _WHERE, "False for these fits", disjoint, hint)
-    return Difference(one, checked, apart or groups, labels or _labels(*certificates))
+    # Errors that units' own scores show are no bounds, and say nothing of units in both groups.
+    bounds = not any("clustered_errors" in each.parameters for each in certificates)
+    return Difference(one, checked, apart or (groups and bounds), labels or _labels(*certificates))
 
 
 def _share_noise(one: Certificate, other: Certificate) -> bool:
