@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         release_rows,
         release_sketch,
         suggest_bounds,
+        suggest_levels,
         suggest_rows_per_unit,
     )
     from dplinear.estimators import (
@@ -90,6 +91,7 @@ _EXPORTS = {
     "release_sketch": "dplinear.curator",
     "suggest_bounds": "dplinear.curator",
     "suggest_rows_per_unit": "dplinear.curator",
+    "suggest_levels": "dplinear.curator",
     "tally": "dplinear.ledger.tally",
 }
 __all__ = [
@@ -133,6 +135,7 @@ __all__ = [
     "release_rows",
     "release_sketch",
     "suggest_bounds",
+    "suggest_levels",
     "suggest_rows_per_unit",
     "tally",
 ]

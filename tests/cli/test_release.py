@@ -95,6 +95,7 @@ PLAIN = ["--column", "age 0 100", "--column", "charges 0 60000"]
         ["mean", *PLAIN, "--rho", "0.1", "--scale", "10,5000"],
         ["covariance", *PLAIN, *PRIVATE, "--centred"],
         ["bounds", "--columns", "age,charges", "--rho", "0.1", "--within", "-1e6,1e6"],
+        ["levels", "--columns", "smoker,ward", *PRIVATE, "--most-levels", "20"],
     ],
     ids=lambda words: "-".join(words[:1] + words[-2:]),
 )
@@ -287,6 +288,12 @@ def test_releases_are_written_and_read_again(
     assert not said.err
     assert main(["report", "schema.json"]) == 0
     assert "suggest_bounds: ρ = 0.5" in capsys.readouterr().out
+    words = ["release", "levels", "visits.parquet", "--columns", "smoker", "--epsilon", "8"]
+    assert main([*words, "--delta", "1e-3", "--output", "levels.json"]) == 0
+    assert "smoker: " in capsys.readouterr().out
+    assert main(["report", "levels.json"]) == 0
+    assert dpl.Schema.from_file("levels.json").columns == ("smoker",)
+    capsys.readouterr()
     words = ["release", "sketch", "visits.parquet", "--schema", "schema.json", *PRIVATE]
     assert main([*words, "--output", "sketch.json", "--json"]) == 0
     certificate = told(capsys)["certificate"]
@@ -357,6 +364,7 @@ _METHODS: dict[str, list[Any]] = {
     "mean": [CoinPressMean],
     "covariance": [CoinPressCovariance],
     "bounds": [],
+    "levels": [],
 }
 
 

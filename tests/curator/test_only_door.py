@@ -43,6 +43,7 @@ GATES: dict[str, Call] = {
     ),
     "suggest_bounds": partial(dpl.suggest_bounds, ROWS, ["x", "y"], rho=0.5),
     "suggest_rows_per_unit": partial(dpl.suggest_rows_per_unit, X, unit="x", epsilon=0.5),
+    "suggest_levels": partial(dpl.suggest_levels, ROWS, ["x", "y"], epsilon=1.0, delta=1e-6),
 }
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "PrivateConstrainedClassifier": {"row_norm": 2.0, "classes": (0, 1)},

@@ -132,7 +132,7 @@ def test_a_unit_in_two_buckets_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_buckets_that_collide_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "_hashes", lambda keys: np.zeros(len(keys), np.uint64))
+    monkeypatch.setattr(spool, "hashes", lambda keys: np.zeros(len(keys), np.uint64))
     data = table("text")
     held, _ = dask_frame(data, Path(), 3)
     assert (moments(held) == moments(data)).all()

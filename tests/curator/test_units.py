@@ -138,7 +138,7 @@ def test_a_disk_that_is_full_says_no_more_than_that_reading_failed(
     broken: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (3_000,))
-    monkeypatch.setattr(spool, "_open_temporary", broken)
+    monkeypatch.setattr(spool, "open_temporary", broken)
     with pytest.raises(SourceError, match="a temporary file failed") as caught:
         moments(table(units=400))
     assert "p17" not in str(caught.value)
@@ -175,7 +175,7 @@ def test_ids_whose_hashes_are_equal_are_two_units(monkeypatch: pytest.MonkeyPatc
     one, other = corners(3, names[0]), corners(5, names[1])
     expected = moments(one) + moments(other)
     assert (moments(pa.concat_tables([one, other])) == expected).all()
-    monkeypatch.setattr(spool, "_hashes", lambda keys: np.zeros(len(keys), np.uint64))
+    monkeypatch.setattr(spool, "hashes", lambda keys: np.zeros(len(keys), np.uint64))
     monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (10,))
     assert (moments(pa.concat_tables([other, one])) == expected).all()
 

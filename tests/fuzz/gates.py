@@ -15,6 +15,7 @@ GATES: dict[str, Callable[[Dice], Case]] = {
     "release_covariance": releases.covariance,
     "suggest_bounds": releases.bounds,
     "suggest_rows_per_unit": releases.rows_per_unit,
+    "suggest_levels": releases.levels,
     "release_model, constrained": learners.constrained,
     "release_model, projected": learners.projected,
     "estimators": learners.estimator,

@@ -346,6 +346,21 @@ def rows_per_unit(dice: Dice) -> Case:
     return _table_case(dice, gate, schema, arguments, MECHANISM_NAMES)
 
 
+def levels(dice: Dice) -> Case:
+    schema = schema_of(dice, plain=True)
+    base: dict[str, Any] = {"columns": list(schema.columns), "threads": 1} | _budget(dice)
+    own: dict[str, Maker] = {
+        "columns": lambda dice: (
+            dice.pick((["a"], ["a", "a"], [], "a", ["z"], [1], [None], ("a", "b"), ["a", "a=b"]))
+            if dice.chance(0.6)
+            else odd(dice)
+        ),
+        "most_levels": lambda dice: dice.pick((1, 0, 9000, "2")) if dice.chance(0.6) else odd(dice),
+    }
+    arguments = mutated(dice, base, COMMON | READING | own)
+    return _table_case(dice, dplinear.suggest_levels, schema, arguments, MECHANISM_NAMES)
+
+
 def sources(dice: Dice) -> Case:
     """Return a case of the pass alone, over every kind of table."""
     schema = schema_of(dice)

@@ -20,6 +20,7 @@ from typing import Any
 
 from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.analyst.releases.levels import SuggestedLevels
 from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.analyst.rows.release import RowsRelease
 
@@ -44,6 +45,9 @@ def surface(value: Any) -> Any:
     if isinstance(value, SuggestedRowsPerUnit):  # whose integer is a released number
         facts = value.certificate.to_dict()
         return {"edges": value.edges, "certificate": outline(facts)}
+    if isinstance(value, SuggestedLevels):
+        facts = value.certificate.to_dict()
+        return {"columns": tuple(value.found), "certificate": outline(facts)}
     content = files.pack(value)
     if content is None:
         return type(value).__name__

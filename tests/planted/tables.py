@@ -90,7 +90,7 @@ BUGS: tuple[Bug, ...] = (
         "units_dealt_by_row",
         "workers deal rows into buckets by where they stand, so that a unit is weighed in parts",
         "curator/sources/spool.py",
-        "codes = _hashes(keys) % np.uint64(count)",
+        "codes = hashes(keys) % np.uint64(count)",
         "codes = np.arange(len(keys), dtype=np.uint64) % np.uint64(count)",
         "tests/curator/test_unit_engines.py::test_the_same_bits_from_dask",
     ),

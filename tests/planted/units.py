@@ -70,4 +70,23 @@ BUGS = (
         "tests/papers/test_sheffet_published.py"
         "::test_moments_of_units_are_measured_in_the_units_of_weighted_sums",
     ),
+    Bug(
+        "a_level_more_than_a_unit_counts_for",
+        "a unit counts for one level of a column more than it may",
+        "curator/level_table.py",
+        "    chosen = rank < most\n"
+        "    if chosen.any() and int(np.bincount(group[chosen]).max()) > most:\n",
+        "    chosen = rank <= most\n"
+        "    if chosen.any() and int(np.bincount(group[chosen]).max()) > most + 1:\n",
+        "tests/curator/test_levels_gate.py::"
+        "test_one_unit_changes_as_many_counts_as_it_may_and_by_one[1]",
+    ),
+    Bug(
+        "threshold_of_one_level",
+        "the threshold is high enough for one level that a unit alone holds, and not for all",
+        "mechanisms/levels.py",
+        "levels_per_unit, step, threshold(step, most, failure), mu, account",
+        "levels_per_unit, step, threshold(step, 1, failure), mu, account",
+        "tests/mechanisms/test_levels.py::test_delta_counts_every_level_that_one_unit_alone_holds",
+    ),
 )

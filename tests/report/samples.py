@@ -58,6 +58,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "groups": lambda: dpl.release_moments(table(), SCHEMA, by="smoker", **BUDGET),
     "bounds": lambda: dpl.suggest_bounds(numbers(), ["age", "bmi"], **BUDGET),
     "rows_per_unit": lambda: dpl.suggest_rows_per_unit(table(), unit="smoker", **BUDGET),
+    "levels": lambda: dpl.suggest_levels(table(), ["smoker", "bmi"], **BUDGET),
 }
 
 

@@ -3,13 +3,15 @@
 `Schema` describes it in public; `second_moments` reads it once, from any source, on any engine;
 `SecondMoments` is the exact result, still private. `open_table` is for several passes, each of
 which adds up row sums. `release_moments`, `release_sketch`, `release_rows`, `release_model`,
-`release_mean`, `release_covariance`, `suggest_bounds` and `suggest_rows_per_unit` are the gates:
-they let out what a mechanism made of it, with a certificate, and nothing else.
+`release_mean`, `release_covariance`, `suggest_bounds`, `suggest_levels` and `suggest_rows_per_unit`
+are the gates: they let out what a mechanism made of it, with a certificate, and nothing else.
 """
 
 from dplinear.analyst.releases.bounds import SuggestedBounds
+from dplinear.analyst.releases.levels import SuggestedLevels
 from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.curator.gates.bounds import suggest_bounds
+from dplinear.curator.gates.levels import suggest_levels
 from dplinear.curator.gates.means import release_covariance, release_mean
 from dplinear.curator.gates.model import release_model
 from dplinear.curator.gates.moments import release_moments
@@ -29,6 +31,7 @@ __all__ = [
     "SecondMoments",
     "SourceError",
     "SuggestedBounds",
+    "SuggestedLevels",
     "SuggestedRowsPerUnit",
     "Table",
     "exact_sums",
@@ -41,5 +44,6 @@ __all__ = [
     "release_sketch",
     "second_moments",
     "suggest_bounds",
+    "suggest_levels",
     "suggest_rows_per_unit",
 ]

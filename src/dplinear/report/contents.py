@@ -10,6 +10,7 @@ from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases.bounds import SuggestedBounds
 from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.groups import Groups
+from dplinear.analyst.releases.levels import SuggestedLevels
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
@@ -294,6 +295,29 @@ def _bounds_content(release: SuggestedBounds) -> Content:
     )
 
 
+def _levels_content(release: SuggestedLevels) -> Content:
+    unit = release.certificate.unit
+    rows = tuple(
+        (name, level, f"{count:,.0f}")
+        for name, levels in release.found.items()
+        for level, count in zip(levels, release.counts[name], strict=True)
+    )
+    held = "rows" if unit is None else f"units (by {unit!r})"
+    table = Table("Levels", ("column", "level", f"about how many {held}"), rows, left=(1,))
+    return Content(
+        title="Levels of columns",
+        lede=(
+            f"The levels of each column that many {held} hold, found with noise. Levels below "
+            f"about {release.threshold:,.0f} are not told. They can serve as the public levels of "
+            "later releases, in which all others are one level more."
+        ),
+        size="number of rows not released",
+        rows=None,
+        columns=None,
+        panels=(Panel("Levels", "", (), table),),
+    )
+
+
 def _groups(release: Groups[Any]) -> Content:
     return Content(
         title=f"Groups by {', '.join(release.by)}",
@@ -354,4 +378,5 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     SuggestedBounds: _bounds_content,
     Groups: _groups,
     SuggestedRowsPerUnit: _rows_per_unit,
+    SuggestedLevels: _levels_content,
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dplinear.analyst.releases.bounds import SuggestedBounds
     from dplinear.analyst.releases.constrained import ConstrainedRelease
     from dplinear.analyst.releases.groups import Groups
+    from dplinear.analyst.releases.levels import SuggestedLevels
     from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
     from dplinear.analyst.releases.model import ModelRelease
     from dplinear.analyst.releases.moments import MomentsRelease
@@ -79,6 +80,7 @@ _HOMES = {
     "bounds": "dplinear.analyst.releases.bounds",
     "covariance": "dplinear.analyst.releases.location",
     "groups": "dplinear.analyst.releases.groups",
+    "levels": "dplinear.analyst.releases.levels",
     "linear": "dplinear.analyst.releases.constrained",
     "mean": "dplinear.analyst.releases.location",
     "model": "dplinear.analyst.releases.model",
@@ -193,6 +195,10 @@ def load(
 def load(
     path: _Path, *, kind: Literal["rows_per_unit"], largest: int | None = ...
 ) -> "SuggestedRowsPerUnit": ...
+@overload
+def load(
+    path: _Path, *, kind: Literal["levels"], largest: int | None = ...
+) -> "SuggestedLevels": ...
 @overload
 def load(path: _Path, *, kind: str | None, largest: int | None = ...) -> "Release": ...
 

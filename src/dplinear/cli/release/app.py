@@ -4,6 +4,7 @@ import typer
 
 from dplinear.cli.release.bounds import bounds
 from dplinear.cli.release.covariance import covariance
+from dplinear.cli.release.levels import levels
 from dplinear.cli.release.mean import mean
 from dplinear.cli.release.model import model
 from dplinear.cli.release.moments import moments
@@ -15,5 +16,5 @@ app = typer.Typer(
     help="Release a private table: read it once, spend its budget, write a file to publish.",
     epilog="Every flag has the name of its Python argument. --dry-run tells plan and price first.",
 )
-for command in (moments, sketch, rows, model, mean, covariance, bounds, rows_per_unit):
+for command in (moments, sketch, rows, model, mean, covariance, bounds, levels, rows_per_unit):
     app.command()(command)

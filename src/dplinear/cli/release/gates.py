@@ -44,11 +44,11 @@ GATES = {
         Gate("covariance", "release_covariance", "visits.covariance.json"),
         Gate("bounds", "suggest_bounds", "visits.schema.json", own=frozenset({"rho"})),
         Gate("rows_per_unit", "suggest_rows_per_unit", "visits.units.json", own=frozenset({"rho"})),
+        Gate("levels", "suggest_levels", "visits.levels.json"),
     )
 }
-
-
-WITHOUT_SCHEMA = frozenset({"bounds", "rows_per_unit"})  # what is asked for before there is one
+SEARCHES = frozenset({"bounds", "levels"})  # which take names of columns
+WITHOUT_SCHEMA = SEARCHES | {"rows_per_unit"}  # what is asked for before there is one
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     if name == "model":
         hint = "--target charges, say, with --features where not all others explain it."
         require(said, "target", "The command does not say what the model explains.", hint)
-    if name == "bounds":
+    if name in SEARCHES:
         require(said, "columns", "The command does not say which columns.", "--columns age,bmi")
     if name == "rows_per_unit":
         hint = "--unit patient, say: the column of ids."
@@ -173,8 +173,8 @@ def _open_output(order: Order) -> "Output | None":
 
 def _check_output(order: Order, target: Path) -> None:
     if order.gate.name in WITHOUT_SCHEMA and target.suffix != ".json":
-        what = "Bounds go" if order.gate.name == "bounds" else "Rows per unit go"
-        raise CommandError(f"{what} to a .json file, not to '{target.name}'.")
+        kind = order.gate.name.replace("_", " ").capitalize()
+        raise CommandError(f"{kind} go to a .json file, not to '{target.name}'.")
     if target.is_dir():
         hint = f"name a file in it, such as {order.gate.example}."
         raise CommandError(f"The output '{target.name}' is a folder.", hint, Code.FILE)

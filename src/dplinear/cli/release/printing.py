@@ -20,6 +20,7 @@ _NEXT = {
     "covariance": "dplinear report {file} --html",
     "bounds": "dplinear release moments DATA --schema {file} ...",
     "rows_per_unit": "dplinear report {file} --html",
+    "levels": "dplinear release moments DATA --schema {file} --column ...",
 }
 # The data may be others by now: a request is one release, whatever is in the file.
 _AGAIN = (
@@ -94,9 +95,11 @@ def _content(order: Order, release: Any) -> dict[str, Any]:
         names = ("rows_per_unit", "edges", "counts", "deviation")
         content |= {name: getattr(release, name) for name in names}
     else:
-        content["schema"] = release.schema.to_dict()
+        content["schema"] = None if release.schema is None else release.schema.to_dict()
     if order.gate.name == "bounds":
         content |= {"bounds": release.bounds, "found": dict(release.found)}
+    if order.gate.name == "levels":
+        content |= {"levels": dict(release.found), "counts": dict(release.counts)}
     for status in _remaining_budget(order):
         text = status.budget.text
         content["budget"] = {

@@ -136,7 +136,10 @@ def _column_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     """Return which columns are read, and which of those declared are not."""
     read = _read_schema(order, found)
     if read is None or order.schema is None:
-        return [("columns", ", ".join(order.arguments["columns"])), ("missing", _NO_NUMBERS)]
+        if order.gate.name not in gates.SEARCHES:
+            return []
+        missing = _NO_NUMBERS if order.gate.name == "bounds" else "cells without a level: no count"
+        return [("columns", ", ".join(order.arguments["columns"])), ("missing", missing)]
     unused = [name for name in order.schema.columns if name not in read.columns]
     names = f"{len(read.columns)}: {', '.join(read.columns)}"
     names += f"; not read: {', '.join(unused)}" if unused else ""

@@ -31,8 +31,8 @@ _SMALLEST = 1e-100
 _NARROW = Fraction(1, 2**30)
 _NUMBERS = "bounds of numbers or integers"
 _LEVELS = (
-    "leave such columns out: a category has levels, which are public, and not bounds. Nothing was "
-    "spent."
+    "leave such columns out: a category has levels, which you declare or suggest_levels finds, and "
+    "not bounds. Nothing was spent."
 )
 _DATES = (
     'leave such columns out, and declare their bounds yourself: ("2020-01-01", "2026-01-01"). '

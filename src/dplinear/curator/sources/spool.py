@@ -78,7 +78,7 @@ class Spool:
                 self._spill()
 
     def _spill(self) -> None:
-        self._files = [_open_temporary(self) for _ in range(BUCKETS)]
+        self._files = [open_temporary(self) for _ in range(BUCKETS)]
         for cells, keys in self._memory:
             self._write(cells, keys)
         self._memory.clear()
@@ -140,7 +140,7 @@ def _same(cells: Cells) -> Cells:
     return cells
 
 
-def _open_temporary(owner: object) -> IO[bytes]:
+def open_temporary(owner: object) -> IO[bytes]:
     """Return a file without a name, closed with its owner."""
     file = tempfile.TemporaryFile(prefix="dplinear-")  # noqa: SIM115 - closed as said
     weakref.finalize(owner, _close, file)
@@ -157,7 +157,7 @@ class _Store:
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
-        self._file = _open_temporary(self)
+        self._file = open_temporary(self)
         self._end = 0
 
     def keep(self, chunk: Chunk) -> Chunk:
@@ -179,14 +179,14 @@ class _Store:
 
 def deal(cells: Cells, keys: pa.Array, count: int) -> list[tuple[Cells, pa.Array]]:
     """Return rows dealt into buckets, such that equal keys come into the same one."""
-    codes = _hashes(keys) % np.uint64(count)
+    codes = hashes(keys) % np.uint64(count)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(count + 1, dtype=np.uint64))
     sorted_cells, sorted_keys = cells[order], keys.take(pa.array(order))
     return [(sorted_cells[a:b], sorted_keys[a:b]) for a, b in pairwise(ends)]
 
 
-def _hashes(keys: pa.Array) -> npt.NDArray[np.uint64]:
+def hashes(keys: pa.Array) -> npt.NDArray[np.uint64]:
     """Return a number for each key, equal for equal keys. Others may share it: nothing rests on it.
 
     A polynomial of the bytes, modulo 2^64.
