@@ -357,6 +357,13 @@ def off_by_one(counts: Any, rows_per_unit: int) -> Any:
 @pytest.mark.parametrize("name", ["moments", "whitened_descent", "mean"])
 @pytest.mark.parametrize("bug", [weights_by_others, off_by_one])
 def test_wrong_weights_are_caught(name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def capped(weights: Any, codes: Any, units: int, rows_per_unit: int) -> Any:
+        """The same of rows that may be left out, whose weights are added up."""
+        counts = np.bincount(codes, weights > 0, units).astype(np.int64)
+        shared = np.where(weights > 0, bug(np.maximum(counts, 1), rows_per_unit)[codes], 0)
+        return shared, shared
+
     assert not found(name)
     monkeypatch.setattr(unit_rows, "shared_weights", bug)
+    monkeypatch.setattr(unit_rows, "capped_weights", capped)
     assert found(name)

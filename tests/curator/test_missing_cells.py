@@ -116,6 +116,46 @@ def test_a_model_leaves_rows_out_and_says_how_many(loss: str) -> None:
     assert f"About {count:,.0f} rows" in " ".join(str(model.summary()).split())
 
 
+FACES: dict[str, Any] = {
+    "rows": {},
+    "units": {"unit": "id"},
+    "weights": {"weight": ("w", 0, 4)},
+    "weights of units": {"weight": ("w", 0, 4), "unit": "id"},
+}
+
+
+@pytest.mark.parametrize("mechanism", ["moments", "adassp", "coinpress"])
+@pytest.mark.parametrize("face", FACES)
+def test_every_release_says_what_share_it_left_out(mechanism: str, face: str) -> None:
+    """False alarms: five deviations of noise and sampling, one in two million."""
+    data = table(40_000, missing=0.2)
+    random = simulation.generator(9)
+    data = data.append_column("w", pa.array(random.uniform(1, 3, data.num_rows)))
+    data = data.append_column("id", pa.array(random.permutation(data.num_rows) // 2))
+    schema = dpl.Schema(TWO, **FACES[face])
+    given: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6}
+    given |= {"rows_per_unit": 2} if "unit" in FACES[face] else {}
+    release: Any
+    if mechanism == "moments":
+        release = dpl.release_moments(data, schema, **given)
+        summary = release.regress("y").summary()
+        total = release.weight
+    else:
+        release = dpl.release_model(data, schema, "y", mechanism=mechanism, **given)
+        summary, total = release.summary(), release.count
+        total /= (4 if "weight" in FACES[face] else 1) * (2 if face == "weights of units" else 1)
+    said = release.certificate.parameters
+    left, noise = said["rows_left_out"], said["rows_left_out_noise"]
+    share = data["x"].null_count / data.num_rows
+    assert abs(left / (left + total) - share) < 5 * (noise / total + 0.002)
+    assert f"({left / (left + total):.0%}; noise" in " ".join(str(summary).split())
+
+
+def test_moments_of_complete_columns_say_nothing_of_rows_left_out() -> None:
+    moments = dpl.release_moments(table(), {"y": (0, 4)}, **GIVEN)
+    assert "rows_left_out" not in moments.certificate.parameters
+
+
 def test_a_model_of_complete_rows_says_nothing_of_others() -> None:
     model = dpl.release_model(table(missing=0), {"x": (-3, 3), "y": (0, 4)}, "y", **GIVEN)
     assert "left out" not in str(model.summary())

@@ -205,17 +205,17 @@ def test_wrong_names_of_units_are_refused(kind: Any) -> None:
 @pytest.mark.parametrize("kind", PREDICTORS)
 def test_searches_hand_on_the_groups(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    check = kind._check_units
+    check = kind._check_rows
 
-    def counted(model: Any, groups: Any) -> None:
+    def counted(model: Any, groups: Any, sample_weight: Any) -> None:
         seen.append(len(set(groups.tolist())))
-        check(model, groups)
+        check(model, groups, sample_weight)
 
-    monkeypatch.setattr(kind, "_check_units", counted)
+    monkeypatch.setattr(kind, "_check_rows", counted)
     X, y = table(ROWS)
     with sklearn.config_context(enable_metadata_routing=True), simulation.door(1):
         model = face(kind, rows_per_unit=2).set_fit_request(groups=True)
-        assert clone(model).get_metadata_routing().fit.requests == {"groups": True}
+        assert clone(model).get_metadata_routing().fit.requests["groups"] is True
         search = GridSearchCV(model, {"epsilon": [1.0, 2.0]}, cv=GroupKFold(2), error_score="raise")
         search.fit(X, y if kind in REGRESSORS else y > 0, groups=IDS)
     assert sorted(seen) == [20] * 4 + [40]

@@ -18,8 +18,8 @@ BUGS = (
         "weights_of_other_rows",
         "the rows of a group have the weights of the first rows of the block",
         "exact/groups.py",
-        "            self._groups[group].add_weighted(own, weights[chosen])\n",
-        "            self._groups[group].add_weighted(own, weights[: own.shape[1]])\n",
+        "            self._groups[group].add_weighted(own, weights[chosen], some)\n",
+        "            self._groups[group].add_weighted(own, weights[: own.shape[1]], some)\n",
         f"{_GROUPS}test_units_are_weighed_over_all_groups",
     ),
     Bug(

@@ -43,24 +43,18 @@ BUGS = (
         "left_rows_of_a_unit_weigh",
         "rows of a unit that are left out have a weight, and count with numbers filled in",
         "curator/sources/unit_rows.py",
-        "np.asarray(keys.is_valid()) & self._present_rows\n",
-        "np.asarray(keys.is_valid())\n",
+        "                room[~present, -1] *= -1\n",
+        "                room[~present, -1] *= 1\n",
         f"{_CELLS}::test_rows_of_a_unit_that_are_left_out_are_none_of_its_rows",
     ),
     Bug(
         "left_rows_come_back",
         "rows that the first pass leaves out are kept for the others, which count them",
         "exact/blocks.py",
-        "            rows = rows[:, present]\n"
-        "        self.add(rows)\n"
-        "        if self.keep is not None:\n"
-        "            self.keep.append(rows.astype(np.float32))\n",
+        "            self.leave(rows[:, ~present], gone)\n",
+        "            self.leave(rows[:, ~present], gone)\n"
         "            if self.keep is not None:\n"
-        "                self.keep.append(rows[:, ~present].astype(np.float32))\n"
-        "            rows = rows[:, present]\n"
-        "        self.add(rows)\n"
-        "        if self.keep is not None:\n"
-        "            self.keep.append(rows.astype(np.float32))\n",
+        "                self.keep.append(Kept(rows[:, ~present].astype(np.float32), gone))\n",
         f"{_CELLS}::test_fit_finds_of_a_table_with_gaps_what_it_finds_without_those_rows",
     ),
 )

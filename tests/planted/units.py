@@ -3,6 +3,7 @@
 from planted.bug import Bug
 
 _REPLAY = "tests/audit/test_unit_replays.py::test_no_unit_moves_a_release_farther_than_is_declared"
+_WEIGHTS = "tests/curator/test_survey_weights.py"
 
 BUGS = (
     Bug(
@@ -88,5 +89,30 @@ BUGS = (
         "levels_per_unit, step, threshold(step, most, failure), mu, account",
         "levels_per_unit, step, threshold(step, 1, failure), mu, account",
         "tests/mechanisms/test_levels.py::test_delta_counts_every_level_that_one_unit_alone_holds",
+    ),
+    Bug(
+        "survey_weights_not_clamped",
+        "a survey weight above its bound counts for more than a row",
+        "schema/survey_weights.py",
+        "np.clip(raw, float(self.low), float(self.high)) / float(self.high)",
+        "np.minimum(np.maximum(raw, float(self.low)) / float(self.high), 2.0)",
+        f"{_WEIGHTS}::test_a_weight_is_clamped_and_a_bad_one_is_nothing",
+    ),
+    Bug(
+        "missing_survey_weights_count",
+        "a row without a survey weight counts as a whole one",
+        "exact/weights.py",
+        "np.where(np.isnan(shares), 0.0, shares)",
+        "np.where(np.isnan(shares), 1.0, shares)",
+        f"{_WEIGHTS}::test_a_weight_is_clamped_and_a_bad_one_is_nothing",
+    ),
+    Bug(
+        "weight_of_a_unit_not_capped",
+        "a unit of many heavy rows counts for all of them",
+        "exact/weights.py",
+        "    held = np.maximum(_totals(weights, codes, units), rows_per_unit * WHOLE)\n",
+        "    held = np.full(units, rows_per_unit * WHOLE)\n",
+        "tests/audit/test_weight_replays.py"
+        "::test_no_weight_moves_second_moments_farther_than_is_declared[units]",
     ),
 )

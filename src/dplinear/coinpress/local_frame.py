@@ -11,7 +11,7 @@ from dplinear.arrays import Floats
 from dplinear.coinpress import radii
 from dplinear.coinpress.octaves import Boxes, Octaves, boxes
 from dplinear.descent.frame import Frame
-from dplinear.descent.survey import again
+from dplinear.descent.survey import RowCount, again, side_queries
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.row_sums import Count
@@ -41,6 +41,8 @@ class Shares:
     first_gram: Fraction = Fraction(50, 1000)
     gram: Fraction = Fraction(170, 1000)
     squares: Fraction = Fraction(50, 1000)
+    left_out: Fraction = Fraction(1, 1000)  # only where rows may be left out
+    squared_weights: Fraction = Fraction(4, 1000)  # only of rows with survey weights
 
 
 SHARES = Shares()
@@ -54,7 +56,7 @@ class LocalFrame:
     features' second moments are about diagonal with entries `curvature`, and not above `most`;
     `clear` says whether noise leaves them well known, `assumed` whether the structure says so and
     nothing was released of it. `rows` is the released number of rows to
-    reckon with, `count` the number itself; `target_scale` is about the target's deviation.
+    reckon with, `row_count` the number itself; `target_scale` is about the target's deviation.
     """
 
     frame: Frame
@@ -64,7 +66,7 @@ class LocalFrame:
     clear: bool
     assumed: bool
     rows: float
-    count: float
+    row_count: RowCount
     target_scale: float
 
     @property
@@ -87,10 +89,16 @@ def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFr
     moving = design.intercept and structure in {"mean", "general"}
     columns = _numeric(design)
     octaves = Octaves(design.shape, [*columns, design.target])
-    counted, seen = sums.ask(
-        [Query(Count(design.count_varies), SHARES.count), Query(octaves, SHARES.octaves)]
+    asked = side_queries(design, SHARES.left_out, SHARES.squared_weights)
+    counted, seen, *others = sums.ask(
+        [
+            Query(Count(design.count_varies), SHARES.count),
+            Query(octaves, SHARES.octaves),
+            *asked.values(),
+        ]
     )
     count = max(float(counted.values[0]), 0.0)
+    row_count = RowCount(count, counted.sigma, dict(zip(asked, others, strict=True)))
     rows = max(count, _FEWEST)
     found = boxes(seen.values, seen.sigma, rows, centred=not moving)
     if not found.found.all():
@@ -105,7 +113,7 @@ def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFr
     else:
         matrix, curvature, most, clear = _release_whitening(sums, frame, sizes, rows)
     scale = float(found.scales[-1])
-    return LocalFrame(frame, matrix, curvature, most, clear, assumed, rows, count, scale)
+    return LocalFrame(frame, matrix, curvature, most, clear, assumed, rows, row_count, scale)
 
 
 def _numeric(design: Design) -> list[int]:

@@ -56,7 +56,8 @@ class PreparedCoinPress(PreparedModel):
             sums, around, steps=self.steps, squares=SHARES.squares, radius=self.radius
         )
         reason = _no_errors_reason(ending, around)
-        spread = ending.noise + ending.sampling + ending.unknown
+        row_count = around.row_count
+        spread = ending.noise + row_count.design_effect * ending.sampling + ending.unknown
         return Solution(
             around.frame.readout(around.matrix @ ending.theta),
             self.account,
@@ -66,11 +67,12 @@ class PreparedCoinPress(PreparedModel):
                 "spent": float(1 - sums.remaining),
                 "residual_scale": ending.scale,
                 "radius": ending.radius,
+                **row_count.parameters,
             },
             noise=_covariance(around, ending.noise),
             spread=None if reason else _covariance(around, spread),
             unknown=reason,
-            count=around.count,
+            count=row_count.released,
         )
 
 
@@ -112,6 +114,7 @@ class CoinPressRegression(ModelMechanism):
         """Calibrate the whole chain; every sum that may be asked for is counted."""
         p = design.dimension
         coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
+        coordinates += design.leaves_out + design.surveyed
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)
         radius = self.radius or "planned"

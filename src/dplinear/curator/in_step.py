@@ -147,7 +147,7 @@ class _Idle(Blocks[_NoSum]):
     def add(self, rows: Floats) -> None:
         """Add nothing."""
 
-    def add_weighted(self, rows: Floats, weights: Any) -> None:
+    def add_weighted(self, rows: Floats, weights: Any, totals: Any = None) -> None:
         """Add nothing."""
 
     def result(self) -> _NoSum:

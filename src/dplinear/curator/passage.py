@@ -39,6 +39,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
+from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.units import Unit
 from dplinear.registry import is_own
@@ -56,7 +57,8 @@ _OTHERS = frozenset(
         *("threads", "engine", "progress", "public_types"),
     }
 )
-_LATER = frozenset({"unit", "rows_per_unit", "by"})  # of which a request without them knows nothing
+# Of these a request without them knows nothing.
+_LATER = frozenset({"unit", "rows_per_unit", "by", "weight"})
 # Whose parameters a gate passes on under the same names: an error names the gate that was called.
 _INNER = frozenset(
     {
@@ -91,6 +93,7 @@ class Passage:
         self.notes: tuple[str, ...] = ()  # of how "auto" was read
         self.unit: Unit | None = None
         self._leaves_out = False
+        self._weighted = False
         self._warnings: list[NotKeptWarning] = []
         self.entropy = simulation.entropy_for_release()
         self.named = named is not None
@@ -123,6 +126,7 @@ class Passage:
 
     def with_unit(self, schema: Schema) -> Schema:
         """Return the schema with the unit that was given, or that it names itself."""
+        self._weighted = schema.weight is not None
         named, rows = self.given.get("unit"), self.given.get("rows_per_unit")
         if named is not None:
             if not isinstance(named, str):
@@ -146,16 +150,23 @@ class Passage:
         return 1 if self.unit is None else self.unit.rows
 
     def check_rows(self, method: Mechanism) -> None:
-        """Raise where a mechanism has no proof for all rows of a unit, or for rows left out."""
+        """Raise where a mechanism has no proof for rows with weights, or for rows left out."""
         if self._leaves_out and method.neighbours not in RELATIONS:
             rule = 'free of columns with missing="leave_out", where every row is released'
             raise rejection("schema", self.where, rule, "such columns")
-        if self.unit is None:
+        if self.unit is None and not self._weighted:
             return
         if not method.for_units:
-            rule = f"left out for {method.name}, whose proof is about single rows"
             hint = "the usual mechanism of release_moments and release_model takes units."
+            if self.unit is None:
+                rule = f"free of survey weights for {method.name}, whose proof is about whole rows"
+                hint = hint.replace("units", "weights")
+                raise rejection("schema", self.where, rule, "a weight", hint)
+            rule = f"left out for {method.name}, whose proof is about single rows"
             raise rejection("unit", self.where, rule, self.unit.column, hint)
+        if self._weighted and method.neighbours is not Neighbours.ADD_REMOVE:
+            rule = "add_remove where rows have survey weights"
+            raise rejection("neighbours", self.where, rule, method.neighbours)
         if method.neighbours not in RELATIONS:
             rule = "add_remove or replace where a unit of privacy is named"
             raise rejection("neighbours", self.where, rule, method.neighbours)

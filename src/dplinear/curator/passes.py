@@ -33,7 +33,7 @@ class Table:
     @cached_property
     def denominator(self) -> int:
         """How many units of weight make a row that counts as one: 1 where rows have no weights."""
-        return 1 if self.schema.unit is None else WHOLE
+        return WHOLE if self.schema.is_weighted else 1
 
     @cached_property
     def count_varies(self) -> bool:
@@ -63,8 +63,8 @@ class Table:
         Requires: row sums made for this table's `shape`.
         Promises: Python integers, in an array of `size` for each sum; adding or removing one row
         changes each by at most its `bound`, in Euclidean norm. If the schema names a unit of
-        privacy, sums are of weighted rows, in units that are `denominator` times as fine, and one
-        unit more or less changes each by at most `denominator` times its bound.
+        privacy or a survey weight, sums are of weighted rows, in units that are `denominator` times
+        as fine, and one unit more or less changes each by at most `denominator` times its bound.
         """
         asked = Sums(self.schema, check_sums(statistics, self.shape), self._grid)
         return self._reader.run(asked).integers()

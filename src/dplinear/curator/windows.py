@@ -56,6 +56,7 @@ class Windowed:
         schema = Schema(
             {name: write_column(_narrow(column, *pair)) for (name, column), *pair in ends},
             unit=self.schema.unit,
+            weight=self.schema.weight,
         )
         if self._last is None or self._last.schema != schema:  # rounded rows are kept for the next
             self._last = TableView(self._opened(schema), schema)

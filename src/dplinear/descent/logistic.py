@@ -73,7 +73,8 @@ class PreparedLogistic(PreparedDescent):
             _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, steps.clips.leverage)
         )
         own = known.white.matrix
-        spread = steps.sampling(state.theta) + state.cautious
+        effect = known.row_count.design_effect
+        spread = effect * steps.sampling(state.theta) + state.cautious
         return Solution(
             weights[list(self.design.features)],
             self.account,

@@ -4,13 +4,14 @@ Every answer is noisy and paid for; what is mostly noise is replaced by what is 
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
+from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of, released_effect
 from dplinear.arrays import Floats, Indices
 from dplinear.descent.frame import Frame
 from dplinear.descent.settings import Settings
@@ -18,7 +19,7 @@ from dplinear.descent.whitening import Whitening, plain, whitening
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import SumOfSquares
-from dplinear.exact.row_sums import Count, LeftOut, RowSum
+from dplinear.exact.row_sums import Count, LeftOut, RowSum, SquaredWeights
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
@@ -35,20 +36,24 @@ _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at
 class RowCount:
     """The number of rows: as released, and biased up, so that steps err towards small.
 
-    `left_out` is how many others lack a number that the model needs, where that is released.
+    `side` are further sums, by name: how many others lack a number that the model needs
+    (`LEFT_OUT`), and the sum of squared survey weights (`SQUARES`), where they are released.
     """
 
     released: float
     error: float
-    left_out: Answer | None = None
+    side: Mapping[str, Answer] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What a certificate says of rows that were left out."""
-        if self.left_out is None:
-            return {}
-        count, noise = max(float(self.left_out.values[0]), 0.0), self.left_out.sigma
-        return {"rows_left_out": count, "rows_left_out_noise": noise}
+        """What a certificate says of rows that were left out, and of weights."""
+        said = {name: max(float(answer.values[0]), 0.0) for name, answer in self.side.items()}
+        return said | {noise_of(name): answer.sigma for name, answer in self.side.items()}
+
+    @property
+    def design_effect(self) -> float:
+        """The factor of sampling variances that is due to unequal survey weights."""
+        return released_effect(self.parameters, self.released)
 
     @property
     def rows(self) -> float:
@@ -99,20 +104,28 @@ def _release_centre(
         if target:
             whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
             queries.append(Query(whole, settings.target_sum))
-    if design.leaves_out and not design.weighted:
-        queries.append(Query(LeftOut(), settings.left_out))
-    count, *sums = noisy_sums.ask(queries)
-    left_out = sums.pop() if design.leaves_out and not design.weighted else None
+    asked = side_queries(design, settings.left_out, settings.squared_weights)
+    count, *sums = noisy_sums.ask([*queries, *asked.values()])
+    side = dict(zip(asked, sums[len(sums) - len(asked) :], strict=True))
+    sums = sums[: len(sums) - len(asked)]
     if count.sigma > _COUNT_ERROR * float(count.values[0]):
         count = again(
             noisy_sums, Count(design.count_varies), count, settings.count_first, settings.count
         )
-    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, left_out)
+    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, side)
     if not sums:
         return row_count, frame
     middle = _mean(sums[0], row_count.rows, doubt=1.5, worst=0.1)
     target_mean = float(_mean(sums[1], row_count.rows, doubt=4.0, worst=0.04)[0]) if target else 0.0
     return row_count, replace(frame, middle=middle, target_mean=target_mean)
+
+
+def side_queries(design: Design, left_out: Fraction, squared_weights: Fraction) -> dict[str, Query]:
+    """Return what is asked for beside the number of rows, by name, each for its share."""
+    queries = {LEFT_OUT: Query(LeftOut(), left_out)} if design.leaves_out else {}
+    if design.surveyed:
+        queries[SQUARES] = Query(SquaredWeights(), squared_weights)
+    return queries
 
 
 def _squares(

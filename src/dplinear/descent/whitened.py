@@ -113,7 +113,8 @@ class _Run:
             frame, extra = self._centre_residuals(frame, coefficients, row_count, ending.scale)
         wide = white.matrix * (kept * np.sqrt(noise))
         if sampling is None:
-            wider = white.matrix * np.sqrt(noise + ending.stated + ending.unknown)
+            stated = row_count.design_effect * ending.stated
+            wider = white.matrix * np.sqrt(noise + stated + ending.unknown)
         else:
             noisy = white.matrix * np.sqrt(noise + ending.unknown)
             wider = np.hstack((noisy, white.matrix @ sampling))

@@ -9,13 +9,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dplinear.analyst.design_effect import weight_scale
 from dplinear.analyst.releases.certificate import Certificate
+from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
+from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.moments import release_moments
 from dplinear.estimators.bounds import Bounds, by_index, columns_of, for_columns, read_bounds
 from dplinear.estimators.groups import check_units, named_groups, unit_codes, unit_column
+from dplinear.estimators.sample_weights import check_weights, weight_cells, weight_column
 from dplinear.estimators.tables import column_names, features_of, join_columns, numbers
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown, savable, veil
@@ -42,6 +46,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     neighbours: str
     rows_per_unit: int | None  # of those whose `fit` takes groups
     unit: str | None  # what ledgers and certificates call them
+    weight_bound: float | None  # of those whose `fit` takes sample_weight
     mechanism: str
     ledger: AnyLedger | None
     dataset: str | None
@@ -80,23 +85,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         declared = list(self.schema_.declared.values())[: self.n_features_in_]
         return numbers(table, [column for column in declared if isinstance(column, Numeric)])
 
-    def _check_units(self, groups: object) -> None:
-        """Raise over wrong units of privacy before any table is touched."""
+    def _check_rows(self, groups: object, sample_weight: object) -> None:
+        """Raise over wrong units of privacy, or weights, before any table is touched."""
         check_units(self.rows_per_unit, self.unit, groups, self._where)
+        check_weights(self.weight_bound, sample_weight, self._where)
 
-    def _with_groups(
-        self, table: Array, columns: dict[str, Any], groups: Any
+    def _with_rows(
+        self, table: Array, columns: dict[str, Any], groups: Any, sample_weight: Any
     ) -> tuple[Array, dict[str, Any]]:
-        """Return the table, with its rows' ids if there are any, and what every gate is told."""
-        if groups is None:
-            return table, self._gate_arguments(columns)
-        codes = unit_codes(groups, len(table), self._where)
-        asked = self._gate_arguments(columns, unit_column(self.unit, columns, self._where))
-        return join_columns(table, codes), asked | {"rows_per_unit": self.rows_per_unit}
+        """Return the table, with its rows' weights and ids, and what every gate is told."""
+        unit = weight = None
+        rows, own = len(table), {}
+        if sample_weight is not None:
+            weight = (weight_column(columns), 0, self.weight_bound)
+            table = join_columns(table, weight_cells(sample_weight, rows, self._where))
+        if groups is not None:
+            unit = unit_column(self.unit, columns, self._where)
+            own = {"rows_per_unit": self.rows_per_unit}
+            table = join_columns(table, unit_codes(groups, rows, self._where))
+        return table, self._gate_arguments(columns, unit, weight) | own
 
-    def _gate_arguments(self, columns: dict[str, Any], unit: str | None = None) -> dict[str, Any]:
+    def _gate_arguments(
+        self, columns: dict[str, Any], unit: str | None = None, weight: Any = None
+    ) -> dict[str, Any]:
         """Return what every gate is told."""
-        self.schema_ = Schema(columns, row_norm=self.row_norm, unit=unit)
+        self.schema_ = Schema(columns, row_norm=self.row_norm, unit=unit, weight=weight)
         return {
             "schema": self.schema_,
             "epsilon": self.epsilon,
@@ -125,8 +138,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return moments
         self._warn()
         ends = {name: _ends(what) for name, what in moments.schema.declared.items()}
-        schema = Schema(ends, unit=moments.schema.unit)
+        schema = Schema(ends, unit=moments.schema.unit, weight=moments.schema.weight)
         return replace(moments, schema=schema, rows=FEWEST)
+
+    def _warn_if_hidden(self, release: ModelRelease | MeanRelease | CovarianceRelease) -> None:
+        """Say so where a release shows next to no rows."""
+        if release.rows is not None or release.count is None:
+            return
+        scale = weight_scale(release.schema, release.certificate.rows_per_unit)
+        if release.count / scale < FEWEST:
+            self._warn()
 
     def _warn(self) -> None:
         """Say that the release shows no rows; that is public, as the release is."""

@@ -13,10 +13,11 @@ from dplinear.arrays import Array, Floats
 from dplinear.convex.sets.given import check_constraint
 from dplinear.curator.gates.model import release_model
 from dplinear.curator.labels import checked_labels, is_second, read_labels
-from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import read_bounds
 from dplinear.estimators.groups import named_groups, refuse_groups
+from dplinear.estimators.sample_weights import refuse_weights
 from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -65,6 +66,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         mechanism: str = "auto",
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -80,20 +82,22 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.mechanism = mechanism
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the model, once.
 
         Requires: `bounds` and `classes`; without them this raises before it looks at X. `groups`,
-        one id of any type for each row: the guarantee is then for all rows of an id. Models with a
-        `constraint` take none.
+        one id of any type for each row: the guarantee is then for all rows of an id.
+        `sample_weight`, survey weights, clamped to [0, `weight_bound`], which is public. Models
+        with a `constraint` take neither.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
         classes = read_labels(self.classes, self._where)
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
-        self._check_units(groups)
+        self._check_rows(groups, sample_weight)
         features, names = self._features(X, y)
         labels = column_of(y, len(features), self._where, "labels")
         columns = self._named_bounds(bounds, names)
@@ -102,7 +106,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         columns |= {target: (0, 1)}
         second = is_second(labels, classes[1])
         if self.constraint is None:
-            table, asked = self._with_groups(join_columns(features, second), columns, groups)
+            table, asked = self._with_rows(
+                join_columns(features, second), columns, groups, sample_weight
+            )
             coefficients, intercept = self._model(table, target, asked)
         else:
             asked = self._gate_arguments(columns)
@@ -121,10 +127,11 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             check_constraint(self.constraint, self._where)
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
 
-    def _check_units(self, groups: object) -> None:
-        super()._check_units(groups)
+    def _check_rows(self, groups: object, sample_weight: object) -> None:
+        super()._check_rows(groups, sample_weight)
         if self.constraint is not None:
             refuse_groups(groups, self._where, "where there is a constraint")
+            refuse_weights(sample_weight, self._where, "where there is a constraint")
 
     def _model(self, table: Array, target: str, asked: dict[str, Any]) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
@@ -138,8 +145,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
                 mechanism=None if self.mechanism == AUTO else self.mechanism,
                 **asked,
             )
-        if model.rows is None and model.count is not None and model.count < FEWEST:
-            self._warn()
+        self._warn_if_hidden(model)
         self.fit_result_ = model
         return model.coefficients.values, model.intercept
 

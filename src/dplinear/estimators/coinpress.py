@@ -11,7 +11,7 @@ from dplinear.arguments import choice, integer, rejection
 from dplinear.arrays import Array, Floats
 from dplinear.coinpress.methods import MOST_STEPS, scales
 from dplinear.curator.gates.means import release_covariance, release_mean
-from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.bounds import read_bounds
 from dplinear.ledger import AnyLedger
 from dplinear.ledger.address import check_shown
@@ -37,11 +37,13 @@ class _CoinPress(PrivateEstimator):
             raise rejection("guarantee", self._where, rule, self.guarantee)
         return ZCDP(self.rho)
 
-    def _gate_arguments(self, columns: dict[str, Any], unit: str | None = None) -> dict[str, Any]:
+    def _gate_arguments(
+        self, columns: dict[str, Any], unit: str | None = None, weight: Any = None
+    ) -> dict[str, Any]:
         own = {"guarantee": self._promise, "steps": self.steps, "scale": self.scale}
-        return super()._gate_arguments(columns, unit) | own
+        return super()._gate_arguments(columns, unit, weight) | own
 
-    def _table(self, X: Any, groups: Any) -> tuple[Array, dict[str, Any]]:
+    def _table(self, X: Any, groups: Any, sample_weight: Any) -> tuple[Array, dict[str, Any]]:
         """Check what is public; return the table and what its gate is asked."""
         bounds = read_bounds(self.bounds, self._where)
         check_shown(self.ledger, self._where)
@@ -49,15 +51,14 @@ class _CoinPress(PrivateEstimator):
         integer(self.steps, "steps", self._where, low=1, high=MOST_STEPS)
         if self.scale is not None:
             scales(self.scale, None, self._where)
-        self._check_units(groups)
+        self._check_rows(groups, sample_weight)
         features, names = self._features(X)
-        return self._with_groups(features, self._named_bounds(bounds, names), groups)
+        return self._with_rows(features, self._named_bounds(bounds, names), groups, sample_weight)
 
     def _keep(self, release: MeanRelease | CovarianceRelease) -> None:
         """Remember what the release says of itself."""
         self.certificate_ = release.certificate
-        if release.count < FEWEST:
-            self._warn()
+        self._warn_if_hidden(release)
 
 
 class PrivateMean(_CoinPress):
@@ -91,6 +92,7 @@ class PrivateMean(_CoinPress):
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -104,15 +106,17 @@ class PrivateMean(_CoinPress):
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
-    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the means of X.
 
         Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
-        type for each row: the guarantee is then for all rows of an id.
+        type for each row: the guarantee is then for all rows of an id. `sample_weight`, survey
+        weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
-        table, asked = self._table(X, groups)
+        table, asked = self._table(X, groups, sample_weight)
         self.release_ = release_mean(table, **asked)
         self._keep(self.release_)
         self.mean_ = np.array(self.release_.mean.values)
@@ -152,6 +156,7 @@ class PrivateCovariance(_CoinPress):
         assume_centered: bool = False,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -167,17 +172,19 @@ class PrivateCovariance(_CoinPress):
         self.assume_centered = assume_centered
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
-    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the covariance of X.
 
         Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
-        type for each row: the guarantee is then for all rows of an id.
+        type for each row: the guarantee is then for all rows of an id. `sample_weight`, survey
+        weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         kept = check_flag(self.store_precision, "store_precision", self._where)
         centred = check_flag(self.assume_centered, "assume_centered", self._where)
-        table, asked = self._table(X, groups)
+        table, asked = self._table(X, groups, sample_weight)
         self.release_ = release_covariance(table, **asked, centred=centred)
         self._keep(self.release_)
         self.covariance_ = np.array(self.release_.covariance.values)

@@ -72,11 +72,13 @@ def refuse_groups(groups: object, where: str, reason: str) -> None:
 
 @contextmanager
 def named_groups(where: str) -> Iterator[None]:
-    """Name `groups` where a gate says that its unit of privacy cannot be had."""
+    """Name `groups`, or `sample_weight`, where a gate says that it cannot have them."""
     try:
         yield
     except ArgumentError as error:
-        if error.parameter != "unit":
+        weights = error.parameter == "schema" and "survey weights" in error.rule
+        if error.parameter != "unit" and not weights:
             raise
-        facts = (_NAME, where, error.rule, "ids", error.hint)
+        named = ("sample_weight", "weights") if weights else (_NAME, "ids")
+        facts = (named[0], where, error.rule, named[1], error.hint)
         raise ArgumentError(*facts).with_traceback(error.__traceback__) from None

@@ -47,6 +47,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
@@ -60,22 +61,26 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
-    def fit(self, X: Any, y: object = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the second moments of X, once, and find their principal components.
 
         Requires: `bounds`; without them this raises before it looks at X. `groups`, one id of any
-        type for each row: the guarantee is then for all rows of an id.
+        type for each row: the guarantee is then for all rows of an id. `sample_weight`, survey
+        weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
         if self.n_components is not None:
             integer(self.n_components, "n_components", self._where, low=1)
         self._check_guarantee()
-        self._check_units(groups)
+        self._check_rows(groups, sample_weight)
         features, names = self._features(X)
         count = self._count(features)
-        table, asked = self._with_groups(features, self._named_bounds(bounds, names), groups)
+        table, asked = self._with_rows(
+            features, self._named_bounds(bounds, names), groups, sample_weight
+        )
         moments = self._release(table, asked, self.mechanism)
         found = moments.pca(count, names)
         self.n_components_ = count

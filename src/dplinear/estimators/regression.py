@@ -11,7 +11,7 @@ from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import choice, positive, real, rejection
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.model import release_model
-from dplinear.estimators.base import FEWEST, PrivateEstimator, check_flag
+from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import (
     columns_of,
@@ -20,6 +20,7 @@ from dplinear.estimators.bounds import (
     read_target_bounds,
 )
 from dplinear.estimators.groups import named_groups, refuse_groups
+from dplinear.estimators.sample_weights import refuse_weights
 from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS
@@ -44,11 +45,12 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         """Return `ridge` and `l1`, as `MomentsRelease.regress` takes them."""
         return 0.0, 0.0
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release what the model takes, once.
 
         Requires: `bounds` and `target_bounds`; without them this raises before it looks at X.
         `groups`, one id of any type for each row: the guarantee is then for all rows of an id.
+        `sample_weight`, survey weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
@@ -56,13 +58,15 @@ class _PrivateRegressor(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # 
         check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._penalties()
         self._check_guarantee()
-        self._check_units(groups)
+        self._check_rows(groups, sample_weight)
         features, names = self._features(X, y)
         targets = self._targets(y, len(features))
         goals = target_names(names, targets)
         columns = self._named_bounds(bounds, names)
         columns |= for_columns(target_bounds, goals, "target_bounds", self._where)
-        table, asked = self._with_groups(join_columns(features, targets), columns, groups)
+        table, asked = self._with_rows(
+            join_columns(features, targets), columns, groups, sample_weight
+        )
         self._learn(table, asked, names, goals)
         if targets.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
@@ -145,6 +149,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         expected_rows: int | None = None,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -160,6 +165,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         self.expected_rows = expected_rows
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
     def _check_guarantee(self) -> None:
         super()._check_guarantee()
@@ -190,8 +196,7 @@ class PrivateLinearRegression(_PrivateRegressor):
                 **asked,
             )
         self.fit_result_, self.certificate_ = model, model.certificate
-        if model.rows is None and model.count is not None and model.count < FEWEST:
-            self._warn()
+        self._warn_if_hidden(model)
         self.coef_ = np.array(model.coefficients.values)[None]
         self.intercept_ = np.array([model.intercept])
 
@@ -214,6 +219,7 @@ class _Penalised(_PrivateRegressor):
         guarantee: Guarantee | None = None,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
@@ -229,6 +235,7 @@ class _Penalised(_PrivateRegressor):
         self.guarantee = guarantee
         self.rows_per_unit = rows_per_unit
         self.unit = unit
+        self.weight_bound = weight_bound
 
     def _alpha(self) -> float:
         return real(self.alpha, "alpha", self._where, low=0)
@@ -278,6 +285,7 @@ class PrivateLasso(_Penalised):
         constraint: float = 1.0,
         rows_per_unit: int | None = None,
         unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -294,6 +302,7 @@ class PrivateLasso(_Penalised):
             guarantee=guarantee,
             rows_per_unit=rows_per_unit,
             unit=unit,
+            weight_bound=weight_bound,
         )
         self.pure = pure
         self.constraint = constraint
@@ -304,10 +313,11 @@ class PrivateLasso(_Penalised):
     def _targets(self, y: Any, rows: int) -> Array:
         return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
 
-    def _check_units(self, groups: object) -> None:
-        super()._check_units(groups)
+    def _check_rows(self, groups: object, sample_weight: object) -> None:
+        super()._check_rows(groups, sample_weight)
         if self.pure:
             refuse_groups(groups, self._where, "where pure is true")
+            refuse_weights(sample_weight, self._where, "where pure is true")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,15 @@ from dplinear.arguments import integer, rejection
 from dplinear.arrays import BigIntegers, Floats, Integers
 from dplinear.exact.design import Design
 from dplinear.exact.integers import bound_norms
-from dplinear.exact.row_sums import Count, RowSum, check_shape, chosen_columns, freeze, take_columns
+from dplinear.exact.row_sums import (
+    Count,
+    LeftOut,
+    RowSum,
+    check_shape,
+    chosen_columns,
+    freeze,
+    take_columns,
+)
 from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Shape
 
@@ -93,10 +101,25 @@ def design_moments(rows: Rows, design: Design) -> BigIntegers:
     Promises: every row's features and target are within the design's bounds, verified on their
     integers (`BlockMoments`). The rows are counted in the same pass.
     """
-    asked = BlockMoments(
+    asked = _asked(design)
+    found, _ = rows.sums([asked, Count()])
+    return _whole(asked, found)
+
+
+def moments_and_left(rows: Rows, design: Design) -> tuple[BigIntegers, int]:
+    """Return the same, and how many rows are left out, or their weight, in the same pass."""
+    asked = _asked(design)
+    found, left = rows.sums([asked, LeftOut()])
+    return _whole(asked, found), int(left[0])
+
+
+def _asked(design: Design) -> BlockMoments:
+    return BlockMoments(
         design.shape, design.features, design.target, design.feature_square, design.target_square
     )
-    found, _ = rows.sums([asked, Count()])
-    whole = np.zeros((design.shape.dimension,) * 2, object)
+
+
+def _whole(asked: BlockMoments, found: BigIntegers) -> BigIntegers:
+    whole = np.zeros((asked.shape.dimension,) * 2, object)
     whole[np.ix_(asked.columns, asked.columns)] = found.reshape(2 * (len(asked.columns),))
     return whole

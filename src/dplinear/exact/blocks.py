@@ -6,6 +6,7 @@ fills an accumulator of its own. What they send back adds up in any order.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,13 +18,21 @@ from dplinear.arrays import Floats, Integers
 from dplinear.exact.grid import Grid, round_to_grid
 from dplinear.exact.integers import scratch
 from dplinear.exact.row_sums import BLOCK_ROWS, take_columns
-from dplinear.exact.weights import parts
+from dplinear.exact.weights import parts, survey_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder, decode
 from dplinear.schema.groups import GroupEncoder, group_codes
 
-Kept = npt.NDArray[np.float32]
+_Present = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A block of rounded rows that waits for the next pass, with its weights if it has any."""
+
+    rows: npt.NDArray[np.float32]
+    weights: Integers | None
 
 
 class _Part(Protocol):
@@ -64,8 +73,13 @@ class Blocks(ABC, Generic[Part]):
         """Add a block of which every row counts so many times, if sums of rows are added up."""
         raise TypeError(f"Rows of {type(self).__name__} carry no weights.")
 
-    def add_weighted(self, rows: Floats, weights: Integers) -> None:
-        """Add rounded rows, any number of them, each as often as its weight is units of 1/2^24."""
+    def add_weighted(self, rows: Floats, weights: Integers, totals: Integers | None = None) -> None:
+        """Add rounded rows, any number of them, each as often as its weight is units of 1/2^24.
+
+        `totals` are those of the weights of each row's unit; None: every row is a unit of its own.
+        """
+        if self.schema.weight is not None:
+            self.weigh(weights, weights if totals is None else totals)
         for times, chosen in parts(weights):
             first, last = int(chosen[0]), int(chosen[-1])
             is_run = last - first + 1 == len(chosen)
@@ -87,28 +101,39 @@ class Blocks(ABC, Generic[Part]):
         self._add_columns(columns, rows)
 
     def _add_columns(self, columns: Mapping[str, Cells], rows: int) -> None:
-        table = decode(self.schema, columns)
+        table, survey = decode(self.schema, columns), self.schema.weight
+        weights = None if survey is None else survey_weights(survey.shares(columns[survey.column]))
         for start in range(0, rows, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, rows)
             block = {name: values[start:stop] for name, values in table.items()}
             codes = group_codes(self.schema, block) if self.schema.by else None
+            own = None if weights is None else weights[start:stop]
             if codes is not None and self._group_encoder is not None:
-                self.update_cells(self._group_encoder.map_values(block, codes), codes)
+                self.update_cells(self._group_encoder.map_values(block, codes), codes, own)
             else:
-                self.update_cells(self._encoder.map_values(block, stop - start), codes)
+                self.update_cells(self._encoder.map_values(block, stop - start), codes, own)
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
-        """Add rows of a NumPy array whose columns are the schema's, in order."""
+        """Add rows of a NumPy array whose columns are those that the schema reads, in order."""
         if self.schema.by:
-            names = enumerate(self.schema.columns)
+            names = enumerate(self.schema.read_columns)
             self._add_columns({name: block[:, index] for index, name in names}, len(block))
             return
+        survey = self.schema.weight
+        weights = None
+        if survey is not None:
+            index = self.schema.read_columns.index(survey.column)
+            weights = survey_weights(survey.shares(block[:, index]))
+        block = block[:, : len(self.schema.columns)]
         room = self._encoder.room_for(block[:BLOCK_ROWS])
         for start in range(0, len(block), BLOCK_ROWS):
             rows = block[start : start + BLOCK_ROWS]
-            self.update_cells(self._encoder.array(rows, room[: len(rows)]))
+            own = None if weights is None else weights[start : start + BLOCK_ROWS]
+            self.update_cells(self._encoder.array(rows, room[: len(rows)]), None, own)
 
-    def update_cells(self, scaled: Floats, codes: Floats | None = None) -> None:
+    def update_cells(
+        self, scaled: Floats, codes: Floats | None = None, weights: Integers | None = None
+    ) -> None:
         """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
 
         `codes` are the groups that rows are in, where there are some: below 0, none, so that the
@@ -118,6 +143,7 @@ class Blocks(ABC, Generic[Part]):
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
             block = scaled[:, start : start + BLOCK_ROWS]
             present = self._present(block)
+            heavy = None if weights is None else weights[start : start + BLOCK_ROWS]
             if codes is None:
                 rows = round_to_grid(self._grid, block, self._encoder.missing)
             else:
@@ -128,9 +154,9 @@ class Blocks(ABC, Generic[Part]):
                 rows[:-1], rows[-1] = round_to_grid(self._grid, block, missing), own
                 if own.min(initial=0) < 0:
                     present = own >= 0 if present is None else present & (own >= 0)
-            self.add_present(rows, present)
+            self.add_present(rows, present, heavy)
 
-    def _present(self, scaled: Floats) -> npt.NDArray[np.bool_] | None:
+    def _present(self, scaled: Floats) -> _Present | None:
         """Return which rows have all the numbers that they need; None: all of them do.
 
         A number is missing exactly where its scaled value is NaN.
@@ -143,25 +169,36 @@ class Blocks(ABC, Generic[Part]):
             return None
         return np.asarray(~np.isnan(some).any(axis=0))
 
-    def leave(self, rows: Floats) -> None:
-        """Take note of rows that are left out."""
+    def leave(self, rows: Floats, weights: Integers | None = None) -> None:
+        """Take note of rows that are left out, with their weights if they have any."""
 
-    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
+    def weigh(self, weights: Integers, totals: Integers) -> None:
+        """Take note of survey weights of rows, and of the total of each row's unit."""
+
+    def add_present(self, rows: Floats, present: _Present | None, weights: Integers | None) -> None:
         """Add a block of rounded rows, but for those that are left out."""
         if present is not None:
-            self.leave(rows[:, ~present])
+            gone = None if weights is None else weights[~present]
+            self.leave(rows[:, ~present], gone)
             rows = rows[:, present]
-        self.add(rows)
+            weights = None if weights is None else weights[present]
+        self._add(rows, weights)
         if self.keep is not None:
-            self.keep.append(rows.astype(np.float32))
+            self.keep.append(Kept(rows.astype(np.float32), weights))
+
+    def _add(self, rows: Floats, weights: Integers | None) -> None:
+        if weights is None:
+            self.add(rows)
+        else:
+            self.add_weighted(rows, weights)
 
     def add_kept(self, block: Kept) -> None:
         """Add a block that an earlier pass kept."""
-        by_row = block.flags.c_contiguous
-        room = scratch("rows", block.shape if by_row else block.shape[::-1])
+        by_row = block.rows.flags.c_contiguous
+        room = scratch("rows", block.rows.shape if by_row else block.rows.shape[::-1])
         rows = room if by_row else room.T
-        np.copyto(rows, block)
-        self.add(rows)
+        np.copyto(rows, block.rows)
+        self._add(rows, block.weights)
 
 
 class Reduction(ABC, Generic[Part]):

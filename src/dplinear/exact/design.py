@@ -15,8 +15,9 @@ class Design:
     features' cells have a squared norm of at most `feature_square`, the target's of at most
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
-    units; `leaves_out`, that rows may be left out because of what they hold. `groups` is how many
-    such regressions, of a group of rows each, one unit of privacy may have rows in.
+    units; `surveyed`, that the weights are a survey's; `leaves_out`, that rows may be left out
+    because of what they hold. `groups` is how many such regressions, of a group of rows each, one
+    unit of privacy may have rows in.
     """
 
     shape: Shape
@@ -27,6 +28,7 @@ class Design:
     intercept: bool
     indicators: tuple[bool, ...]
     weighted: bool = False
+    surveyed: bool = False
     leaves_out: bool = False
     groups: int = 1
 

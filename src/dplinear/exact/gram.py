@@ -22,10 +22,10 @@ from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
 from dplinear.exact.totals import WORD, Total, integers_of, normalise
-from dplinear.exact.weights import WHOLE
+from dplinear.exact.weights import WHOLE, squared_weights
 from dplinear.schema import Schema
 
-_MAGIC = b"dplinear-gram-2\n"
+_MAGIC = b"dplinear-gram-3\n"
 
 
 class SecondMoments:
@@ -35,15 +35,27 @@ class SecondMoments:
     the number of rows.
     Promises: frozen; `a + b` is the matrix of both tables' rows, to the bit; one row more or less
     changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md). If the schema
-    names a unit of privacy, rows carry weights, whole numbers of 1/2^24: so do `integers` and
-    `count`, and one unit more or less changes the matrix by at most 2^24 times as much.
+    names a unit of privacy or a survey weight, rows carry weights, whole numbers of 1/2^24: so do
+    `integers` and `count`, and one unit more or less changes the matrix by at most 2^24 times as
+    much. `left` is the number, or weight, of rows that are left out, and `squares` what the squared
+    weights of units, or of rows, add up to, in units of 1/2^48.
     """
 
-    __slots__ = ("_count", "_grid", "_high", "_low", "_schema")
+    __slots__ = ("_count", "_grid", "_high", "_low", "_schema", "left", "squares")
 
-    def __init__(self, schema: Schema, high: Integers, low: Integers, count: int) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        high: Integers,
+        low: Integers,
+        count: int,
+        *,
+        left: int = 0,
+        squares: int = 0,
+    ) -> None:
         self._schema = schema
         self._count = count
+        self.left, self.squares = left, squares
         self._grid = Grid.of(schema)
         self._high, self._low = normalise(high, low)
         self._high.flags.writeable = self._low.flags.writeable = False
@@ -82,7 +94,7 @@ class SecondMoments:
     @property
     def _unit(self) -> int:
         """What the integers are counted in: so many of them are one."""
-        weights = 1 if self._schema.unit is None else WHOLE
+        weights = WHOLE if self._schema.is_weighted else 1
         return self._grid.steps_per_unit**2 * weights
 
     def cells(self) -> Floats:
@@ -115,7 +127,9 @@ class SecondMoments:
         if other.schema != self._schema:
             raise rejection("other", "SecondMoments.__add__", "of the same schema", other)
         words = (self._high + other._high, self._low + other._low)
-        return type(self)(self._schema, *words, self._count + other._count)
+        left, squares = self.left + other.left, self.squares + other.squares
+        count = self._count + other._count
+        return type(self)(self._schema, *words, count, left=left, squares=squares)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SecondMoments):
@@ -136,7 +150,8 @@ class SecondMoments:
 
     def to_bytes(self) -> bytes:
         """Return the matrix and its schema as bytes, without pickle. They are private."""
-        header = json.dumps(self._schema.to_dict()).encode()
+        facts = {"schema": self._schema.to_dict(), "left": self.left, "squares": self.squares}
+        header = json.dumps(facts).encode()
         words = np.stack((self._high, self._low)).astype("<i8")
         return _MAGIC + struct.pack("<QQ", self._count, len(header)) + header + words.tobytes()
 
@@ -154,14 +169,16 @@ class SecondMoments:
         count, length = struct.unpack("<QQ", data[len(_MAGIC) : start])
         end = start + length
         try:
-            schema = Schema.from_dict(json.loads(data[start:end]))
-        except (ValueError, TypeError):
+            facts = json.loads(data[start:end])
+            schema = Schema.from_dict(facts["schema"])
+            left, squares = int(facts["left"]), int(facts["squares"])
+        except (ValueError, TypeError, KeyError):
             raise rejection("data", where, rule, f"{len(data)} bytes") from None
         if len(data) - end != 16 * schema.dimension**2:
             raise rejection("data", where, rule, f"{len(data)} bytes")
         words = np.frombuffer(data, "<i8", offset=end).astype(np.int64)
         high, low = words.reshape(2, schema.dimension, schema.dimension)
-        return cls(schema, high, low, count)
+        return cls(schema, high, low, count, left=left, squares=squares)
 
 
 class Hold(Protocol):
@@ -178,7 +195,7 @@ class Accumulator(Blocks[SecondMoments]):
         super().__init__(schema)
         self._held = held
         self._total = Total((schema.dimension, schema.dimension))
-        self._rows = 0
+        self._rows = self._left = self._squares = 0
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows."""
@@ -192,9 +209,19 @@ class Accumulator(Blocks[SecondMoments]):
         self._total.add((rows @ rows.T).astype(np.int64), 1 << WORD, times)
         self._rows += times * rows.shape[1]
 
+    def leave(self, rows: Floats, weights: Integers | None = None) -> None:
+        """Count rows that are left out, or add up their weights."""
+        self._left += rows.shape[1] if weights is None else int(weights.sum())
+
+    def weigh(self, weights: Integers, totals: Integers) -> None:
+        """Add up squares of weights."""
+        self._squares += squared_weights(weights, totals)
+
     def result(self) -> SecondMoments:
         """Return the matrix of all rows so far."""
-        return SecondMoments(self.schema, *self._total.words(), self._rows)
+        high, low = self._total.words()
+        left, squares = self._left, self._squares
+        return SecondMoments(self.schema, high, low, self._rows, left=left, squares=squares)
 
 
 class Moments(Reduction[SecondMoments]):

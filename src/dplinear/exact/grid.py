@@ -72,9 +72,9 @@ def shape_of(schema: Schema) -> Shape:
 
 
 def moments_shape(schema: Schema) -> Shape:
-    """Return what is public about the second moments of these rows, weighted if they have units."""
+    """Return what is public about the second moments of these rows, weighted if need be."""
     shape = shape_of(schema)
-    return shape if schema.unit is None else shape.weighted()
+    return shape.weighted() if schema.is_weighted else shape
 
 
 def plain_shape(dimension: int, square: float | None = None) -> Shape:

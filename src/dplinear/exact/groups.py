@@ -45,7 +45,7 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
     def __init__(self, schema: Schema, groups: Sequence[Blocks[Part]]) -> None:
         super().__init__(schema)
         self._groups = groups
-        self._held: list[list[Kept]] = [[] for _ in groups]
+        self._held: list[list[npt.NDArray[np.float32]]] = [[] for _ in groups]
 
     def _split(self, rows: Floats) -> Iterator[tuple[int, Floats, Any]]:
         """Return each group that has rows here: its index, its rows, and which those are."""
@@ -71,21 +71,30 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
         for group, own, _ in self._split(rows):
             self._groups[group].add_multiple(own, times)
 
-    def add_weighted(self, rows: Floats, weights: Integers) -> None:
+    def add_weighted(self, rows: Floats, weights: Integers, totals: Integers | None = None) -> None:
         """Add rounded rows, each as often as its weight says."""
         for group, own, chosen in self._split(rows):
-            self._groups[group].add_weighted(own, weights[chosen])
+            some = None if totals is None else totals[chosen]
+            self._groups[group].add_weighted(own, weights[chosen], some)
 
-    def leave(self, rows: Floats) -> None:
+    def leave(self, rows: Floats, weights: Integers | None = None) -> None:
         """Let each group take note of its rows that are left out; others are nobody's."""
-        for group, own, _ in self._split(rows):
-            self._groups[group].leave(own)
+        for group, own, chosen in self._split(rows):
+            self._groups[group].leave(own, None if weights is None else weights[chosen])
 
-    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
+    def add_present(
+        self,
+        rows: Floats,
+        present: npt.NDArray[np.bool_] | None,
+        weights: Integers | None,
+    ) -> None:
         """Add a block of rounded rows, but for those that are left out; keep each group's apart.
 
-        So that later passes over them need not split them again.
+        So that later passes over them need not split them again. Rows in groups have no survey
+        weights (`curator/gates/groups.py`); those of units come with `add_weighted`.
         """
+        if weights is not None:
+            raise TypeError("Rows in groups carry no survey weights.")
         if present is not None:
             self.leave(rows[:, ~present])
             rows = rows[:, present]
@@ -109,7 +118,7 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
         for start in range(0, rows.shape[1], BLOCK_ROWS):
             some = rows[:, start : start + BLOCK_ROWS]
             codes = np.full((1, some.shape[1]), group, np.float32)
-            self.keep.append(np.concatenate((some, codes)))
+            self.keep.append(Kept(np.concatenate((some, codes)), None))
 
     def result(self) -> GroupParts[Part]:
         """Return the sums of all groups so far."""

@@ -18,6 +18,7 @@ from dplinear.arguments import integer, positive, rejection, wrong_type
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.integers import EXACT, shrink
 from dplinear.exact.shape import Shape
+from dplinear.exact.weights import WHOLE
 from dplinear.privacy.neighbours import Neighbours
 
 BLOCK_ROWS = 4096  # the most rows that `sum` is handed at once
@@ -99,9 +100,9 @@ class Count(RowSum):
 class LeftOut(RowSum):
     """The number of rows that are left out of all other sums, for want of a number they need.
 
-    Requires: rows without weights, and the first pass over them: rows that were left out are not
-    kept for a second one.
-    Promises: `bound` 1. The accumulator counts them (`Blocks.leave`); rows that are added are none.
+    Requires: the first pass over rows: those that were left out are not kept for a second one.
+    Promises: `bound` 1, as the weights of a unit's rows that are left out add up to at most 1. The
+    accumulator counts them (`Blocks.leave`); rows that are added are none.
     """
 
     shape: Shape | None = field(default=None, init=False)
@@ -112,6 +113,26 @@ class LeftOut(RowSum):
 
     def sum(self, rows: Floats) -> Integers:
         """Return 0: these rows were not left out."""
+        return np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class SquaredWeights(RowSum):
+    """Σ V², V the total of the weights of a unit, or of a row that is a unit of its own.
+
+    Requires: weighted rows. V ≤ 1, so that a unit moves the sum by at most 1.
+    Promises: counted in units of 1/2^48, so `bound` is 2^24 in units of a weight's 1/2^24. The
+    accumulator adds v·V for every row (`Blocks.weigh`).
+    """
+
+    shape: Shape | None = field(default=None, init=False)
+    size: int = field(default=1, init=False)
+    bound: int = field(default=WHOLE, init=False)
+    unit: Fraction = field(default=Fraction(1, WHOLE), init=False)
+    replaced: ClassVar[int] = 1
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return 0: rows do not tell their weights."""
         return np.zeros(1, np.int64)
 
 

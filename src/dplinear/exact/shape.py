@@ -52,12 +52,14 @@ class Shape:
 class Statistic:
     """The exact second moments of a table's bounded rows. Private.
 
-    `rows` is the number of rows where the mechanism may use it: private under add_remove.
+    `rows` is the number of rows where the mechanism may use it: private under add_remove. `side`
+    are other sums, of which a row, or all rows of a unit, move each by at most 1.
     """
 
     shape: Shape
     integers: BigIntegers = field(repr=False)
     rows: int | None = field(default=None, repr=False)
+    side: tuple[Fraction, ...] = field(default=(), repr=False)
 
     def matrix(self) -> Floats:
         """Return the matrix in the cells' units, each entry rounded once."""

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.exact.grid import Grid
-from dplinear.exact.row_sums import BLOCK_ROWS, WORD, LeftOut, RowSum
+from dplinear.exact.row_sums import BLOCK_ROWS, WORD, LeftOut, RowSum, SquaredWeights
 from dplinear.exact.totals import Total, integers_of, normalise
 from dplinear.exact.unit_scores import UnitScores, UnitTotals
-from dplinear.exact.weights import WHOLE
+from dplinear.exact.weights import WHOLE, squared_weights
 from dplinear.schema import Schema
 
 
@@ -93,12 +93,18 @@ class SumAccumulator(Blocks[ExactSums]):
             for block, units in scores.blocks():
                 total.add(block, units * total.statistic.bound, WHOLE)
 
-    def leave(self, rows: Floats) -> None:
-        """Count rows that are left out, where that is asked for."""
-        count = rows.shape[1]
+    def leave(self, rows: Floats, weights: Integers | None = None) -> None:
+        """Count rows that are left out, or add up their weights, where that is asked for."""
+        count = rows.shape[1] if weights is None else int(weights.sum())
         for total in self._totals:
             if isinstance(total.statistic, LeftOut):
-                total.add(np.array([count]), count)
+                total.add_integer(count)
+
+    def weigh(self, weights: Integers, totals: Integers) -> None:
+        """Add up squares of weights, where that is asked for."""
+        for total in self._totals:
+            if isinstance(total.statistic, SquaredWeights):
+                total.add_integer(squared_weights(weights, totals))
 
     def result(self) -> ExactSums:
         """Return the sums of all rows so far."""

@@ -35,6 +35,11 @@ class Total:
         self._low += block
         self._reach += most
 
+    def add_integer(self, value: int) -> None:
+        """Add an integer of any size to every entry."""
+        self._high += value >> WORD
+        self.add(np.asarray(value & _MASK), _MASK)
+
     def _add_multiple(self, block: Integers, times: int) -> None:
         """Add times·block: upper·2^26 + lower, each of which times 2^24 is within a word."""
         if abs(times) > _MOST_TIMES:

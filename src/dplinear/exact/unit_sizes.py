@@ -68,7 +68,7 @@ class UnitSizeAccumulator(Blocks[UnitCounts]):
         """Refuse rows that belong to nobody."""
         raise TypeError("Rows are counted by unit only where they belong to one.")
 
-    def add_weighted(self, rows: Floats, weights: Integers) -> None:
+    def add_weighted(self, rows: Floats, weights: Integers, totals: Integers | None = None) -> None:
         """Add each row's weight to the bin of its unit's number of rows."""
         bins = np.searchsorted(-self._ends, -weights)
         np.add.at(self._sums, bins, weights)  # exact: fewer than 2^39 rows

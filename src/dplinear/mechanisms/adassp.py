@@ -7,6 +7,7 @@ one vector of discrete Gaussian noise (docs/theory.md, "AdaSSP").
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dplinear import arguments
+from dplinear.analyst.design_effect import LEFT_OUT, noise_of
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
+from dplinear.exact.block_moments import moments_and_left
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Statistic
@@ -38,6 +41,7 @@ FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 # (docs/theory.md, "AdaSSP").
 SHARES = (0.1, 0.6, 0.3)
 _DEVIATIONS = 3.0
+_SIDE = 256  # the squared sensitivity of Xᵀy over that of the number of rows left out
 _UNKNOWN = (
     "This method releases nothing about the residuals, so the part of the error that is due to "
     "sampling is not known, nor is what the ridge shrinks. For intervals, release moments instead: "
@@ -67,6 +71,7 @@ class AdaSSP(ModelMechanism):
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
     half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
     the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
+    How many rows lack a number they need is one more coordinate beside Xᵀy, where rows may do so.
     """
 
     shares: tuple[float, float, float] = SHARES
@@ -162,6 +167,16 @@ class Distance:
     step: int
     halved: int
 
+    @cached_property
+    def left_scale(self) -> int:
+        """In parts of how much the number of rows left out is released; 0: it is not.
+
+        It moves by at most so many, and by one more for its rounding.
+        """
+        if not self.design.leaves_out:
+            return 0
+        return max(1, math.isqrt(math.floor(self.single.cross / _SIDE)))
+
     @property
     def single(self) -> Parts:
         """The squares of what one row more or less moves, before the eigenvalue is rounded."""
@@ -180,6 +195,8 @@ class Distance:
     def squared_distance(self, variances: Parts) -> Fraction:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
         least = Fraction(SENSITIVITY) ** 2 / variances.least
+        if self.left_scale:
+            least += (self.left_scale + 1) ** 2 / variances.cross
         if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
             g = self.single.gram / variances.gram
             h = self.single.cross / variances.cross
@@ -195,7 +212,8 @@ class Distance:
 
     def inverse(self, variances: Parts) -> Fraction:
         """Return Σ 1/σ² over all coordinates."""
-        return self._rounding_cost(variances) + 1 / variances.least
+        left = 1 / variances.cross if self.left_scale else Fraction(0)
+        return self._rounding_cost(variances) + 1 / variances.least + left
 
     def _rounding_cost(self, variances: Parts) -> Fraction:
         d = self.design.dimension
@@ -215,6 +233,7 @@ class Released:
     least: float
     gram: Floats
     cross: Floats
+    left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -231,8 +250,12 @@ class PreparedAdaSSP(PreparedModel):
 
     def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release the vector, and solve."""
-        moments = rows.bounded_moments(self.design.of_rows())
-        statistic = Statistic(self.design.shape, moments)
+        design, shape = self.design.of_rows(), self.design.shape
+        if design.leaves_out:
+            moments, left = moments_and_left(rows, design)
+            statistic = Statistic(shape, moments, side=(Fraction(left, rows.denominator),))
+        else:
+            statistic = Statistic(shape, rows.bounded_moments(design))
         return self.solution(self.measure(statistic, entropy))
 
     def measure(self, statistic: Statistic, entropy: Entropy) -> Released:
@@ -252,7 +275,17 @@ class PreparedAdaSSP(PreparedModel):
         right = self._noisy(cross, self.variances.cross, entropy)
         noise = int(discrete.gaussian(self.variances.least, 1, entropy=entropy)[0])
         units = least_units(gram, self.design.feature_square) + noise
-        return Released(units * self._least_unit, matrix, right)
+        left = self._release_left(statistic, entropy)
+        return Released(units * self._least_unit, matrix, right, left)
+
+    def _release_left(self, statistic: Statistic, entropy: Entropy) -> float | None:
+        """Release how many rows are left out, or their weight."""
+        scale = self.distance.left_scale
+        if not scale:
+            return None
+        (left,) = statistic.side
+        noise = int(discrete.gaussian(self.variances.cross, 1, entropy=entropy)[0])
+        return max((math.floor(left * scale + Fraction(1, 2)) + noise) / scale, 0.0)
 
     def _noisy(
         self, integers: npt.NDArray[np.object_], variance: Fraction, entropy: Entropy
@@ -290,7 +323,7 @@ class PreparedAdaSSP(PreparedModel):
         return Solution(
             coefficients,
             self.account,
-            self._parameters(lower, ridge),
+            self._parameters(lower, ridge) | self._left_out(released),
             noise=inverse @ self._noise(coefficients) @ inverse,
             unknown=_UNKNOWN,
             weight=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
@@ -332,6 +365,12 @@ class PreparedAdaSSP(PreparedModel):
         rounding = float(np.abs(values).max()) * 1e-13
         _, sigma, _ = self._sigmas
         return max(sigma, rounding)
+
+    def _left_out(self, released: Released) -> dict[str, float]:
+        if released.left is None:
+            return {}
+        sigma = math.sqrt(float(self.variances.cross)) / self.distance.left_scale
+        return {LEFT_OUT: released.left, noise_of(LEFT_OUT): sigma}
 
     def _parameters(self, lower: float, ridge: float) -> dict[str, float]:
         least, gram, cross = self._sigmas

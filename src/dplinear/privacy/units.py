@@ -44,8 +44,13 @@ def protected(neighbours: Neighbours, change: object = None, unit: Unit | None =
     return _SINGLE_ROWS
 
 
-def size(count: float, unit: str | None, *, exact: bool = False) -> str:
-    """Return a number of rows in words, or of units where the rows belong to some."""
+def size(count: float, unit: str | None, *, exact: bool = False, weight: str | None = None) -> str:
+    """Return a number of rows in words, or of units where the rows belong to some.
+
+    Where rows have survey weights, in a column `weight`, it is the sum of these.
+    """
     about = "" if exact else "about "
+    if weight is not None:
+        return f"a total weight (by {weight!r}) of {about}{count:,.0f}"
     counted = "rows" if unit is None else f"units (by {unit!r})"
     return f"{about}{count:,.0f} {counted}"

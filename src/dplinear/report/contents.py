@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dplinear.analyst.left_out import MOMENTS, side_notes
 from dplinear.analyst.noise_models.rows import AdditiveRows, ProjectedRows
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.summary import number
@@ -85,15 +86,31 @@ def _of_fit(fit: Fit) -> Panel:
         notes.append(f"Ridge: {fit.ridge:g}.")
     if fit.empty:
         notes.append(f"Left out, as next to no row is there: {', '.join(fit.empty)}.")
+    notes += side_notes(fit.schema, fit.certificate, fit.count, MOMENTS)
     title = f"Regression of {fit.target}"
     return coefficients(title, fit.target, fit.intervals(), fit.schema, notes)
 
 
-def size_of(rows: int | None, count: float | None, unit: str | None = None) -> str:
-    """Return a number of rows, or of units, in words, for what is known of it."""
+def size_of(
+    rows: int | None, count: float | None, unit: str | None = None, weight: str | None = None
+) -> str:
+    """Return a number of rows, or of units or weights, in words, for what is known of it."""
     if rows is not None:
         return f"{rows:,} rows"
-    return "number of rows not released" if count is None else size(count, unit)
+    return "number of rows not released" if count is None else size(count, unit, weight=weight)
+
+
+_Counted = MomentsRelease | ModelRelease | MeanRelease | CovarianceRelease
+
+
+def _rows_of(release: _Counted) -> float | None:
+    """Return the number of rows; that of units, or None where only weights are added up."""
+    return release.count if release.schema.weight is None else None
+
+
+def _size_of(release: _Counted) -> str:
+    unit, weight = release.certificate.unit, release.schema.weight_name
+    return size_of(release.rows, release.count, unit, weight)
 
 
 def _moments(release: MomentsRelease) -> Content:
@@ -104,8 +121,8 @@ def _moments(release: MomentsRelease) -> Content:
             "any linear regression between these columns follow from it, as often as one likes, "
             "at no further cost in privacy."
         ),
-        size=size_of(release.rows, release.count, release.certificate.unit),
-        rows=release.count,
+        size=_size_of(release),
+        rows=_rows_of(release),
         columns=columns(release.schema),
         panels=_location(release),
     )
@@ -142,7 +159,8 @@ def _location(release: MomentsRelease) -> tuple[Panel, ...]:
         for name in means.names
     )  # fmt: skip
     table = Table("Means, within their public bounds", ("column", "mean", "low", "high"), rows)
-    return (Panel("Means and correlations", "", (), table, correlations(matrix)),)
+    notes = side_notes(release.schema, release.certificate, release.count, MOMENTS)
+    return (Panel("Means and correlations", "", (), table, correlations(matrix), tuple(notes)),)
 
 
 def _model(release: ModelRelease) -> Content:
@@ -153,6 +171,7 @@ def _model(release: ModelRelease) -> Content:
         notes.append("Coefficients are log-odds; the picture has changes of log-odds.")
     if release.empty:
         notes.append(f"No row seems to hold {', '.join(release.empty)}.")
+    notes += side_notes(release.schema, release.certificate, release.count)
     return Content(
         title=f"A {kind} model of {release.target}",
         lede=(
@@ -160,8 +179,8 @@ def _model(release: ModelRelease) -> Content:
             f"{len(release.names)} features: its coefficients, with noise, and nothing else of the "
             "table."
         ),
-        size=size_of(release.rows, release.count, release.certificate.unit),
-        rows=release.count,
+        size=_size_of(release),
+        rows=_rows_of(release),
         columns=columns(release.schema),
         panels=(coefficients("Coefficients", release.target, found, release.schema, notes),),
         swamped=() if found.swamped is None else (found.swamped,),
@@ -222,8 +241,8 @@ def _mean(release: MeanRelease) -> Content:
     return Content(
         title="Means",
         lede="The mean of each column, with noise, and nothing else of the table.",
-        size=size_of(release.rows, release.count, release.certificate.unit),
-        rows=release.count,
+        size=_size_of(release),
+        rows=_rows_of(release),
         columns=columns(release.schema),
         panels=(Panel("Means", "", pictures, table),),
     )
@@ -242,8 +261,8 @@ def _covariance(release: CovarianceRelease) -> Content:
     return Content(
         title="Covariances",
         lede="The covariance of all columns, with noise, and the means it is about.",
-        size=size_of(release.rows, release.count, release.certificate.unit),
-        rows=release.count,
+        size=_size_of(release),
+        rows=_rows_of(release),
         columns=columns(release.schema),
         panels=(Panel("Means and correlations", "", (), table, correlations(release.correlation)),),
     )

@@ -6,12 +6,10 @@ comes from here and never from the rows.
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -38,6 +36,8 @@ from dplinear.schema.features import (
     derived_features,
     intercept,
 )
+from dplinear.schema.schema_files import read_content
+from dplinear.schema.survey_weights import SurveyWeight, is_name
 from dplinear.schema.terms import (
     Constant,
     DerivedTerm,
@@ -49,8 +49,7 @@ from dplinear.schema.terms import (
 
 Declaration = Sequence[Any] | Mapping[str, Any]  # of one column: see Schema
 
-_FILE_KEYS = {"columns", "derived", "intercept", "row_norm", "unit"}
-_LARGEST_FILE = 16 * 2**20
+_FILE_KEYS = {"columns", "derived", "intercept", "row_norm", "unit", "weight"}
 _SMALLEST_NORM = 2.0**-20
 
 
@@ -62,7 +61,8 @@ class Schema:
     lists products, powers and comparisons: "age*smoker", "age^2", "age>=65". `row_norm` clips rows
     below their worst-case norm. `unit` names the column that says whom a row belongs to, such as
     "patient": guarantees are then for all rows of a unit, and a release says how many of them count
-    (`rows_per_unit`). Its ids may be of any type, and need no declaration.
+    (`rows_per_unit`). Its ids may be of any type, and need no declaration. `weight` is a column of
+    survey weights with its bounds, `("wght", 0, 20)`: rows then count by their clamped weights.
     Promises: `features`, in an order that the declarations alone decide, with exact bounds and
     affine maps to [−1, 1]; `encode`, a bitwise function of each row alone that no cell can make
     raise, warn or change shape. Wrong declarations raise here, before any row is read.
@@ -80,6 +80,7 @@ class Schema:
         intercept: bool = True,
         row_norm: float | Fraction | None = None,
         unit: str | None = None,
+        weight: Sequence[Any] | SurveyWeight | None = None,
         **columns: Declaration,
     ) -> None:
         if mapping is not None and not isinstance(mapping, Mapping):
@@ -91,26 +92,21 @@ class Schema:
             raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
         declared: dict[Any, Any] = dict(mapping or {}) | columns
         for name in declared:
-            if not _is_name(name):
+            if not is_name(name):
                 raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
         read = {name: read_column(name, what) for name, what in declared.items()}
         if isinstance(derived, str) or not isinstance(derived, Sequence):
             raise wrong_type("derived", WHERE, "a list of terms", derived)
-        self._assemble(read, tuple(derived), row_norm, intercept=intercept, unit=unit)
+        self._intercept, self._unit = intercept, unit
+        self._weight = None if weight is None else SurveyWeight.of(weight)
+        self._assemble(read, tuple(derived), row_norm)
 
     def _assemble(
-        self,
-        columns: Mapping[str, Column],
-        derived: tuple[str, ...],
-        row_norm: Any,
-        *,
-        intercept: bool,
-        unit: str | None,
+        self, columns: Mapping[str, Column], derived: tuple[str, ...], row_norm: Any
     ) -> None:
-        if unit is not None and not _is_name(unit):
-            raise wrong_type("unit", WHERE, "the name of a column", unit)
-        self._columns, self._derived, self._intercept = dict(columns), derived, intercept
-        self._unit = unit
+        if self._unit is not None and not is_name(self._unit):
+            raise wrong_type("unit", WHERE, "the name of a column", self._unit)
+        self._columns, self._derived = dict(columns), derived
         self._features = self._build()
         self._norm_squared = sum(term.square for term in self.terms)
         self._row_norm = self._read_row_norm(row_norm)
@@ -162,25 +158,7 @@ class Schema:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Read a schema from a .toml or .json file with a table `columns` (docs/schema.md)."""
-        where = "Schema.from_file"
-        if not isinstance(path, str | os.PathLike):
-            raise wrong_type("path", where, "the path of a .toml or .json file", path)
-        file = Path(path)
-        if file.suffix not in {".toml", ".json"}:
-            raise rejection("path", where, "the path of a .toml or .json file", file.name)
-        if not file.is_file():
-            raise rejection("path", where, "the path of an existing file", file.name)
-        if file.stat().st_size > _LARGEST_FILE:
-            raise rejection("path", where, "a file of at most 16 MiB", file.name)
-        try:
-            text = file.read_text(encoding="utf-8")
-            content = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-        except (ValueError, RecursionError) as error:  # not UTF-8, TOML or JSON; or too deep
-            rule = f"a well-formed {file.suffix[1:].upper()} file ({error})"
-            raise rejection("path", where, rule, file.name) from None
-        if isinstance(content, Mapping) and content.get("format") == "dplinear-release":
-            content = content.get("schema")  # of suggested bounds, or of any release's table
-        return cls.from_dict(content)
+        return cls.from_dict(read_content(path, "Schema.from_file"))
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
@@ -218,12 +196,12 @@ class Schema:
             else column
             for name, column in self._columns.items()
         }
-        return self._changed(columns, self._unit)
+        return self._changed(columns=columns)
 
     @property
     def count_varies(self) -> bool:
         """Whether replacing a row, or a unit's rows, may change how much all rows count for."""
-        return bool(self.needed_features) or self._unit is not None
+        return bool(self.needed_features) or self.is_weighted
 
     @cached_property
     def needed_features(self) -> tuple[int, ...]:
@@ -262,20 +240,16 @@ class Schema:
         needed = {factor.column for feature in features for factor in feature.factors}
         terms = {f.term.index for f in features if isinstance(f.term, DerivedTerm)}
         needed |= set(self._by)
-        part = object.__new__(type(self))
-        part._by = self._by
-        part._assemble(
-            {name: column for name, column in self._columns.items() if name in needed},
-            tuple(text for index, text in enumerate(self._derived) if index in terms),
-            self._row_norm if clip else None,
+        return self._changed(
+            columns={name: column for name, column in self._columns.items() if name in needed},
+            derived=tuple(text for index, text in enumerate(self._derived) if index in terms),
+            row_norm=self._row_norm if clip else None,
             intercept=self._intercept if intercept is None else intercept,
-            unit=self._unit,
         )
-        return part
 
     def with_unit(self, unit: str | None) -> Self:
         """Return the same schema of rows that belong to units: the column that says to which."""
-        return self._changed(self._columns, unit)
+        return self._changed(unit=unit)
 
     def split_by(self, by: tuple[str, ...], schemas: "Sequence[Schema]" = ()) -> Self:
         """Return the same schema of rows in groups: its columns `by` say which, and no more.
@@ -283,21 +257,20 @@ class Schema:
         They are read, and no feature is made of them (schema/groups.py). `schemas`, one for each
         group, of the same columns within other bounds, are what groups are seen through.
         """
-        part = object.__new__(type(self))
-        part._by, part._of_groups = by, tuple(schemas)
-        part._assemble(
-            self._columns,
-            self._derived,
-            self._row_norm,
-            intercept=self._intercept,
-            unit=self._unit,
-        )
-        return part
+        return self._changed(by=by, of_groups=tuple(schemas))
 
-    def _changed(self, columns: Mapping[str, Column], unit: str | None) -> Self:
+    def _changed(self, **facts: Any) -> Self:
+        """Return the same schema, but for some of its facts."""
         part = object.__new__(type(self))
-        part._by = tuple(name for name in self._by if name in columns)
-        part._assemble(columns, self._derived, self._row_norm, intercept=self._intercept, unit=unit)
+        columns = facts.get("columns", self._columns)
+        part._by = facts.get("by", tuple(name for name in self._by if name in columns))
+        part._of_groups = facts.get("of_groups", ())
+        part._intercept = facts.get("intercept", self._intercept)
+        part._unit = facts.get("unit", self._unit)
+        part._weight = self._weight
+        part._assemble(
+            columns, facts.get("derived", self._derived), facts.get("row_norm", self._row_norm)
+        )
         return part
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,7 +282,8 @@ class Schema:
         }
         if self._row_norm is not None:
             content["row_norm"] = write_number(self._row_norm)
-        return content | ({} if self._unit is None else {"unit": self._unit})
+        content |= {} if self._unit is None else {"unit": self._unit}
+        return content | ({} if self._weight is None else {"weight": self._weight.written()})
 
     @property
     def declared(self) -> Mapping[str, Column]:
@@ -334,7 +308,7 @@ class Schema:
     def of_group(self) -> Self:
         """Return the schema of the rows of one group, as of a table without the columns `by`."""
         columns = {n: column for n, column in self._columns.items() if n not in self._by}
-        return self._changed(columns, self._unit)
+        return self._changed(columns=columns)
 
     @property
     def group_schemas(self) -> "tuple[Schema, ...]":
@@ -346,12 +320,27 @@ class Schema:
         """How many numbers the exact pass keeps of a row: its features, and the group it is in."""
         return self.dimension + bool(self._by)
 
+    @property
+    def weight(self) -> SurveyWeight | None:
+        """The column of survey weights, with its bounds; None: every row counts as one."""
+        return self._weight
+
+    @property
+    def weight_name(self) -> str | None:
+        """The name of the column of survey weights, if there is one."""
+        return None if self._weight is None else self._weight.column
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights: survey weights, shares of a unit's weight, or both."""
+        return self._unit is not None or self._weight is not None
+
     @cached_property
     def read_columns(self) -> tuple[str, ...]:
-        """The source columns that are read, the unit's last; all others are ignored."""
-        if self._unit is None or self._unit in self._columns:
-            return self.columns
-        return (*self.columns, self._unit)
+        """The source columns that are read, weight and unit last; all others are ignored."""
+        weight = () if self._weight is None else (self._weight.column,)
+        unit = () if self._unit is None else (self._unit,)
+        return tuple(dict.fromkeys((*self._columns, *weight, *unit)))
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -444,11 +433,8 @@ class Schema:
         shown = ", ".join(self._columns)
         facts = f"{self.dimension} features, rows of norm at most {self.bound:.6g}"
         unit = "" if self._unit is None else f", units by {self._unit!r}"
-        return f"Schema({shown}; {facts}{unit})"
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+        weight = "" if self._weight is None else f", weights by {self._weight.column!r}"
+        return f"Schema({shown}; {facts}{unit}{weight})"
 
 
 SchemaLike = Schema | Mapping[str, Any]

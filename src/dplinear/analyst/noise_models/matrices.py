@@ -55,6 +55,10 @@ class SymmetricGaussian(NoiseModel):
         positive(self.diagonal, "diagonal", "SymmetricGaussian")
         positive(self.off_diagonal, "off_diagonal", "SymmetricGaussian")
 
+    def scaled(self, factor: float) -> "SymmetricGaussian":
+        """Return the noise model of the matrix times a number above 0."""
+        return SymmetricGaussian(factor**2 * self.diagonal, factor**2 * self.off_diagonal)
+
     def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the released matrix."""
         return released

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dplinear.analyst.left_out import MOMENTS, side_notes
 from dplinear.analyst.regression.bootstrap import bootstrap
 from dplinear.analyst.regression.difference import Difference, difference
 from dplinear.analyst.regression.inference import Intervals, delta_method, refusal
@@ -184,6 +185,7 @@ class Fit:
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
         notes += self.notes
+        notes += side_notes(self.schema, self.certificate, self.count, MOMENTS)
         found = self.intervals(level, method=method, draws=draws, seed=seed)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)
@@ -194,6 +196,7 @@ class Fit:
             rows=self.count,
             rows_public=self.rows_public,
             unit=self.certificate.unit,
+            weight=self.schema.weight_name,
             r_squared=self.r_squared,
             notes=tuple(notes),
         )
@@ -241,7 +244,8 @@ class Fit:
         )
 
     def __repr__(self) -> str:
-        rows = "" if self.count is None else f", {size(self.count, self.certificate.unit)}"
+        unit, weight = self.certificate.unit, self.schema.weight_name
+        rows = "" if self.count is None else f", {size(self.count, unit, weight=weight)}"
         fitted = "" if self.r_squared is None else f", R² about {self.r_squared:.3f}"
         shown = NamedVector(
             (INTERCEPT, *self.names), np.append(self.intercept, self.coefficients.values)

@@ -26,8 +26,9 @@ class SummaryFacts:
     """What a summary tells besides its intervals. All of it is public.
 
     `rows` is the number of rows (None: not known), `rows_public` whether that is exact; where they
-    belong to units of privacy, by the column `unit`, it is that of units; `guarantee` is the
-    certificate's in words; `notes` are sentences to add at the end.
+    belong to units of privacy, by the column `unit`, it is that of units; where they have survey
+    weights, in the column `weight`, the sum of these. `guarantee` is the certificate's in words;
+    `notes` are sentences to add at the end.
     """
 
     target: str
@@ -36,6 +37,7 @@ class SummaryFacts:
     rows: float | None = None
     rows_public: bool = False
     unit: str | None = None
+    weight: str | None = None
     r_squared: float | None = None
     kind: str = "Linear"
     notes: tuple[str, ...] = ()
@@ -110,6 +112,7 @@ def _header(facts: SummaryFacts) -> list[str]:
     parts = []
     if facts.rows is not None:
         counted = "rows" if facts.unit is None else f"units (by {facts.unit!r})"
+        counted = counted if facts.weight is None else f"total weight (by {facts.weight!r})"
         parts.append(f"{counted}: {'' if facts.rows_public else 'about '}{facts.rows:,.0f}")
     if facts.r_squared is not None:
         parts.append(f"R²: about {facts.r_squared:.3f}")

@@ -135,7 +135,7 @@ def _freeze(*results: NamedVector | NamedMatrix) -> None:
 def _rows(release: MeanRelease | CovarianceRelease) -> str:
     if release.rows is not None:
         return f"{release.rows:,} rows"
-    return size(release.count, release.certificate.unit)
+    return size(release.count, release.certificate.unit, weight=release.schema.weight_name)
 
 
 class _Kind:

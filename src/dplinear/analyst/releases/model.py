@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
+from dplinear.analyst.left_out import side_notes
 from dplinear.analyst.regression.classes import LOGISTIC, check_logistic, likelier, probabilities
 from dplinear.analyst.regression.difference import Difference, difference
 from dplinear.analyst.regression.fit import CLIPPED, linear_regression, with_feature_names
@@ -186,6 +187,7 @@ class ModelRelease:
             rows=self.count,
             rows_public=self.rows is not None and self.rows == self.count,
             unit=self.certificate.unit,
+            weight=self.schema.weight_name,
             kind=self._adjective,
             notes=tuple(self._notes()),
         )
@@ -203,7 +205,7 @@ class ModelRelease:
             more = "; ..." if len(shown) > _MOST_SHOWN else ""
             listed = "; ".join(shown[:_MOST_SHOWN]) + more
             notes.append(f"Standard deviations that are due to the noise alone: {listed}.")
-        notes += self._left_out()
+        notes += side_notes(self.schema, self.certificate, self.count)
         if self.empty:
             notes.append(f"No row seems to hold {', '.join(self.empty)}: left out of the model.")
         if self.certificate.simulated:
@@ -211,16 +213,6 @@ class ModelRelease:
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
         return notes
-
-    def _left_out(self) -> list[str]:
-        """Return a sentence on the rows that lack a number the model needs, where there are any."""
-        said = self.certificate.parameters
-        count, noise = said.get("rows_left_out"), said.get("rows_left_out_noise")
-        if not isinstance(count, float) or not isinstance(noise, float) or count <= 3 * noise:
-            return []
-        share = count / (count + self.count) if self.count else 1.0
-        size = f"About {count:,.0f} rows ({share:.0%}; noise: ±{noise:,.0f})"
-        return [f"{size} lack the target or a feature. They were left out of the model."]
 
     def _estimates(self) -> Floats:
         return np.array([self[name] for name in self.labels])
@@ -237,7 +229,8 @@ class ModelRelease:
 
     def describe(self) -> str:
         """Return in a few lines the model, of how many rows, and under which guarantee."""
-        rows = "" if self.count is None else f", {size(self.count, self.certificate.unit)}"
+        unit, weight = self.certificate.unit, self.schema.weight_name
+        rows = "" if self.count is None else f", {size(self.count, unit, weight=weight)}"
         if self.rows is not None:
             rows = f", {self.rows:,} rows"
         start = "Logistic model" if self.loss == LOGISTIC else "Model"

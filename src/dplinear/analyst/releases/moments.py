@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Unpack, overload
 
@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.analyst import notebook
+from dplinear.analyst.design_effect import released_effect, weight_scale
 from dplinear.analyst.noise_models import grouped  # noqa: F401 - files name its law
-from dplinear.analyst.noise_models.matrices import NoiseModel
+from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.regression import names as naming
 from dplinear.analyst.regression.column_notes import column_notes
 from dplinear.analyst.regression.fit import Fit, Fits
@@ -24,7 +25,7 @@ from dplinear.analyst.regression.repair import DELTA, Repaired, floor_eigenvalue
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedMatrix, NamedVector
-from dplinear.arguments import integer, rejection, wrong_type
+from dplinear.arguments import integer, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.noise import simulation
 from dplinear.noise.entropy import system
@@ -73,19 +74,38 @@ class MomentsRelease:
 
     @property
     def count(self) -> float | None:
-        """The number of rows: public, or estimated from the intercept; None where neither is."""
+        """The number of rows: public, or estimated from the intercept; None where neither is.
+
+        Where rows have survey weights it is the sum of these.
+        """
         if self.rows is not None:
             return float(self.rows)
         if not self.schema.has_intercept or self.schema.row_norm is not None:
             return None
-        return max(float(self.unbiased_estimate[0, 0]), 0.0)
+        return self.weight * self._weight_scale
 
     @property
     def weight(self) -> float:
-        """What sums over rows are divided by: the count, or the clipped rows' weight (or NaN)."""
-        if self.count is not None:
-            return self.count
-        return float(self.unbiased_estimate[0, 0]) if self.schema.has_intercept else math.nan
+        """What sums over rows are divided by: the count, or the clipped rows' weight (or NaN).
+
+        Survey weights are parts of the largest one here.
+        """
+        if self.rows is not None:
+            return float(self.rows)
+        if not self.schema.has_intercept:
+            return math.nan
+        total = float(self.unbiased_estimate[0, 0])
+        return total if self.schema.row_norm is not None else max(total, 0.0)
+
+    @property
+    def design_effect(self) -> float:
+        """What unequal survey weights multiply sampling variances by: 1 without any."""
+        scalable = isinstance(self.noise_model, SymmetricGaussian)
+        return released_effect(self.certificate.parameters, self.weight) if scalable else 1.0
+
+    @property
+    def _weight_scale(self) -> float:
+        return weight_scale(self.schema, self.certificate.rows_per_unit)
 
     @cached_property
     def column_notes(self) -> Mapping[str, str]:
@@ -210,9 +230,31 @@ class MomentsRelease:
         features, or of declared columns or derived terms, which stand for all their features; None
         is all but the targets'. Without an intercept the model passes through the origin.
         """
-        return regress(
-            self, target, features, ridge=ridge, l1=l1, intercept=intercept, repair=repair
+        effect = self.design_effect
+        if self.schema.weight is None:
+            return regress(
+                self, target, features, ridge=ridge, l1=l1, intercept=intercept, repair=repair
+            )
+        # A penalty is meant beside sums in the weights' own scale, as scikit-learn takes it.
+        own = real(ridge, "ridge", "regress", low=0) / self._weight_scale / effect
+        whole = self._effective(effect)
+        found = regress(
+            whole, target, features, ridge=own, l1=l1, intercept=intercept, repair=repair
         )
+        facts: dict[str, Any] = {"count": self.count, "ridge": ridge}
+        if isinstance(found, Fit):
+            return replace(found, **facts)
+        return Fits(tuple(replace(fit, **facts) for fit in found.fits))
+
+    def _effective(self, effect: float) -> "MomentsRelease":
+        """Return moments as of rows of equal weight, so many that they are as informative.
+
+        All sums are divided by the design effect; so sampling variances are multiplied by it.
+        """
+        noise_model = self.noise_model
+        if isinstance(noise_model, SymmetricGaussian):
+            noise_model = noise_model.scaled(1 / effect)
+        return replace(self, values=self.values / effect, noise_model=noise_model)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the release to one file that `dplinear.load` reads anywhere."""
@@ -228,7 +270,7 @@ class MomentsRelease:
         elif self.count is None:
             rows = "a number of rows that was not released"
         else:
-            rows = size(self.count, self.certificate.unit)
+            rows = size(self.count, self.certificate.unit, weight=self.schema.weight_name)
         shown = ", ".join(self.names[:12]) + (", ..." if self.dimension > 12 else "")
         title = f"Second moments of {self.dimension} features, from {rows}"
         return [title, f"features: {shown}", *self.column_notes.values()]
@@ -276,7 +318,9 @@ class MomentsRelease:
         # In cells, where the noise is the same in every direction.
         centred = centred if repair == "none" else floor_eigenvalues(centred, 0.0)
         _, width = scales(self.schema, indices)
-        return np.asarray(centred * np.outer(width, width) / (self._divisor(where) - 1))
+        return np.asarray(
+            centred * np.outer(width, width) / (self._divisor(where) - self.design_effect)
+        )
 
 
 def _standardise(covariance: Floats) -> tuple[Floats, Floats]:

@@ -114,6 +114,7 @@ def _columns(schema: "Schema") -> "RenderableType":
 def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     lines = [("release", order.gate.name), ("table", f"{order.description} (not opened)")]
     lines += _column_lines(order, found)
+    lines += _row_lines(order)
     request = found.request
     if request is None:
         lines.append(("price", "nothing: the output holds this release already"))
@@ -145,6 +146,20 @@ def _column_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     names += f"; not read: {', '.join(unused)}" if unused else ""
     norm = f"{read.dimension}, in rows of norm at most {read.bound:.4g}"
     return [("columns", names), ("features", norm)]
+
+
+def _row_lines(order: "gates.Order") -> list[tuple[str, str]]:
+    """Return how rows count, and which are left out, if any are."""
+    lines, schema = [], order.schema
+    if schema is not None and schema.weight is not None:
+        low, high = (f"{float(end):g}" for end in (schema.weight.low, schema.weight.high))
+        words = f"by {schema.weight.column!r}, clamped to {low} to {high}; none where it is missing"
+        lines.append(("weights", words))
+    if order.gate.name == "model":
+        lines.append(("left out", "rows without the target or a feature, unless `missing` is said"))
+    elif schema is not None and schema.needed_features:
+        lines.append(("left out", 'rows without a number in a column of missing = "leave_out"'))
+    return lines
 
 
 def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:

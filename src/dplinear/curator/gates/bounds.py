@@ -52,6 +52,7 @@ def suggest_bounds(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
+    weight: Sequence[Any] | None = None,
     within: Any = WITHIN,
     public_types: bool = False,
     ledger: AnyLedger | None = None,
@@ -63,13 +64,14 @@ def suggest_bounds(
 
     Requires: the names of `columns` (of an array, all of them, in order); `epsilon` and `delta`, a
     `guarantee`, or `rho`; which tables are `neighbours`; the `unit` of privacy, a column of ids,
-    each of which counts as at most `rows_per_unit` rows, if there is one. `within` is a pair that
-    surely holds all that counts, however wide, or such a pair for each column, by name. Missing
-    cells, and all that is no number, count as 0, or as the middle of bounds that are far from it,
-    unless a column's declaration in `within` says "leave_out" of them: then their rows count for
-    nothing. Columns of text or dates have no bounds to be found: with `public_types`, where the
-    table's types were declared and not guessed from its cells, they are refused. Further options go
-    to the reading (`threads`, `engine`, `progress`).
+    each of which counts as at most `rows_per_unit` rows, if there is one; the `weight` of rows, a
+    column with its bounds, if they have any (docs/schema.md). `within` is a pair that surely holds
+    all that counts, however wide, or such a pair for each column, by name. Missing cells, and all
+    that is no number, count as 0, or as the middle of bounds that are far from it, unless a
+    column's declaration in `within` says "leave_out" of them: then their rows count for nothing.
+    Columns of text or dates have no bounds to be found: with `public_types`, where the table's
+    types were declared and not guessed from its cells, they are refused. Further options go to the
+    reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on
     other rows (docs/schema.md, "Types that a library guessed").
     Promises: the bounds together satisfy what the certificate says, whatever the rows hold.
@@ -82,7 +84,7 @@ def suggest_bounds(
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
         asked = read_guarantee(_WHERE, epsilon, delta, guarantee, rho=rho)
         own_options(Bounds, options, _WHERE)
-        schema = passage.with_unit(_declare_schema(columns, within))
+        schema = passage.with_unit(_declare_schema(columns, within, weight))
         check_counted(schema, relation, _WHERE)
         wide = _around_zero(schema)
         method = Bounds(guarantee=asked, neighbours=relation)
@@ -105,7 +107,7 @@ def suggest_bounds(
         return passage.cross(method, prepared, lambda: Windowed(open_part, wide), release, public)
 
 
-def _declare_schema(columns: Any, within: Any) -> Schema:
+def _declare_schema(columns: Any, within: Any, weight: Any) -> Schema:
     """Return the schema of the given bounds."""
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise wrong_type("columns", _WHERE, "a list of names of numeric columns", columns)
@@ -121,7 +123,7 @@ def _declare_schema(columns: Any, within: Any) -> Schema:
         declared = {name: within.get(name, WITHIN) for name in names}
     else:
         declared = dict.fromkeys(names, within)
-    schema = Schema(declared)
+    schema = Schema(declared, weight=weight)
     _check_declared(schema)
     odd = [name for name, each in check_plain(schema, _WHERE).items() if each.type not in _TYPES]
     if odd:
@@ -175,7 +177,7 @@ def _around_zero(given: Schema) -> Schema:
             wide[name] = _declared(column, -ends[1], ends[1])
         else:
             wide[name] = write_column(column)
-    return Schema(wide, unit=given.unit)
+    return Schema(wide, unit=given.unit, weight=given.weight)
 
 
 def _schema(given: Schema, found: Ranges) -> Schema:
@@ -192,7 +194,7 @@ def _schema(given: Schema, found: Ranges) -> Schema:
         if most - least <= narrow or not seen:  # all of it is beyond what was given, or nowhere
             least, most = column.low, column.high
         suggested[name] = _declared(column, least, most)
-    return Schema(suggested, unit=given.unit)
+    return Schema(suggested, unit=given.unit, weight=given.weight)
 
 
 def _declared(column: Numeric, low: Fraction, high: Fraction) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
+from dplinear.analyst.design_effect import weight_scale
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
@@ -125,7 +126,7 @@ def release_mean(
                 noise=NamedMatrix(names, _symmetric(estimate.noise)),
                 certificate=certificate,
                 rows=_rows(method, found),
-                count=found.count,
+                count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
         if grouping is not None:
@@ -208,7 +209,7 @@ def release_covariance(
                 privacy_errors=NamedMatrix(names, _symmetric(estimate.errors)),
                 certificate=certificate,
                 rows=_rows(method, found),
-                count=found.count,
+                count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
         if grouping is not None:

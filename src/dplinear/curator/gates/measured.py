@@ -1,8 +1,10 @@
 """The way of every gate that releases a measurement of second moments: a matrix, or a sketch."""
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from dplinear.analyst.design_effect import LEFT_OUT, SQUARES
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.release import Release
@@ -12,10 +14,11 @@ from dplinear.curator.gates.options import reading_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
-from dplinear.exact.gram import Hold, Moments
+from dplinear.exact.gram import Hold, Moments, SecondMoments
 from dplinear.exact.grid import moments_shape
 from dplinear.exact.groups import GroupReduction
 from dplinear.exact.shape import Shape, Statistic
+from dplinear.exact.weights import WHOLE
 from dplinear.mechanisms.contract import (
     Measurement,
     Mechanism,
@@ -53,8 +56,20 @@ def read_moments(
     The number of rows is with them only where it is public.
     """
     moments = reader.run(Moments(schema, held))
-    known = _rows_are_public(schema, neighbours)
-    return Statistic(shape, moments.integers, rows=moments.count if known else None)
+    rows = moments.count if _rows_are_public(schema, neighbours) else None
+    return Statistic(shape, moments.integers, rows=rows, side=_side_sums(moments))
+
+
+def side_names(schema: Schema) -> tuple[str, ...]:
+    """Return the names of the sums that are released beside the moments of such rows."""
+    left = (LEFT_OUT,) if schema.needed_features else ()
+    return (*left, SQUARES) if schema.weight is not None else left
+
+
+def _side_sums(moments: SecondMoments) -> tuple[Fraction, ...]:
+    whole = WHOLE if moments.schema.is_weighted else 1
+    found = {LEFT_OUT: Fraction(moments.left, whole), SQUARES: Fraction(moments.squares, whole**2)}
+    return tuple(found[name] for name in side_names(moments.schema))
 
 
 def _rows_are_public(schema: Schema, neighbours: Neighbours) -> bool:

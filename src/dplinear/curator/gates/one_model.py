@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dplinear.analyst.design_effect import weight_scale
 from dplinear.analyst.regression.model import read_model, readout
 from dplinear.analyst.regression.names import TARGET
 from dplinear.analyst.releases.certificate import Certificate
@@ -85,6 +86,8 @@ class OneModel:
         estimate = solution.count
         if estimate is None and self.schema.row_norm is None:
             estimate = solution.weight
+        if estimate is not None:
+            estimate *= weight_scale(self.schema, certificate.rows_per_unit)
         return ModelRelease(
             schema=self.schema,
             target=self.target,
@@ -134,7 +137,8 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         target_square=min(shape.steps_per_unit**2, whole),
         intercept=schema.has_intercept,
         indicators=tuple(schema.features[index].is_indicator for index in features),
-        weighted=schema.unit is not None,
+        weighted=schema.is_weighted,
+        surveyed=schema.weight is not None,
         leaves_out=bool(schema.needed_features),
     )
 

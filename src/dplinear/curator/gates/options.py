@@ -134,8 +134,9 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_units(methods: Mapping[str, type[Mechanism]], schema: Schema) -> tuple[str, ...]:
-    """Return the names of the methods that may be chosen: with units, those proved for them."""
-    return tuple(name for name, kind in methods.items() if schema.unit is None or kind.for_units)
+    """Return the names of methods that may be chosen: of weighted rows, those proved for them."""
+    weighted = schema.is_weighted
+    return tuple(name for name, kind in methods.items() if kind.for_units or not weighted)
 
 
 def plain_number(value: Any) -> Any:

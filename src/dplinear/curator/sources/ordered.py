@@ -62,7 +62,7 @@ class _Cutter(Blocks[_Nothing]):
                 self.ready.append(self._block)
                 self._block, self._filled = self._room(), 0
 
-    def add_present(self, rows: Floats, present: Any) -> None:
+    def add_present(self, rows: Floats, present: Any, weights: Any) -> None:
         """Hand over every row: released rows are as many as the table's."""
         self.add(rows)
 
@@ -204,7 +204,7 @@ def open_rows(
 
 
 def refuse_units(schema: Schema, where: str) -> None:
-    """Raise for rows that belong to units: how many a unit has is seen, whatever their noise."""
+    """Raise for rows that carry weights; how many a unit has is seen, whatever their noise."""
     if schema.unit is not None:
         rule = (
             "left out where rows are released: one for each of the table's tells how many rows a "
@@ -212,6 +212,9 @@ def refuse_units(schema: Schema, where: str) -> None:
         )
         hint = "release_moments, release_model and release_mean protect all rows of a unit."
         raise rejection("unit", where, rule, schema.unit, hint)
+    if schema.weight is not None:
+        rule = "free of survey weights where rows are released: each of them stands for itself"
+        raise rejection("schema", where, rule, schema.weight.column)
 
 
 def _source(data: Any, schema: Schema) -> Source:

@@ -152,7 +152,7 @@ class LocalReader:
 
 def _add_kept(block: Kept, accumulator: Blocks[Any]) -> Iterator[int]:
     accumulator.add_kept(block)
-    yield block.shape[1]
+    yield block.rows.shape[1]
 
 
 def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers below 2^21
+Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers up to 2^24
 Weights = npt.NDArray[np.int32]  # of 1/2^24
 Owners = npt.NDArray[np.int32]  # a number for each row, the same for all rows of a unit
 
@@ -37,13 +37,18 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """The weights of rows, and whose they are."""
+    """The weights of rows, below 0 where one is left out, and whose rows they are.
+
+    `totals` are those of each row's unit, if asked for.
+    """
 
     weights: Weights
     owners: Owners
+    totals: Weights | None = None
 
 
-Weigh = Callable[[pa.Array], Weighed]
+Rows = list[tuple[Cells, pa.Array]]  # with the keys of their units
+Weigh = Callable[[Rows], Weighed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,7 @@ class Chunk:
     load: Callable[[], Cells]
     weights: Weights
     owners: Owners
+    totals: Weights | None = None
     bucket: int = 0
 
 
@@ -104,19 +110,18 @@ class Spool:
         return found
 
 
-def chunks_of(
-    rows: list[tuple[Cells, pa.Array]], weigh: Weigh, dimension: int, bucket: int = 0
-) -> Iterator[Chunk]:
+def chunks_of(rows: Rows, weigh: Weigh, dimension: int, bucket: int = 0) -> Iterator[Chunk]:
     """Return all rows of some units with their weights, a chunk at a time, where they lie."""
     if not rows:
         return
-    found = weigh(pa.concat_arrays([own for _, own in rows]))
+    found = weigh(rows)
     step = max(1, min(_MOST_ROWS, _CHUNK_CELLS // dimension))
     start = 0
     for cells in _resized([some for some, _ in rows], step):
         stop = start + len(cells)
         own = (found.weights[start:stop], found.owners[start:stop])
-        yield Chunk(partial(_same, cells), *own, bucket)
+        totals = None if found.totals is None else found.totals[start:stop]
+        yield Chunk(partial(_same, cells), *own, totals, bucket)
         start = stop
 
 

@@ -4,6 +4,9 @@ A unit of m rows counts as at most k of them: each of its rows has weight min(1,
 k-th part of that, min(1/k, 1/m). So the weights of a unit add up to at most 1, and all of its rows
 together move a sum by at most what one row moves it by (docs/theory.md, "Units of privacy"). They
 depend on the unit's own rows alone. A row without an id has weight 0.
+
+Rows with survey weights s have s·min(1/k, 1/Σ s) instead. Where rows may be left out, these are
+kept for their weight, which may be released: they are weighed among themselves.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Integers
 from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source, failure
-from dplinear.curator.sources.spool import Chunk, Spool, Weighed
+from dplinear.curator.sources.spool import Chunk, Rows, Spool, Weighed
 from dplinear.exact.blocks import Blocks, Part, Reduction
 from dplinear.exact.sums import ExactSums, SumAccumulator, Sums
-from dplinear.exact.weights import shared_weights
+from dplinear.exact.weights import WHOLE, capped_weights, shared_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.unit_keys import keys_of
@@ -41,7 +44,8 @@ class _Gathered:
 class Gatherer(Blocks[_Gathered]):
     """Rounds rows, and puts them aside with the keys of their units.
 
-    A row without a key has weight 0, and is not kept.
+    A row without a key has weight 0, and is not kept. Where rows have weights of their own, or may
+    be left out, one more cell says how much each weighs: below 0 if it is left out.
     """
 
     def __init__(self, schema: Schema, put: Put) -> None:
@@ -64,30 +68,36 @@ class Gatherer(Blocks[_Gathered]):
         assert self.schema.unit is not None  # noqa: S101 - as above
         keys = keys_of(block[:, names.index(self.schema.unit)])
         self._start(len(block))
-        super().update_array(block[:, : len(self.schema.columns)])
+        super().update_array(block)
         self._put(keys)
 
     def add(self, rows: Floats) -> None:
         """Take note of rounded rows."""
-        self.add_present(rows, None)
+        self.add_present(rows, None, None)
 
-    def add_present(self, rows: Floats, present: npt.NDArray[np.bool_] | None) -> None:
-        """Take note of rounded rows, and of which are left out: those are none of their unit's."""
+    def add_present(
+        self, rows: Floats, present: npt.NDArray[np.bool_] | None, weights: Integers | None
+    ) -> None:
+        """Take note of rounded rows, of their weights, and of which are left out."""
         start = self._stop
         self._stop = start + rows.shape[1]
-        self._rounded[start : self._stop] = rows.T
-        if present is not None:
-            self._present_rows[start : self._stop] = present
+        room = self._rounded[start : self._stop]
+        room[:, : self.schema.row_size] = rows.T
+        if keeps_weights(self.schema):
+            room[:, -1] = WHOLE if weights is None else weights  # exact: up to 2^24, of 12 bits
+            if present is not None:
+                room[~present, -1] *= -1
 
     def _start(self, rows: int) -> None:
         """Make room for so many rows."""
-        self._rounded = np.empty((rows, self.schema.row_size), np.float32)
-        self._present_rows = np.ones(rows, bool)
+        self._rounded = np.empty((rows, width_of(self.schema)), np.float32)
         self._stop = 0
 
     def _put(self, keys: pa.Array) -> None:
-        rows, known = self._rounded, np.asarray(keys.is_valid()) & self._present_rows
+        rows, known = self._rounded, np.asarray(keys.is_valid())
         self._start(0)
+        if keeps_weights(self.schema):
+            known = known & (rows[:, -1] != 0)
         if known.all():
             self._aside(rows, keys)
         elif known.any():
@@ -115,16 +125,37 @@ class _Gathering(Reduction[_Gathered]):
         return _Gathered()
 
 
-def weigh(keys: pa.Array, rows_per_unit: int) -> Weighed:
-    """Return the weight of each row, whose unit's key is given; all rows of a unit are there.
+def keeps_weights(schema: Schema) -> bool:
+    """Return whether rows are put aside with weights of their own, in one more cell.
 
+    They have such, or may be left out, as rows are that are in no group.
+    """
+    return schema.weight is not None or bool(schema.needed_features or schema.by)
+
+
+def width_of(schema: Schema) -> int:
+    """Return how many cells a row has that is put aside."""
+    return schema.row_size + keeps_weights(schema)
+
+
+def weigh(rows: Rows, *, schema: Schema, rows_per_unit: int) -> Weighed:
+    """Return the weights of rows, given with the keys of units of which all rows are there.
+
+    Those of rows that are left out are below 0: of as much as they would weigh among themselves.
     Keys are equal where their bytes are: a hash only finds those to compare.
     """
+    keys = pa.concat_arrays([own for _, own in rows])
     encoded = keys.dictionary_encode()
-    codes = np.asarray(encoded.indices)
+    codes, units = np.asarray(encoded.indices), len(encoded.dictionary)
     counts = np.bincount(codes, minlength=len(encoded.dictionary))
-    weights = shared_weights(np.maximum(counts, 1), rows_per_unit)
-    return Weighed(weights.astype(np.int32)[codes], codes)  # at most 2^24
+    if not keeps_weights(schema):
+        weights = shared_weights(np.maximum(counts, 1), rows_per_unit)
+        return Weighed(weights.astype(np.int32)[codes], codes)  # at most 2^24
+    signed = np.concatenate([cells[:, -1] for cells, _ in rows]).astype(np.int64)
+    left, _ = capped_weights(np.maximum(-signed, 0), codes, units, rows_per_unit)
+    kept, totals = capped_weights(np.maximum(signed, 0), codes, units, rows_per_unit)
+    told = totals.astype(np.int32) if schema.weight is not None else None
+    return Weighed((kept - left).astype(np.int32), codes, told)
 
 
 class UnitReader:
@@ -146,7 +177,7 @@ class UnitReader:
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass; the first one reads the table."""
         if self._chunks is None:
-            self._chunks = self._gather(Spool(self._schema.row_size))
+            self._chunks = self._gather(Spool(width_of(self._schema)))
             self._source = Source([])
         if isinstance(reduction, Sums) and reduction.by_unit:
             return cast("Part", add_by_unit(self._chunks, reduction))
@@ -158,7 +189,8 @@ class UnitReader:
         gathering = _Gathering(self._schema, spool)
         try:
             run(self._source, gathering, threads=self._threads, progress=self._progress)
-            return spool.weighed(partial(weigh, rows_per_unit=self._rows_per_unit))
+            rows = self._rows_per_unit
+            return spool.weighed(partial(weigh, schema=self._schema, rows_per_unit=rows))
         except OSError:  # such as of a disk that is full
             raise failure("a temporary file") from None
 
@@ -167,8 +199,13 @@ def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
     """Add weighted rows."""
     cells = load_cells(chunk)
     order = np.argsort(chunk.weights, kind="stable")  # rows of one weight are then a run
-    rows = np.ascontiguousarray(cells[order].T, np.float64)
-    accumulator.add_weighted(rows, chunk.weights[order].astype(np.int64))
+    weights = chunk.weights[order].astype(np.int64)
+    rows = np.ascontiguousarray(cells[order, : accumulator.schema.row_size].T, np.float64)
+    left = int(np.searchsorted(weights, 0))
+    if left:
+        accumulator.leave(rows[:, :left], -weights[:left])
+    totals = None if chunk.totals is None else chunk.totals[order[left:]].astype(np.int64)
+    accumulator.add_weighted(rows[:, left:], weights[left:], totals)
     yield len(order)
 
 
@@ -192,10 +229,12 @@ def _add_units(chunks: Sequence[Chunk], units: range, accumulator: SumAccumulato
     """Add the scores of some units to all sums."""
     totals = accumulator.unit_totals(len(units))
     for chunk in chunks:
-        chosen = np.flatnonzero((chunk.owners >= units.start) & (chunk.owners < units.stop))
+        own = (chunk.owners >= units.start) & (chunk.owners < units.stop)
+        chosen = np.flatnonzero(own & (chunk.weights > 0))  # the others are left out
         if not len(chosen):
             continue
-        rows = np.ascontiguousarray(load_cells(chunk)[chosen].T, np.float64)
+        cells = load_cells(chunk)[chosen, : accumulator.schema.dimension]
+        rows = np.ascontiguousarray(cells.T, np.float64)
         weights = chunk.weights[chosen].astype(np.int64)
         for total in totals:
             total.add(rows, weights, chunk.owners[chosen].astype(np.intp) - units.start)

@@ -70,7 +70,7 @@ def weigh_buckets(
     """Return what the weighted rows of some buckets come to, given all pieces of each."""
     found: list[int] = []
 
-    weights = partial(weigh, rows_per_unit=rows_per_unit)
+    weights = partial(weigh, schema=reduction.schema, rows_per_unit=rows_per_unit)
 
     def opened() -> Iterator[list[tuple[Cells, pa.Array]]]:
         for bucket, pieces in buckets:

@@ -5,7 +5,7 @@ Gauss". docs/theory.md, "Releasing second moments".
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear import arguments
+from dplinear.analyst.design_effect import noise_of
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
@@ -29,6 +30,7 @@ from dplinear.privacy.rounding import ceiling, root_ceiling, up
 _WHERE = "AnalyzeGauss"
 # Wider noise is drawn on a coarser grid, so the sampler's own limit of 2^100 is never met.
 _LARGEST_VARIANCE = 2.0**96
+_SIDE = 256  # the squared sensitivity of the matrix over that of all side sums together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,9 @@ class AnalyzeGauss(MomentsMechanism):
     Requires: an integer matrix, the sum of outer products of rows of norm at most 2^exponent.
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly. Numerics are exact.
     Departs from the paper: off-diagonal variance is half of the diagonal's, as each such entry
-    stands for two of the Frobenius norm; σ is the least by the exact profile.
+    stands for two of the Frobenius norm; σ is the least by the exact profile. Further sums that a
+    row moves by at most 1, such as the number of rows that are left out, may be released with the
+    matrix, as further coordinates of the same noise; they make it .2% wider.
     """
 
     name: ClassVar[str] = "analyze_gauss"
@@ -63,14 +67,26 @@ class AnalyzeGauss(MomentsMechanism):
         """Choose the variances, in units of the grid, and the step of the grid."""
         return self.prepare_groups(shape, 1)
 
+    def prepare_with(self, shape: Shape, side: tuple[str, ...]) -> "PreparedGauss":
+        """Do so for the matrix and further sums: `side` names them.
+
+        Neighbours move each of them by at most 1.
+        """
+        return self._prepare(shape, 1, side)
+
     def prepare_groups(self, shape: Shape, moved: int) -> "PreparedGauss":
         """Choose them for matrices of which neighbours move at most so many."""
+        return self._prepare(shape, moved, ())
+
+    def _prepare(self, shape: Shape, moved: int, side: tuple[str, ...]) -> "PreparedGauss":
+        weight = self._weight(shape)
         for step in range(0, 256, 4):
-            weight = self._weight(shape)
-            noise = self._noise(Difference.of(shape, step, self.neighbours, weight, moved))
+            alone = Difference.of(shape, step, self.neighbours, weight, moved)
+            apart = alone.with_side(len(side))
+            noise = self._noise(apart)
             if noise.variance <= _LARGEST_VARIANCE:
                 return PreparedGauss(
-                    shape, step, noise.variance, self._weight(shape), noise.account
+                    shape, step, noise.variance, weight, noise.account, side, apart.side_scale
                 )
         hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
         raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
@@ -109,7 +125,9 @@ class Difference:
     A matrix vvᵀ has Frobenius norm |v|², and uuᵀ − vvᵀ at most √2 times the larger (in one
     dimension: at most the larger, unless they are in two of the matrices that are `moved`, which
     are √2 apart together). Rounding to the coarser grid moves the difference of two entries by less
-    than 1, in each of those matrices.
+    than 1, in each of those matrices. `side` further sums are released in units of 1/`side_scale`:
+    each moves by at most so many, and by one more for its rounding, and the squares of all that
+    moves add up.
     """
 
     shape: Shape
@@ -117,6 +135,8 @@ class Difference:
     weight: int
     norm: float
     moved: int = 1
+    side: int = 0
+    side_scale: int = 1
 
     @classmethod
     def of(
@@ -131,11 +151,19 @@ class Difference:
             norm = up(norm + math.sqrt(moved * (d + weight * d * (d - 1) // 2)))
         return cls(shape, step, weight, norm, moved)
 
+    def with_side(self, count: int) -> "Difference":
+        """Return the same of a matrix with so many further sums, on a scale that costs little."""
+        if not count:
+            return self
+        scale = max(1, math.floor(self.norm / math.sqrt(_SIDE * count)))
+        norm = root_ceiling(Fraction(self.norm) ** 2 + count * (scale + 1) ** 2)
+        return replace(self, norm=norm, side=count, side_scale=scale)
+
     @property
     def coordinates(self) -> int:
-        """The entries of the triangles, each counted by the weight of its noise."""
+        """The entries of the triangles, each counted by the weight of its noise, and side sums."""
         d = self.shape.dimension
-        return self.moved * (d + self.weight * (d * (d - 1) // 2))
+        return self.moved * (d + self.weight * (d * (d - 1) // 2)) + self.side
 
     def profile(self, variance: float, neighbours: Neighbours) -> GridGaussian:
         """Return the profile of noise of this variance on the diagonal."""
@@ -153,6 +181,8 @@ class PreparedGauss(PreparedMoments):
     variance: float
     weight: int
     account: Account
+    side: tuple[str, ...] = ()
+    side_scale: int = 1
 
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise on integers; round each entry once."""
@@ -168,7 +198,21 @@ class PreparedGauss(PreparedMoments):
         noise = discrete.gaussian(variance / self.weight, len(upper[0]), entropy=entropy)
         values[upper] = self._cells(rounded[upper] + noise.astype(object))
         values.T[upper] = values[upper]
-        return Measurement(values, self.noise_model, self.account, self._parameters())
+        said = self._parameters() | self._release_side(statistic, entropy)
+        return Measurement(values, self.noise_model, self.account, said)
+
+    def _release_side(self, statistic: Statistic, entropy: Entropy) -> dict[str, float]:
+        """Release the further sums, by name, each with the deviation of its noise."""
+        if not self.side:
+            return {}
+        if len(statistic.side) != len(self.side):
+            raise ValueError("A statistic has other sums beside its matrix than were asked for.")
+        noise = discrete.gaussian(Fraction(self.variance), len(self.side), entropy=entropy)
+        scaled = [math.floor(each * self.side_scale + Fraction(1, 2)) for each in statistic.side]
+        found = [(a + int(b)) / self.side_scale for a, b in zip(scaled, noise, strict=True)]
+        sigma = math.sqrt(self.variance) / self.side_scale
+        said = {name: max(each, 0.0) for name, each in zip(self.side, found, strict=True)}
+        return said | {noise_of(name): sigma for name in self.side}
 
     def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:
         # Python divides integers of any length with one rounding.

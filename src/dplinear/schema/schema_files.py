@@ -1,0 +1,34 @@
+"""Schemas in files: TOML or JSON with a table `columns`, or a release that has a schema."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dplinear.arguments import rejection, wrong_type
+
+_LARGEST_FILE = 16 * 2**20
+
+
+def read_content(path: str | os.PathLike[str], where: str) -> Any:
+    """Return what a schema file holds, for `Schema.from_dict`; raise where it is no such file."""
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", where, "the path of a .toml or .json file", path)
+    file = Path(path)
+    if file.suffix not in {".toml", ".json"}:
+        raise rejection("path", where, "the path of a .toml or .json file", file.name)
+    if not file.is_file():
+        raise rejection("path", where, "the path of an existing file", file.name)
+    if file.stat().st_size > _LARGEST_FILE:
+        raise rejection("path", where, "a file of at most 16 MiB", file.name)
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (ValueError, RecursionError) as error:  # not UTF-8, TOML or JSON; or too deep
+        rule = f"a well-formed {file.suffix[1:].upper()} file ({error})"
+        raise rejection("path", where, rule, file.name) from None
+    if isinstance(content, Mapping) and content.get("format") == "dplinear-release":
+        content = content.get("schema")  # of suggested bounds, or of any release's table
+    return content
