@@ -80,6 +80,8 @@ WRONG = [
     "release.save(3)",
     "dpl.load('release.json', kind='model').regress('cost')",
     "dpl.load('release.json', kinds='model')",
+    "dpl.join([], disjoints=True)",
+    "dpl.join([dpl.load('release.json', kind='model')], disjoint=True)",
     "dpl.PrivateRidge(1.0, epsilom=1.0)",
     "dpl.PrivateRidge('much')",
     "dpl.PrivateRidge(epsilon='1')",
