@@ -1,6 +1,7 @@
 """Standard errors from the scores of units: the same bits everywhere, and wide enough."""
 
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import dplinear as dpl
 from dplinear.arguments import ArgumentError
 from dplinear.curator.passes import open_table
 from dplinear.curator.sources import spool, unit_rows
+from dplinear.descent.settings import Settings
 from dplinear.exact.grid import shape_of
 from dplinear.exact.residual_sums import Gradient
 from dplinear.exact.row_sums import Count
@@ -106,8 +108,14 @@ def model(data: pa.Table, schema: dpl.Schema = SCHEMA, **given: Any) -> Any:
 
 @pytest.mark.parametrize(
     "given",
-    [{"schema": PLAIN}, {"errors": "robust"}, {"errors": 5}],
-    ids=["no unit", "no such errors", "no text"],
+    [
+        {"schema": PLAIN},
+        {"schema": dpl.Schema(COLUMNS, weight=("w", 0, 2))},
+        {"schema": PLAIN, "errors": "bound", "settings": Settings(unit_scores=Fraction(1, 10))},
+        {"errors": "robust"},
+        {"errors": 5},
+    ],
+    ids=["no unit", "weights alone", "settings", "no such errors", "no text"],
 )
 def test_clustered_errors_need_a_unit(given: dict[str, Any], tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "budget.db", create=True)

@@ -67,13 +67,13 @@ class WhitenedDescent(Descent):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice(self.errors, "errors", "WhitenedDescent", (BOUND, CLUSTERED))
-        if self.by_unit and not self.settings.unit_scores:
+        if self.errors == CLUSTERED and not self.by_unit:
             object.__setattr__(self, "settings", replace(self.settings, unit_scores=_SCORES))
 
     @property
     def by_unit(self) -> bool:
         """Whether sums over units are asked for, not over rows alone."""
-        return self.errors == CLUSTERED
+        return self.settings.unit_scores > 0
 
     def prepare(self, design: Design) -> PreparedDescent:
         """Calibrate the whole chain."""

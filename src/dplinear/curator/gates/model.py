@@ -262,9 +262,9 @@ def release_model(
             chosen, passage.notes = MODELS[model.loss][found.name], (found.note,)
         own = own_options(chosen, said, _WHERE)
         solver = chosen(guarantee=asked, neighbours=relation, **own)
-        if grouping is not None and solver.by_unit:
-            rule = "left out where a model is released for each group"
-            raise rejection("errors", _WHERE, rule, own["errors"])
+        if solver.by_unit and (passage.unit is None or grouping is not None):
+            rule = "left out without a unit of privacy, and for models of groups"
+            raise rejection("errors", _WHERE, rule, own.get("errors", "such settings"))
         if grouping is not None:
             reading = _reading(passage, solver)
             opening = partial(_open_part, passage.given["data"], whole, model.schema, **reading)

@@ -197,9 +197,9 @@ class _Recorder(Blocks[Records]):
         own = pa.array(keys, _KEY).take(encoded.indices)
         facts = {} if units is None else {UNIT: units.filter(chosen)}
         ones = pa.array(np.ones(len(own), np.int64))
-        self._add(add_up(pa.table({**facts, LEVEL: own, ROWS: ones})))
+        self._keep(add_up(pa.table({**facts, LEVEL: own, ROWS: ones})))
 
-    def _add(self, records: pa.Table) -> None:
+    def _keep(self, records: pa.Table) -> None:
         self._tables.append(records)
         self._held += records.nbytes
         if self._held > _FLUSH:
