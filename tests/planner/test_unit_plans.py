@@ -63,14 +63,14 @@ def test_the_choice_goes_from_one_row_to_many_as_theory_says(learn: str) -> None
         errors = {line.rows_per_unit: line.error for line in made.by_rows_per_unit}
         assert tuple(errors) == tuple(k for k in CANDIDATES if k <= 34)
         assert made.rows_per_unit is not None
-        assert errors[made.rows_per_unit] <= 1.01 * min(errors.values())
+        assert errors[made.rows_per_unit] <= 1.05 * min(errors.values())
         assert made.recommended.error == errors[made.rows_per_unit]
         return made.rows_per_unit
 
     assert best(0.05, 0.0) == 1  # noise is all there is
     assert best(300.0, 1.0) == 1  # rows of a unit say the same
-    assert best(300.0, 0.0) >= 21  # all rows say as much
-    assert 1 < best(300.0, 0.25) < 21
+    assert best(300.0, 0.0) >= 13  # all rows say as much
+    assert 1 < best(300.0, 0.25) < 13
 
 
 def test_noise_and_sampling_make_the_error() -> None:
