@@ -54,6 +54,7 @@ class Panel:
     best: dict[int, Array]  # the best line for each k; that of all rows is at 0
     moments: Array  # of the constant and the features
     explained: float
+    correlation: float | None = None  # of a feature times an error, where it is known
 
     @property
     def schema(self) -> dpl.Schema:
@@ -98,7 +99,8 @@ def simulated(name: str, sizes: Callable[[simulation.Generator], Array], r: floa
     guess = (int(expected.min()), int(expected.max()))
     moments = np.eye(COLUMNS + 1)
     lines: dict[int, Array] = {k: best for k in (0, *CANDIDATES)}  # noqa: C420 - typed so
-    return Panel(name, draw, bounds, round(int(expected.sum()), -3), guess, lines, moments, 1.0)
+    rows = round(int(expected.sum()), -3)
+    return Panel(name, draw, bounds, rows, guess, lines, moments, 1.0, r * r)
 
 
 def _even(_: simulation.Generator) -> Array:
@@ -198,11 +200,16 @@ def _line(design: Array, target: Array, weights: Array) -> Array:
     return np.asarray(np.linalg.solve(weighted.T @ design, weighted.T @ target))
 
 
-def panels() -> Iterator[Panel]:
-    """Yield all panels that can be had."""
+def simulated_panels() -> Iterator[Panel]:
+    """Yield the simulated panels."""
     for name, sizes in SIZES.items():
         for r in (0.0, 0.5):
             yield simulated(f"{name}, r = {r:g}", sizes, r)
+
+
+def panels() -> Iterator[Panel]:
+    """Yield all panels that can be had."""
+    yield from simulated_panels()
     yield from (panel for panel in map(real, REAL) if panel is not None)
 
 

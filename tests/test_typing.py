@@ -132,6 +132,8 @@ WRONG_AT_GATES = [
     "dpl.release_mean(table, schema, epsilon=1.0, delta=1e-6, step=2)",
     "dpl.release_covariance(table, schema, epsilon=1.0, delta=1e-6, centered=True)",
     "dpl.suggest_bounds(table, ['age'], rho=1.0, threds=1)",
+    "dpl.suggest_levels(table, ['city'], epsilon=1.0, delta='1')",
+    "dpl.suggest_rows_per_unit(table, unit=5, epsilon=1.0)",
 ]
 MISTAKES = [*WRONG, *WRONG_AT_GATES]
 # What pyright says of any expression that it has no type for; it is not what finds a mistake.

@@ -106,7 +106,7 @@ LINES: list[tuple[str, list[str], int, str]] = [
     ("pairs-as-command", ["ledger", "host=h password=secret"], 2, "no command '…'"),
     ("pairs-unquoted", ["ledger", "show", "b.db", "password=secret"], 2, "what to do with '…'"),
     ("unknown-release", ["release", "moment"], 2, "did you mean moments or mean?"),
-    ("no-release", ["release"], 2, "one of bounds, covariance, mean"),
+    ("no-release", ["release"], 2, "one of bounds, covariance, levels, mean"),
     ("no-ledger-command", ["ledger"], 2, "one of create, history, show, verify"),
     ("unknown-flag", [*RELEASE, "--epsilom", "1"], 2, "did you mean --epsilon?"),
     ("strange-flag", ["pca", "moments.json", "--xyzzy"], 2, "has no flag --xyzzy"),
@@ -205,7 +205,7 @@ LINES: list[tuple[str, list[str], int, str]] = [
         "regression-of-projected-rows",
         ["regress", "rows.parquet", "--target", "age"],
         5,
-        "holds projected rows, and this command is for moments, sketch or noisy rows.",
+        "holds projected rows, and this command is for moments, sketch, noisy rows or groups.",
     ),
     ("components-of-projected-rows", ["pca", "rows.parquet"], 5, "are for `dplinear distances`"),
     (
