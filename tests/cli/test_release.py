@@ -365,6 +365,7 @@ _METHODS: dict[str, list[Any]] = {
     "covariance": [CoinPressCovariance],
     "bounds": [],
     "levels": [],
+    "rows_per_unit": [],
 }
 
 

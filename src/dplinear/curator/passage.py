@@ -64,6 +64,7 @@ _INNER = frozenset(
     {
         "second_moments",
         "Bounds",
+        "Levels",
         "Rules",
         "SmoothLoss",
         "variance_for",

@@ -84,8 +84,7 @@ class Levels(Mechanism):
         self._asked()
 
     def _asked(self) -> ApproxDP:
-        noise = "a threshold, which a level that one person holds may pass by chance,"
-        return checks.approximate(self.guarantee, _WHERE, noise)
+        return checks.approximate(self.guarantee, _WHERE, "a threshold for noisy counts")
 
     def prepare(self, columns: int, levels_per_unit: int) -> "PreparedLevels":
         """Choose the step of the grid, and the threshold."""

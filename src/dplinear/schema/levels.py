@@ -42,8 +42,10 @@ def level_of(key: bytes | None) -> str | None:
     if meant is None:
         return None
     text = _spell(meant)
-    fits = 0 < len(text) <= LONGEST and text.isprintable()
-    return text if fits and canonical(text) == meant else None
+    if not (0 < len(text) <= LONGEST and text.isprintable()):
+        return None
+    # What is nothing but a text is its own spelling; what has a value must be read as it again.
+    return text if text == meant[1] or canonical(text) == meant else None
 
 
 def _meaning(key: bytes) -> Key | None:
