@@ -77,6 +77,7 @@ WITHOUT_ROWS = {
     "compare_guarantees",
     "forecast",
     "forecast_compressed",
+    "join",
     "load",
     "open_ledger",
     "plan",

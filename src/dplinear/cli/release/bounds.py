@@ -34,5 +34,9 @@ def bounds(
     neighbours: flags.Rows2 = None,
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
+    weight: Annotated[
+        str | None,
+        flags.option("--weight", text='a column of survey weights, such as "wght 0 20"'),
+    ] = None,
 ) -> None:
     """Release bounds for columns whose scale nobody knows: a schema, at a price."""

@@ -47,6 +47,14 @@ def model(
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
     by: flags.By = None,
+    errors: Annotated[
+        str | None,
+        flags.special(
+            "--errors",
+            text="whitened_descent with a unit: bound (the default) or clustered",
+            **flags.words("bound", "clustered"),
+        ),
+    ] = None,
     shares: Annotated[
         str | None,
         flags.special("--shares", text="adassp: the parts of its budget, such as 0.1,0.6,0.3"),

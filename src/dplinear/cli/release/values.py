@@ -65,6 +65,14 @@ def _counts(_: str, value: Any) -> Any:
     return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else value
 
 
+def _weight(key: str, value: Any) -> Any:
+    """Return a column's name and two bounds, the name perhaps of several words."""
+    if not isinstance(value, str):
+        return value
+    name, *bounds = value.replace(",", " ").rsplit(maxsplit=2)
+    return (name, *_pair(key, " ".join(bounds))) if len(bounds) == 2 else value
+
+
 _READERS = {
     "by": _names,
     "candidates": _counts,
@@ -74,5 +82,6 @@ _READERS = {
     "rows": _count,
     "scale": _numbers,
     "shares": _pair,
+    "weight": _weight,
     "within": _pair,
 }
