@@ -147,3 +147,30 @@ def test_the_lines_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[str
         assert main(shlex.split(line)[1:]) == 0
     dry = " ".join(capsys.readouterr().out.split())
     assert "protects all rows with one 'patient', counted as at most 3 rows" in dry
+
+
+@pytest.mark.usefixtures("folder")
+def test_bounds_are_suggested_of_weighted_rows() -> None:
+    words = ["release", "bounds", "visits.parquet", "--columns", "charges", *PRIVATE]
+    words += ["--weight", "age 0 100"]
+    assert main([*words, "--dry-run"]) == 0
+    assert main([*words, "--output", "found.json"]) == 0
+    weight = dpl.load("found.json").schema.weight
+    assert (weight.column, weight.high) == ("age", 100)
+
+
+@pytest.mark.parametrize("weight", ["", "age", "age 0", "age 0 much"])
+@pytest.mark.usefixtures("folder")
+def test_weights_without_bounds_are_refused(
+    weight: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["release", "bounds", "visits.parquet", "--columns", "charges", *PRIVATE]
+    assert main([*words, "--weight", weight, "--output", "found.json"]) == Code.USAGE
+    assert "weight" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_clustered_errors_are_a_flag() -> None:
+    words = ["release", "model", "visits.parquet", *RELEASES["model"], *UNIT]
+    assert main([*words, "--errors", "clustered", "--output", "new.json"]) == 0
+    assert "clustered_errors" in dpl.load("new.json").certificate.parameters

@@ -77,7 +77,7 @@ def _stand_in(order: "gates.Order") -> Any:
     if order.arguments.get("unit") is not None:
         names = (*names, order.arguments["unit"])
     weight = order.arguments.get("weight")
-    if isinstance(weight, list) and weight:
+    if isinstance(weight, list | tuple) and weight:
         names = (*names, weight[0])
     return pa.table({name: pa.array([], pa.string()) for name in names})
 

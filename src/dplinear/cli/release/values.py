@@ -69,8 +69,8 @@ def _weight(key: str, value: Any) -> Any:
     """Return a column's name and two bounds, the name perhaps of several words."""
     if not isinstance(value, str):
         return value
-    name, *bounds = value.replace(",", " ").rsplit(maxsplit=2)
-    return (name, *_pair(key, " ".join(bounds))) if len(bounds) == 2 else value
+    parts = value.replace(",", " ").rsplit(maxsplit=2)
+    return (parts[0], *_pair(key, " ".join(parts[1:]))) if len(parts) == 3 else value
 
 
 _READERS = {
