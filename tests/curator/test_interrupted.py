@@ -16,7 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import dplinear as dpl
-from dplinear.cli.errors import complaint_of, describe_interrupt, describe_unexpected, with_budget
+from dplinear.analyst.releases import outputs
+from dplinear.cli.errors import (
+    Code,
+    complaint_of,
+    describe_interrupt,
+    describe_unexpected,
+    with_budget,
+)
+from dplinear.cli.main import main
 from dplinear.curator import SourceError
 from dplinear.ledger import BudgetExceededError, LedgerError, Request
 from dplinear.ledger.spent import note_spent, spent_note
@@ -181,6 +189,32 @@ def test_a_signal_after_the_spend_ends_the_command(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["moments", "rows"])
 def test_a_signal_at_any_moment_after_the_spend_ends_the_command(name: str, tmp_path: Path) -> None:
     check_moments(name, tmp_path, [0.01 * number for number in range(40)])
+
+
+@pytest.mark.parametrize("step", ["place", "claim", "settle"])
+def test_a_signal_between_the_last_byte_and_the_name_loses_nothing(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that is whole gets its name, and nothing is left beside it."""
+    pq.write_table(table(100), tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    ledger = dpl.open_ledger("budget.db", create=True)
+    ledger.declare("t", ZCDP(100.0))
+    own, signals = getattr(outputs.Output, step), []
+
+    def interrupted(self: outputs.Output) -> None:
+        if not signals:
+            signals.append(1)
+            raise KeyboardInterrupt
+        own(self)
+
+    monkeypatch.setattr(outputs.Output, step, interrupted)
+    words = ["release", "moments", "t.parquet", "--column", "a 0 1", "--column", "b 0 1"]
+    words += ["--rho", "0.1", "--ledger", "budget.db", "--dataset", "t", "--output", "out.json"]
+    assert main(words) == Code.INTERRUPTED
+    assert signals
+    assert dpl.load("out.json").certificate.dataset == "t"
+    assert not [file for file in tmp_path.iterdir() if ".tmp" in file.name]
 
 
 # One place says that it is spent

@@ -89,6 +89,18 @@ class Output:
             else:  # of a file system without links
                 self.target.replace(self.path)
 
+    def finish(self) -> None:
+        """Give a complete file its name after all, where a signal came between.
+
+        May be called at any time, and again: of a file that is not complete it does nothing.
+        """
+        if not self._whole:
+            return
+        with suppress(OSError, UnplacedError):
+            if not (self.target.exists() and self.path.samefile(self.target)):
+                self.claim()
+            self.settle()
+
     def abandon(self) -> None:
         """Remove what was written, unless it is complete. May be called at any time, and again."""
         if not self._whole:

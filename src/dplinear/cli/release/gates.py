@@ -207,7 +207,8 @@ def _save(order: Order, release: Any, output: "Output", *, kept: bool) -> None:
         told = f"The release is paid for and could not be written ({reason})."
         lost = "no ledger has kept it: make room, and release again."
         raise CommandError(told, hint if kept else lost, Code.FILE) from None
-    except BaseException as error:
+    except BaseException as error:  # such as a signal
+        output.finish()
         if order.ledger is not None:
             note_spent(error, name)
         raise
