@@ -276,6 +276,17 @@ def test_equal_datasets_stay_on_the_certificate() -> None:
     )
 
 
+def test_disjoint_tables_of_one_dataset_say_what_that_rests_on() -> None:
+    def notes(*datasets: str | None, disjoint: bool = True) -> str:
+        parts = [released(i, BY_ID, dataset=name) for i, name in enumerate(datasets)]
+        return " ".join(dpl.join(parts, disjoint=disjoint).certificate.notes)
+
+    assert "several are of one dataset" in notes("d", "d")
+    assert "the same 'id' is in two of them" in notes("d", "e", "d")
+    for apart in (notes("d", "e"), notes(None, None), notes("d", "d", disjoint=False)):
+        assert "one dataset" not in apart
+
+
 # Refusals.
 
 

@@ -25,6 +25,10 @@ _ROUNDING = 64  # units in the last place, above what a few float operations los
 _SAME = 1e-9  # relative: how far below a certificate's own curve a profile of it may lie
 _GROUPED = ("by", "groups", "group")  # which all have, where groups are joined level by level
 _DISJOINT = "joined as disjoint tables: whoever joined them states that no {0} is in two of them"
+_ONE_DATASET = (
+    "joined as disjoint, though several are of one dataset, which a ledger counts as one table: if "
+    "the same {0} is in two of them, this guarantee does not hold, and their composition does"
+)
 _SHARED = "joined as tables in several of which the same {0} may be: what they guarantee composes"
 
 
@@ -220,8 +224,16 @@ def _parameters(
 
 def _notes(certificates: Sequence[Certificate], *, disjoint: bool) -> tuple[str, ...]:
     whose = "row" if certificates[0].unit is None else repr(certificates[0].unit)
+    own = [_DISJOINT if disjoint else _SHARED]
+    own += [_ONE_DATASET] if disjoint and _share_a_dataset(certificates) else []
     kept = [note for each in certificates for note in each.notes]
-    return tuple(dict.fromkeys([(_DISJOINT if disjoint else _SHARED).format(whose), *kept]))
+    return tuple(dict.fromkeys([*(note.format(whose) for note in own), *kept]))
+
+
+def _share_a_dataset(certificates: Sequence[Certificate]) -> bool:
+    """Return whether two of the releases are of datasets of one name."""
+    named = [{part.dataset for part in parts_of(each)} - {None} for each in certificates]
+    return len(set().union(*named)) < sum(map(len, named))
 
 
 def _request(parts: tuple[Part, ...], *, disjoint: bool) -> str:
