@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of
 from dplinear.analyst.releases.certificate import Certificate, Part, Scalar
 from dplinear.privacy import compose
 from dplinear.privacy.conversions import zcdp_delta
@@ -119,7 +120,17 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     coordinates = groups * dimension**2  # off the diagonal half as many, of half the variance
     # Rounding to a coarser grid moves the difference of two entries by less than a step.
     norm = math.sqrt(twice) * bound**2 + math.sqrt(coordinates) * step
-    return up(norm / sigma, _ROUNDING), up(coordinates * (step / sigma) ** 2, _ROUNDING)
+    side = _side_noises(certificate)
+    # A sum beside the matrix moves by 1, and by one step of its own, of step/sigma deviations.
+    mu = math.hypot(norm / sigma, *(1 / noise + step / sigma for noise in side))
+    inverse = (coordinates + len(side)) * (step / sigma) ** 2
+    return up(mu, _ROUNDING), up(inverse, _ROUNDING)
+
+
+def _side_noises(certificate: Certificate) -> list[float]:
+    """Return the standard deviations of the noise of sums that are released beside a matrix."""
+    found = [certificate.parameters.get(noise_of(name)) for name in (LEFT_OUT, SQUARES)]
+    return [noise for noise in found if isinstance(noise, float) and noise > 0]
 
 
 def _of_all(certificates: Sequence[Certificate]) -> list[str]:
