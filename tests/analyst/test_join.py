@@ -16,8 +16,13 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian, WishartNoi
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.joined_certificate import delta_at, gaussian_profile
 from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.curator.gates.measured import side_names
+from dplinear.exact.grid import moments_shape
+from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, ApproxDP, PureDP
+from dplinear.privacy.neighbours import Neighbours
+from dplinear.privacy.profiles.gaussian import GridGaussian
 from dplinear.report import release as report
 from refusals import refused
 
@@ -191,6 +196,30 @@ def test_twelve_months_cost_less_than_twelve_times_one() -> None:
     assert 3.5 < year.epsilon < 4.5
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 1e-3])  # of the second no certificate has a curve
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_sums_beside_the_matrix_compose_with_it(epsilon: float, neighbours: str) -> None:
+    columns: Any = {"x": {"low": -1, "high": 1, "missing": "leave_out"}, "y": (0, 3)}
+    schemas = [dpl.Schema(columns)]
+    if neighbours == "add_remove":
+        schemas.append(dpl.Schema(columns, unit="id", weight=("w", 0, 2)))
+    for schema in schemas:
+        asked: Any = {"epsilon": epsilon, "delta": 1e-9, "neighbours": neighbours}
+        whole = [table(i).append_column("w", pa.array(np.ones(200))) for i in (1, 2)]
+        parts = [dpl.release_moments(each, schema, **asked) for each in whole]
+        model = AnalyzeGauss(guarantee=ApproxDP(epsilon, 1e-9), neighbours=Neighbours(neighbours))
+        true = model.prepare_with(moments_shape(schema), side_names(schema)).account.profile
+        assert isinstance(true, GridGaussian)
+        found = gaussian_profile(parts[0].certificate, 3)
+        assert found is not None
+        assert true.mu * (1 - 1e-12) <= found.mu <= true.mu * (1 + 1e-6)
+        assert found.inverse_variance >= true.inverse_variance * (1 - 1e-12)
+        holds = dpl.join(parts, disjoint=False).certificate.holds
+        assert isinstance(holds, ApproxDP)
+        assert oracle_delta(holds.epsilon, math.sqrt(2) * true.mu) <= holds.delta
+        assert holds.epsilon < 1.6 * epsilon
+
+
 def test_guarantees_of_other_kinds() -> None:
     parts = [
         released(i, epsilon=None, delta=None, guarantee=ZCDP(r)) for i, r in enumerate((0.1, 0.3))
@@ -274,6 +303,17 @@ def test_equal_datasets_stay_on_the_certificate() -> None:
         dpl.join([released(i, dataset="d") for i in (1, 2)], disjoint=True).certificate.dataset
         == "d"
     )
+
+
+def test_disjoint_tables_of_one_dataset_say_what_that_rests_on() -> None:
+    def notes(*datasets: str | None, disjoint: bool = True) -> str:
+        parts = [released(i, BY_ID, dataset=name) for i, name in enumerate(datasets)]
+        return " ".join(dpl.join(parts, disjoint=disjoint).certificate.notes)
+
+    assert "several are of one dataset" in notes("d", "d")
+    assert "the same 'id' is in two of them" in notes("d", "e", "d")
+    for apart in (notes("d", "e"), notes(None, None), notes("d", "d", disjoint=False)):
+        assert "one dataset" not in apart
 
 
 # Refusals.

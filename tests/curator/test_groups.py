@@ -18,7 +18,7 @@ from dplinear.exact.grid import Grid, moments_shape
 from dplinear.exact.groups import GroupReduction
 from dplinear.exact.weights import WHOLE
 from dplinear.ledger import open_ledger
-from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss, Difference
+from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss, Difference, _coarser
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -247,6 +247,20 @@ def test_a_matrix_of_one_number_moves_twice_where_a_row_changes_its_group() -> N
     assert (Fraction(alone.norm) / shape.sensitivity) ** 2 == 1
     assert (Fraction(both.norm) / shape.sensitivity) ** 2 >= 2
     assert both.coordinates == 2 * alone.coordinates
+
+
+def test_rounding_to_a_coarser_grid_counts_in_every_group_that_moves() -> None:
+    # A unit whose part in each group is a single integer moves every entry over an edge.
+    shape, groups = moments_shape(INNER.with_unit("id")), 7
+    step = 2 * shape.exponent + 4  # a whole unit is a sixteenth of a step
+    before = np.full((shape.dimension,) * 2, (1 << (step - 1)) - 1, object)
+    one = [_coarser(before, step) for _ in range(groups)]
+    other = [_coarser(before + 1, step) for _ in range(groups)]
+    assert square(one, other) == groups * shape.dimension**2
+    for neighbours in (Neighbours.ADD_REMOVE, Neighbours.REPLACE):
+        allowed = Difference.of(shape, step, neighbours, 2, groups)
+        assert square(one, other) <= Fraction(allowed.norm) ** 2
+        assert allowed.coordinates == groups * shape.dimension**2
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])

@@ -15,6 +15,14 @@ BUGS = (
         f"{_GROUPS}test_a_matrix_of_one_number_moves_twice_where_a_row_changes_its_group",
     ),
     Bug(
+        "coarse_rounding_of_one_group",
+        "on a coarser grid, a unit's rounding is that of one matrix, though all of them move",
+        "mechanisms/moments/analyze_gauss.py",
+        "            norm = up(norm + math.sqrt(moved * (d + weight * d * (d - 1) // 2)))\n",
+        "            norm = up(norm + math.sqrt(d + weight * d * (d - 1) // 2))\n",
+        f"{_GROUPS}test_rounding_to_a_coarser_grid_counts_in_every_group_that_moves",
+    ),
+    Bug(
         "weights_of_other_rows",
         "the rows of a group have the weights of the first rows of the block",
         "exact/groups.py",

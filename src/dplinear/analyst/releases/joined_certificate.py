@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of
 from dplinear.analyst.releases.certificate import Certificate, Part, Scalar
 from dplinear.privacy import compose
 from dplinear.privacy.conversions import zcdp_delta
@@ -25,6 +26,10 @@ _ROUNDING = 64  # units in the last place, above what a few float operations los
 _SAME = 1e-9  # relative: how far below a certificate's own curve a profile of it may lie
 _GROUPED = ("by", "groups", "group")  # which all have, where groups are joined level by level
 _DISJOINT = "joined as disjoint tables: whoever joined them states that no {0} is in two of them"
+_ONE_DATASET = (
+    "joined as disjoint, though several are of one dataset, which a ledger counts as one table: if "
+    "the same {0} is in two of them, this guarantee does not hold, and their composition does"
+)
 _SHARED = "joined as tables in several of which the same {0} may be: what they guarantee composes"
 
 
@@ -115,7 +120,17 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     coordinates = groups * dimension**2  # off the diagonal half as many, of half the variance
     # Rounding to a coarser grid moves the difference of two entries by less than a step.
     norm = math.sqrt(twice) * bound**2 + math.sqrt(coordinates) * step
-    return up(norm / sigma, _ROUNDING), up(coordinates * (step / sigma) ** 2, _ROUNDING)
+    side = _side_noises(certificate)
+    # A sum beside the matrix moves by 1, and by one step of its own, of step/sigma deviations.
+    mu = math.hypot(norm / sigma, *(1 / noise + step / sigma for noise in side))
+    inverse = (coordinates + len(side)) * (step / sigma) ** 2
+    return up(mu, _ROUNDING), up(inverse, _ROUNDING)
+
+
+def _side_noises(certificate: Certificate) -> list[float]:
+    """Return the standard deviations of the noise of sums that are released beside a matrix."""
+    found = [certificate.parameters.get(noise_of(name)) for name in (LEFT_OUT, SQUARES)]
+    return [noise for noise in found if isinstance(noise, float) and noise > 0]
 
 
 def _of_all(certificates: Sequence[Certificate]) -> list[str]:
@@ -220,8 +235,16 @@ def _parameters(
 
 def _notes(certificates: Sequence[Certificate], *, disjoint: bool) -> tuple[str, ...]:
     whose = "row" if certificates[0].unit is None else repr(certificates[0].unit)
+    own = [_DISJOINT if disjoint else _SHARED]
+    own += [_ONE_DATASET] if disjoint and _share_a_dataset(certificates) else []
     kept = [note for each in certificates for note in each.notes]
-    return tuple(dict.fromkeys([(_DISJOINT if disjoint else _SHARED).format(whose), *kept]))
+    return tuple(dict.fromkeys([*(note.format(whose) for note in own), *kept]))
+
+
+def _share_a_dataset(certificates: Sequence[Certificate]) -> bool:
+    """Return whether two of the releases are of datasets of one name."""
+    named = [{part.dataset for part in parts_of(each)} - {None} for each in certificates]
+    return len(set().union(*named)) < sum(map(len, named))
 
 
 def _request(parts: tuple[Part, ...], *, disjoint: bool) -> str:
