@@ -6,7 +6,7 @@ together move a sum by at most what one row moves it by (docs/theory.md, "Units 
 depend on the unit's own rows alone. A row without an id has weight 0.
 
 Rows with survey weights s have s·min(1/k, 1/Σ s) instead. Where rows may be left out, these are
-kept for their weight, which may be released: they are weighed among themselves.
+kept for their weight, which may be released: what they would weigh if none were left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ def width_of(schema: Schema) -> int:
 def weigh(rows: Rows, *, schema: Schema, rows_per_unit: int) -> Weighed:
     """Return the weights of rows, given with the keys of units of which all rows are there.
 
-    Those of rows that are left out are below 0: of as much as they would weigh among themselves.
+    Those of rows that are left out are below 0: of as much as they would weigh if none were.
     Keys are equal where their bytes are: a hash only finds those to compare.
     """
     keys = pa.concat_arrays([own for _, own in rows])
@@ -152,7 +152,8 @@ def weigh(rows: Rows, *, schema: Schema, rows_per_unit: int) -> Weighed:
         weights = shared_weights(np.maximum(counts, 1), rows_per_unit)
         return Weighed(weights.astype(np.int32)[codes], codes)  # at most 2^24
     signed = np.concatenate([cells[:, -1] for cells, _ in rows]).astype(np.int64)
-    left, _ = capped_weights(np.maximum(-signed, 0), codes, units, rows_per_unit)
+    every, _ = capped_weights(np.abs(signed), codes, units, rows_per_unit)
+    left = np.where(signed < 0, every, 0)
     kept, totals = capped_weights(np.maximum(signed, 0), codes, units, rows_per_unit)
     told = totals.astype(np.int32) if schema.weight is not None else None
     return Weighed((kept - left).astype(np.int32), codes, told)
