@@ -155,7 +155,8 @@ def test_bounds_are_suggested_of_weighted_rows() -> None:
     words += ["--weight", "age 0 100"]
     assert main([*words, "--dry-run"]) == 0
     assert main([*words, "--output", "found.json"]) == 0
-    weight = dpl.load("found.json").schema.weight
+    weight = dpl.load("found.json", kind="bounds").schema.weight
+    assert weight is not None
     assert (weight.column, weight.high) == ("age", 100)
 
 

@@ -200,7 +200,8 @@ def test_a_signal_between_the_last_byte_and_the_name_loses_nothing(
     monkeypatch.chdir(tmp_path)
     ledger = dpl.open_ledger("budget.db", create=True)
     ledger.declare("t", ZCDP(100.0))
-    own, signals = getattr(outputs.Output, step), []
+    own = getattr(outputs.Output, step)
+    signals: list[int] = []
 
     def interrupted(self: outputs.Output) -> None:
         if not signals:
