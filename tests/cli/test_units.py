@@ -157,7 +157,7 @@ def test_bounds_are_suggested_of_weighted_rows() -> None:
     assert main([*words, "--output", "found.json"]) == 0
     weight = dpl.load("found.json", kind="bounds").schema.weight
     assert weight is not None
-    assert (weight.column, weight.high) == ("age", 100)
+    assert (weight.column, float(weight.high)) == ("age", 100.0)
 
 
 @pytest.mark.parametrize("weight", ["", "age", "age 0", "age 0 much"])
