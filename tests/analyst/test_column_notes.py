@@ -131,3 +131,16 @@ def test_what_cannot_be_known_is_not_said() -> None:
         with simulation.door(2):
             found = dpl.release_moments(table(0.999), schema, epsilon=10.0, delta=1e-6)
         assert dict(found.column_notes) == {}
+
+
+def test_rows_of_units_are_said_to_be_weighed() -> None:
+    """Of these rows 2% hold no level, but two thirds of what the units count as do."""
+    cities = ["Köln"] * 2_000 + ["Berlin"] * 100_000
+    charges = [1e5] * 2_000 + [50.0] * 100_000
+    people = [*range(2_000), *(2_000 + i % 1_000 for i in range(100_000))]
+    data = pa.table({"city": cities, "charges": charges, "person": people})
+    columns: dict[str, Any] = {"city": ["Aachen", "Berlin"], "charges": (0, 100)}
+    with simulation.door(11):
+        made = dpl.release_moments(data, columns, unit="person", epsilon=10.0, delta=1e-6)
+    (note,) = made.column_notes.values()
+    assert note.startswith("Most rows, weighed by 'person', (about 67%) hold none")

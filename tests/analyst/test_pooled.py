@@ -347,6 +347,15 @@ def test_errors_that_are_no_bounds_add_up_for_groups_with_units(clustered: bool)
     assert found.privacy == pytest.approx(first.privacy + second.privacy)
 
 
+def test_a_level_that_looks_like_html_is_shown_as_text() -> None:
+    """A file may come from a stranger, and a notebook runs what it shows."""
+    word = "<script>alert(1)</script>"
+    renamed = replace(released(), levels=(word, *LEVELS[1:]))
+    shown = renamed.differences("y")._repr_html_()
+    assert word not in shown
+    assert "&lt;script&gt;" in shown
+
+
 def test_a_group_lost_in_noise_has_no_difference() -> None:
     draw = simulation.generator(1)
     x = draw.uniform(-1, 1, 900)

@@ -191,6 +191,20 @@ def test_a_unit_as_argument_and_in_the_schema_are_one_request(tmp_path: Path) ->
     assert [status.releases for status in ledger.status()] == [1]
 
 
+@pytest.mark.parametrize("gate", [dpl.suggest_rows_per_unit, dpl.suggest_bounds])
+def test_suggestions_for_another_unit_are_another_request(gate: Any, tmp_path: Path) -> None:
+    """Gates without a schema, which would say the unit: nothing that was kept is returned."""
+    ledger = open_ledger(tmp_path / "budget.db", create=True)
+    ledger.declare("visits", dpl.ZCDP(1.0), unit="id")
+    given: dict[str, Any] = {"rho": 0.1, "ledger": ledger, "dataset": "visits", "request": "r"}
+    columns = {"columns": ["a"]} if gate is dpl.suggest_bounds else {}
+    data = pa.table({"a": [1.0, 2.0], "id": ["p", "q"], "house": ["x", "x"]})
+    made = gate(data, unit="id", **columns, **given)
+    assert str(gate(data, unit="id", **columns, **given)) == str(made)
+    with pytest.raises(LedgerError, match="other arguments"):
+        gate(data, unit="house", **columns, **given)
+
+
 def test_a_budget_of_units_admits_no_release_for_rows_nor_the_other_way(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "budget.db", create=True)
     ledger.declare("people", dpl.ZCDP(1), unit="id")

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import decimal
-import math
 import re
 import uuid
 from fractions import Fraction
@@ -26,6 +25,20 @@ TEXTS = [
     *("1/2/2020", "1/2/2021", "123-45-6789", "123-45-6788", "001-02-0003", "1/2/2020 12:00"),
     *("12345678901234567", "12345678901234568", "012345678901234567.0", "-12345678901234567"),
     *("9007199254740992", "9007199254740993", "9007199254740993.5", "9.007199254740993e15"),
+    *(
+        "123456789012.000001",
+        "123456789012.000002",
+        "123456789012.0000020",
+        "0.1",
+        "0.30000000000000004",
+    ),
+    *(
+        "0.3000000000000000400",
+        "0.30000000000000003",
+        ".1000000000000000055",
+        "1234567890123456e-8",
+    ),
+    *("12345678.90123456", "12345678.901234561", "12345678901234561e-9", "0.00000000000000000001"),
     *("1e999", "2e999", "10e998", "1e400", "1" + "0" * 400, "1e99999999999999999999", "1e-999"),
     *("0x20000000000001", "0x20000000000002", "12345678901234567e0", " 12345678901234568 "),
 ]
@@ -38,12 +51,24 @@ def meaning(text: str) -> Any:
         parts = re.fullmatch(r"\s*(\d{1,7})([-/. ])(\d{1,2})([-/. ])(\d{1,7})\s*", text, re.ASCII)
         return parts and [int(p) if p.isdigit() else p for p in parts.groups()]
     kind, value = key
-    if kind != "number" or not isinstance(value, float) or abs(value) < 2**53:
+    if kind != "number" or not isinstance(value, float):
+        return key
+    if abs(value) < 2**53 and _is_short(text):
         return key
     exact = Fraction(int(text, 0)) if "x" in text else _decimal(text)
-    if exact is None or exact.denominator > 1:
-        return key if math.isinf(value) else Fraction(value)
+    if exact is None or (abs(value) < 2**53 and _is_written(value, exact)):
+        return key
     return exact
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text has so few digits that no other one of as few has its float64."""
+    return "x" in text or len(re.sub(r"[eE].*|\.", "", text).strip(" +-0")) <= 15
+
+
+def _is_written(value: float, exact: Fraction) -> bool:
+    """Whether a number is what libraries write for a float64."""
+    return Fraction(repr(value)) == exact
 
 
 def _decimal(text: str) -> Fraction | None:
@@ -134,6 +159,23 @@ def test_long_ids_are_told_apart_in_every_type() -> None:
         *(pa.array(map(str, long)), pa.array([decimal.Decimal(one) for one in long])),
     ):
         assert len(set(keys_of(cells).to_pylist())) == len(long)
+
+
+def test_long_ids_with_a_point_are_told_apart_in_every_type() -> None:
+    """Such as a number of a person and one of a household: they are as long as those above."""
+    texts = [f"123456789012.{place:06}" for place in range(8)]
+    numbers = [decimal.Decimal(text) for text in texts]
+    held = [*holders(texts), pa.array(numbers, pa.decimal128(38, 12)), np.array(numbers, object)]
+    for cells in held:
+        assert keys_of(cells).to_pylist() == keys_of(held[0]).to_pylist()
+        assert len(set(keys_of(cells).to_pylist())) == len(texts)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15))
+def test_a_float_has_the_key_of_what_libraries_write_for_it(value: float) -> None:
+    own = keys_of(np.array([value])).to_pylist()
+    for cells in (*holders([repr(value)]), np.array([decimal.Decimal(repr(value))])):
+        assert keys_of(cells).to_pylist() == own
 
 
 def test_digests_of_one_length_are_ids() -> None:

@@ -122,11 +122,15 @@ class Passage:
         A unit that the schema names and one that is an argument of its own are one request.
         """
         found = self.given["schema"] = self.with_unit(Schema.of(schema, self.where))
+        self.given["unit"] = None  # which the schema says
         self._leaves_out = bool(found.needed_features)
         return found
 
     def with_unit(self, schema: Schema) -> Schema:
-        """Return the schema with the unit that was given, or that it names itself."""
+        """Return the schema with the unit that was given, or that it names itself.
+
+        A request is of that unit, whichever way it was named.
+        """
         self._weighted = schema.weight is not None
         named, rows = self.given.get("unit"), self.given.get("rows_per_unit")
         if named is not None:
@@ -142,7 +146,7 @@ class Passage:
                 raise rejection("rows_per_unit", self.where, "given with a unit", rows, hint)
             return schema
         self.unit = Unit.of(schema.unit, rows, self.where)
-        self.given |= {"unit": None, "rows_per_unit": self.unit.rows}
+        self.given |= {"unit": self.unit.column, "rows_per_unit": self.unit.rows}
         return schema
 
     @property

@@ -2,7 +2,7 @@
 
 Ids are read as levels are (`canonical`): 7, 7.0 and "007" are one id, since which of them a library
 shows may depend on other rows; so are 1, "true", "yes" and "T"; "a" and "A" are two. Keys are
-compared byte by byte, never by a hash alone. Unlike levels, whole numbers of any length are told
+compared byte by byte, never by a hash alone. Unlike levels, decimal numbers of any length are told
 apart (float64 would make one person of two, whom nothing then hides from each other), and so are
 texts such as "123-45-6789", which are like dates of no known order: leading zeros say nothing.
 
@@ -41,6 +41,8 @@ _LONG = b"i"  # the mark of a whole number that may be no float64: its digits fo
 _EXACT = 2.0**53  # from here on
 _DIGITS = r"^-?[1-9][0-9]{16,24}$"  # all of them are beyond, and are digits of a key already
 _MOST_DIGITS = 400  # of a key; longer numbers may be short texts
+_TOLD_APART = 15  # digits: float64 tells any two decimal numbers of so many apart
+_FINE = r"^-?[0-9.]{17}|^-?[0-9]{16,}[eE]"  # what may have more of them
 _DECIMAL = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*+)(\.(?P<part>[0-9]*+))?(e(?P<shift>[+-]?[0-9]{1,18}))?",
     re.IGNORECASE,
@@ -109,7 +111,7 @@ def _key(cell: Any) -> bytes | None:
     kind, value = found
     if isinstance(value, str):
         return _MARKS[kind] + value.encode("utf-8", "surrogatepass")
-    digits = _digits_of(cell, value) if kind == "number" and abs(value) >= _EXACT else None
+    digits = _digits_of(cell, value) if kind == "number" else None
     if digits is None:
         return _MARKS[kind] + np.float64(value + 0.0).tobytes()  # −0 is 0
     return _LONG + digits.encode()
@@ -135,11 +137,37 @@ def _read_decimal(text: str) -> str | None:
     return f"{sign}{short}e{zeros + len(digits) - len(short)}"
 
 
-def _digits_of(cell: Any, value: float) -> str | None:
-    """Return the digits of a number whose float64 is beyond 2^53; None if it is infinite.
+def _read_fine(text: str, value: float) -> str | None:
+    """Return the digits of a decimal number that others may share a float64 with; None elsewhere.
 
-    They are the cell's own, exactly, if it is whole; otherwise those of its float64.
+    A text that is how libraries write that float64 is the float64.
     """
+    found = _DECIMAL.fullmatch(text.strip())
+    if found is None:
+        return None
+    digits = (found["whole"] + (found["part"] or "")).lstrip("0")
+    short = digits.rstrip("0")
+    if len(short) <= _TOLD_APART:
+        return None
+    shift = int(found["shift"] or 0) - len(found["part"] or "") + len(digits) - len(short)
+    own = f"{'-' if found['sign'] == '-' else ''}{short}e{shift}"
+    return None if own == _read_shortest(value) else own
+
+
+def _read_shortest(value: float) -> str:
+    """Return the fewest digits that say a float64, as `_read_fine` writes them."""
+    sign, digits, shift = decimal.Decimal(repr(value)).normalize().as_tuple()
+    return f"{'-' if sign else ''}{''.join(map(str, digits))}e{shift}"
+
+
+def _digits_of(cell: Any, value: float) -> str | None:
+    """Return the digits of a number that its float64 does not tell from others; None elsewhere.
+
+    They are the cell's own, exactly, if it is a decimal number; otherwise those of its float64.
+    """
+    if abs(value) < _EXACT:
+        is_decimal = isinstance(cell, str | decimal.Decimal)
+        return _read_fine(str(cell), value) if is_decimal else None
     own = None
     if isinstance(cell, str):
         own = _read_decimal(cell)
@@ -151,6 +179,8 @@ def _digits_of(cell: Any, value: float) -> str | None:
         isinstance(cell, np.longdouble) and np.isfinite(cell) and cell == np.rint(cell)
     ):
         own = _read_decimal(_decimal_of(int(cell)))
+    if own is None and isinstance(cell, str | decimal.Decimal):
+        own = _read_fine(str(cell), value)  # no whole number
     if own is None and math.isfinite(value):
         own = _decimal_of(int(value))
     return own
@@ -164,7 +194,7 @@ def _decimal_of(whole: int) -> str:
 def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
     """Return the keys of numbers in an Arrow or NumPy array, whose nearest float64 are `values`."""
     keys = _keys_of_values("number", values)
-    long = np.flatnonzero(np.abs(values) >= _EXACT)
+    long = np.flatnonzero(np.abs(values) >= _exact_below(cells))
     if not len(long):
         return keys
     own = cells[long] if isinstance(cells, np.ndarray) else cells.take(pa.array(long))
@@ -175,6 +205,13 @@ def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
     indices = np.arange(len(values))
     indices[long] = len(values) + np.arange(len(long))
     return _choose(_join([keys, exact]), indices)
+
+
+def _exact_below(cells: Any) -> float:
+    """Return below which numbers of an array of this type have a float64 of their own."""
+    if not isinstance(cells, pa.Array) or not pa.types.is_decimal(cells.type):
+        return _EXACT
+    return float(min(_EXACT, 10.0 ** (_TOLD_APART - cells.type.scale)))
 
 
 def _long_keys(cells: Any) -> pa.Array:
@@ -209,8 +246,9 @@ def _keys_of_text(binary: pa.Array) -> pa.Array:
     odd = _matches(binary, MORE_THAN_TEXT) | _matches(binary, _WORDS)
     long, number = _matches(binary, _DIGITS), _matches(binary, SIMPLE_NUMBER)
     number &= ~long
-    parsed = pc.cast(binary.filter(pa.array(number)), pa.float64()).to_numpy(zero_copy_only=False)
-    small = np.abs(parsed) < _EXACT
+    numbers = binary.filter(pa.array(number))
+    parsed = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
+    small = (np.abs(parsed) < _EXACT) & ~_matches(numbers, _FINE)
     number[number] = small
     rest = odd & ~number & ~long
     plain = ~odd & ~np.asarray(binary.is_null())

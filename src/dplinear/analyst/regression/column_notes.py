@@ -61,7 +61,8 @@ def _of_levels(release: "MomentsRelease", name: str) -> str | None:
         return None
     share = float(release.unbiased_estimate[0, other[0]]) / float(release.unbiased_estimate[0, 0])
     return (
-        f"Most rows (about {min(share, 1.0):.0%}) hold none of the declared levels of {name!r}, "
+        f"Most rows{_weighed(release)} (about {min(share, 1.0):.0%}) hold none of the declared "
+        f"levels of {name!r}, "
         f"and count as {features[other[0]].name!r}: look for levels that are missing or spelt "
         "otherwise, or for empty cells."
     )
@@ -87,9 +88,16 @@ def _of_bounds(release: "MomentsRelease", name: str, column: Numeric) -> str | N
         side, value = ("upper", column.high) if mean > 0 else ("lower", column.low)
         where = f"its {side} bound, {describe_value(column, value)},"
     return (
-        f"At least half of {name!r} lies at {where} or within {_NEAR:.0%} of their width from it: "
-        "cells beyond a bound are clipped to it, so the bounds may be too narrow, or far too wide."
+        f"At least half of {name!r}{_weighed(release)} lies at {where} or within {_NEAR:.0%} of "
+        "their width from it: cells beyond a bound are clipped to it, so the bounds may be too "
+        "narrow, or far too wide."
     )
+
+
+def _weighed(release: "MomentsRelease") -> str:
+    """Return what half of the rows means where a unit with many of them counts as few."""
+    unit = release.certificate.unit
+    return "" if unit is None else f", weighed by {unit!r},"
 
 
 def _is_clear(release: "MomentsRelease", index: int, direction: Floats) -> bool:

@@ -172,7 +172,7 @@ def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     above = "<br>".join(escape(line) for line in _header(facts))
     parts = [
         '<div style="font-family:system-ui,sans-serif;line-height:1.4">',
-        f"<p><strong>{facts.kind} model of {escape(facts.target)}</strong><br>{above}</p>",
+        f"<p><strong>{escape(facts.kind)} model of {escape(facts.target)}</strong><br>{above}</p>",
     ]
     if facts.intervals.swamped is not None:
         parts.append(warning(facts.intervals.swamped))
