@@ -40,7 +40,16 @@ def test_two_dates_of_a_flag_are_bounds(text: str) -> None:
     assert Schema(dict([read_column(text)])) == WANTED
 
 
-@pytest.mark.parametrize("pair", [("2020-02-30", LAST), (FIRST, "2024-13-01"), (f" {FIRST}", LAST)])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("2020-1-1", "2021-01-01"),
+        ("2020-01", "2021-01"),
+        ("2020-02-30", LAST),
+        (FIRST, "2024-13-01"),
+        (f" {FIRST}", LAST),
+    ],
+)
 def test_two_texts_like_dates_are_refused(pair: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=r"'day' parameter .* must be a pair of dates") as told:
         Schema({"day": pair})

@@ -46,8 +46,10 @@ class InStep(Generic[_Table]):
 
         Promises: what one job raises is raised here, and the others end at their next question.
         """
-        turns = [_Turn(lambda reader: job(self._make(reader))) for _ in range(self._groups)]
+        turns: list[_Turn] = []
         try:
+            for _ in range(self._groups):
+                turns.append(_Turn(lambda reader: job(self._make(reader))))  # noqa: PERF401 - ended below
             for turn in turns:
                 turn.go_on(None)
             while any(turn.asked is not None for turn in turns):

@@ -40,7 +40,7 @@ _DAY_HINT = (
     "write dates as 2020-12-31. Two dates in a list are bounds; as levels of a category, write "
     '{"type": "category", "levels": ["2020-12-31", "2021-12-31"]}.'
 )
-_DAY = re.compile(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_DAY = re.compile(r"\s*[0-9]{4}-[0-9]{1,2}(-[0-9]{1,2})?(?![0-9-])")
 _READ_BEFORE = ContextVar("read_before", default=False)
 _HINT = (
     'write (low, high), a list of category names, "boolean", or a mapping such as '
