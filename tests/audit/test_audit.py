@@ -219,9 +219,9 @@ def test_noise_of_half_the_variance_is_caught(relation: Neighbours) -> None:
 def test_a_sensitivity_off_by_the_root_of_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = analyze_gauss.Difference.of
 
-    def careless(shape: Shape, step: int, relation: Neighbours, weight: int) -> Any:
+    def careless(shape: Shape, step: int, relation: Neighbours, weight: int, *others: Any) -> Any:
         del relation
-        return honest(shape, step, ADD, weight)
+        return honest(shape, step, ADD, weight, *others)
 
     monkeypatch.setattr(analyze_gauss.Difference, "of", careless)
     assert caught(MatrixSubject(AnalyzeGauss(guarantee=SEEN, neighbours=REPLACE)), 3000)

@@ -123,7 +123,7 @@ def dask_frame(table: pa.Table, _: Path) -> Held:
 
 
 def spark_frame(table: pa.Table, _: Path) -> Held:
-    session = library("pyspark.sql").SparkSession.getActiveSession()
+    session = library("pyspark.sql").SparkSession.builder.getOrCreate()
     schema = library("pyspark.sql.pandas.types").from_arrow_schema(table.schema)
     rows = [tuple(row.values()) for row in table.to_pylist()]
     return session.createDataFrame(rows, schema).repartition(3), {}

@@ -48,7 +48,7 @@ def datetimes() -> Iterator[np.datetime64]:
     ("cell", "declared"),
     [
         (LAST, {"type": "date", "low": "2000-01-01", "high": "2030-01-01"}),
-        (LAST, ["9999-12-31", "2020-01-01"]),
+        (LAST, {"type": "category", "levels": ["9999-12-31", "2020-01-01"]}),
         (np.datetime64(2**63 - 1, "ns"), (-1, 1)),
         (np.datetime64(-(2**63) + 1, "ns"), (-1, 1)),
         (np.datetime64(2**63 - 1, "us"), (-1, 1)),

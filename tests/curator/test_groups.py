@@ -130,7 +130,7 @@ def test_the_same_bits_from_spark(tmp_path: Path) -> None:
 
     data = table()
     parquet.write_table(data, tmp_path / "t.parquet", row_group_size=97)
-    session = library("pyspark.sql").SparkSession.getActiveSession()
+    session = library("pyspark.sql").SparkSession.builder.getOrCreate()
     schema = library("pyspark.sql.pandas.types").from_arrow_schema(data.schema)
     rows = [tuple(row.values()) for row in data.to_pylist()]
     frame = session.createDataFrame(rows, schema).repartition(3)

@@ -220,7 +220,7 @@ def test_spark_finds_the_same_bits(tmp_path: Path) -> None:
 
     data = table()
     pq.write_table(data, tmp_path / "table.parquet", row_group_size=900)
-    session = SparkSession.getActiveSession()
+    session = SparkSession.builder.getOrCreate()
     assert session is not None
     frame = session.read.parquet(str(tmp_path / "table.parquet")).repartition(3)
     unit = EVERY[1]

@@ -84,7 +84,7 @@ def feather(table: pa.Table, folder: Path) -> Path:
 
 
 def spark_frame(table: pa.Table, _: Path) -> Any:
-    session = library("pyspark.sql").SparkSession.getActiveSession()
+    session = library("pyspark.sql").SparkSession.builder.getOrCreate()
     schema = library("pyspark.sql.pandas.types").from_arrow_schema(table.schema)
     rows = [tuple(row.values()) for row in table.to_pylist()]
     return session.createDataFrame(session.sparkContext.parallelize(rows, 3), schema)

@@ -56,7 +56,7 @@ def dask_array(data: pa.Table, _: Path, parts: int) -> tuple[Any, dict[str, Any]
 
 
 def spark_frame(data: pa.Table, _: Path, parts: int) -> tuple[Any, dict[str, Any]]:
-    session = library("pyspark.sql").SparkSession.getActiveSession()
+    session = library("pyspark.sql").SparkSession.builder.getOrCreate()
     schema = library("pyspark.sql.pandas.types").from_arrow_schema(data.schema)
     rows = [tuple(row.values()) for row in data.to_pylist()]
     return session.createDataFrame(rows, schema).repartition(parts), {}

@@ -52,7 +52,10 @@ def real_mu(prepared: PreparedAdaSSP, one: Any, other: Any) -> float:
     upper = np.triu_indices(len(used), 1)
     gram, cross = (one - other)[np.ix_(used, used)], (one - other)[used, design.target]
     least = [
-        prepared.measure(Statistic(design.shape, table), _Silent()).least  # type: ignore[arg-type]
+        prepared.measure(
+            Statistic(design.shape, table, side=(Fraction(0),)),  # no row is left out
+            _Silent(),  # type: ignore[arg-type]
+        ).least
         for table in (one, other)
     ]
     sigma = [math.sqrt(float(variance)) for variance in prepared.variances]

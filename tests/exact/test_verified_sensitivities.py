@@ -21,12 +21,21 @@ from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, ExampleSum, Frame, SlopeSum
 from dplinear.convex.loss_sums import LossSum
 from dplinear.convex.losses import SquaredLoss
+from dplinear.exact import weights
 from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
-from dplinear.exact.row_sums import ClippedGram, Count, LeftOut, RowSum, SquaredNorms
+from dplinear.exact.row_sums import (
+    ClippedGram,
+    Count,
+    LeftOut,
+    RowSum,
+    SquaredNorms,
+    SquaredWeights,
+)
+from dplinear.exact.unit_scores import UnitScores
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
 
@@ -41,6 +50,8 @@ WHOLE = float(SHAPE.bound)  # the norm of the longest row: nothing to clip, so i
 SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "count": (Count, ()),
     "left_out": (LeftOut, ()),
+    "squared weights": (SquaredWeights, ()),
+    "unit scores": (lambda: UnitScores(Gradient(SHAPE, MATRIX, WEIGHTS, 0.4, 0.3)), ()),
     "squares": (lambda: SquaredNorms(SHAPE, [0, 1, 2], 1.0), ()),
     "gram": (lambda: ClippedGram(SHAPE, [0, 1, 2], 0.7), ()),
     "whole gram": (lambda: ClippedGram(SHAPE, [0, 1, 2, 3], WHOLE), ()),
@@ -122,6 +133,13 @@ def long_examples(seed: int, count: int, *, thin: bool) -> Block:
 
 
 def sums_of_rows(statistic: RowSum, seed: int, count: int) -> list[Any]:
+    if isinstance(statistic, UnitScores):
+        whole = np.full(1, weights.WHOLE)
+        rows = long_rows(seed, count)
+        return [
+            statistic.of_units(statistic.of_rows(rows[:, [place]], whole), whole).astype(object)
+            for place in range(count)
+        ]
     if not isinstance(statistic, ExampleSum):
         rows = long_rows(seed, count)
         return [statistic.sum(rows[:, [place]]).astype(object) for place in range(count)]

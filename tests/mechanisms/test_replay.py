@@ -102,9 +102,9 @@ def test_the_published_sigma_is_replayed_with_its_own_law() -> None:
 def test_a_lost_root_of_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = analyze_gauss.Difference.of
 
-    def careless(shape: Shape, step: int, relation: Neighbours, weight: int) -> Any:
+    def careless(shape: Shape, step: int, relation: Neighbours, weight: int, *others: Any) -> Any:
         del relation
-        return honest(shape, step, Neighbours.ADD_REMOVE, weight)
+        return honest(shape, step, Neighbours.ADD_REMOVE, weight, *others)
 
     monkeypatch.setattr(analyze_gauss.Difference, "of", careless)
     prepared = build(AnalyzeGauss, "replace", {}).prepare(SHAPE)

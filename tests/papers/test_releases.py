@@ -132,7 +132,7 @@ def test_what_keeps_no_promise_is_behind_no_gate_of_the_library() -> None:
 
 def test_typed_options_are_those_of_the_published_mechanisms() -> None:
     """Of a gate for several, those of all of them; `k` and `rows` are arguments of their gates."""
-    model = {"settings", "shares", "steps", "radius", "structure"}
+    model = {"settings", "errors", "shares", "steps", "radius", "structure"}
     for options, kind, beside in (
         (RowsOptions, PublishedProjectedRows, {"k"}),
         (ModelOptions, PublishedCoinPress, set()),

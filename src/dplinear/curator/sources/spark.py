@@ -94,10 +94,15 @@ class _QuietSession:
         for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
             with suppress(ImportError):
                 import_module("pyspark.logger").PySparkLogger.getLogger(name)  # made, to be held
-        self._context = SparkSession.getActiveSession().sparkContext
+        self._context = _session().sparkContext
         logs = self._context._jvm.org.apache.logging.log4j.LogManager  # noqa: SLF001 - no other way
         self._level = str(logs.getRootLogger().getLevel())
         self._context.setLogLevel("OFF")
+
+
+def _session() -> Any:
+    """Return the session of this thread, or the one that there is, where it has none of its own."""
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 _quiet_session = _QuietSession()
@@ -127,7 +132,7 @@ class SparkReader:
 
 
 def _read_paths(data: Any, schema: Schema, rows_per_unit: int) -> _Job:
-    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    session = _session()
     context = session.sparkContext
     dealt = shares(data, schema, _SHARES_PER_CORE * int(context.defaultParallelism))
     count = max(1, len(dealt))
