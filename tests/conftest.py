@@ -9,7 +9,14 @@ import pytest
 
 from dplinear.noise import simulation
 from postgres_server import Server
+from rotation import rotate
 from services import lacking, library
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take a part of the large suites each day, before others choose among all tests."""
+    rotate(items)
 
 
 @pytest.fixture(scope="session")

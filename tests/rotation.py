@@ -1,0 +1,44 @@
+"""Large suites of which `make test` takes a part each day, another one every day.
+
+The rest of them is `long` on that day, so that `make test-long` takes it. In a few days every case
+has run, and `make test` stays under ten minutes.
+"""
+
+import datetime as dt
+import zlib
+from collections.abc import Iterable
+
+import pytest
+
+# Every so many days a case of these files has its turn.
+DAYS = {
+    "analyst/test_clusters.py": 3,
+    "analyst/test_inflation.py": 5,
+    "audit/test_audit.py": 5,
+    "audit/test_precision.py": 4,
+    "contracts/test_inferred_types.py": 5,
+    "contracts/test_sources.py": 3,
+    "curator/test_engine_words.py": 4,
+    "curator/test_interrupted.py": 4,
+    "curator/test_killed_workers.py": 3,
+    "curator/test_unit_engines.py": 3,
+    "exact/test_ball_draws.py": 4,
+    "exact/test_roots.py": 3,
+    "ledger/test_faults.py": 3,
+    "ledger/test_postgres_faults.py": 3,
+    "locality/test_locality.py": 4,
+    "mechanisms/test_adassp.py": 3,
+    "papers/test_kasiviswanathan.py": 3,
+    "papers/test_sheffet.py": 3,
+    "privacy/test_calibrate.py": 3,
+    "test_add_a_mechanism.py": 3,
+}
+
+
+def rotate(items: Iterable[pytest.Item], today: int | None = None) -> None:
+    """Mark the cases as `long` whose turn is on another day."""
+    day = dt.date.today().toordinal() if today is None else today  # noqa: DTZ011 - any day will do
+    for item in items:
+        file, _, case = item.nodeid.removeprefix("tests/").partition("::")
+        if (zlib.crc32(case.encode()) + day) % DAYS.get(file, 1):
+            item.add_marker(pytest.mark.long)
