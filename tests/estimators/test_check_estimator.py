@@ -65,6 +65,7 @@ def may_skip() -> set[str]:
     skipped = {"check_array_api_input"}  # run below, in a process with its switch set
     if importlib.util.find_spec("pandas") is None:
         skipped |= {"check_regressor_data_not_an_array", "check_classifier_data_not_an_array"}
+        skipped |= {"check_sample_weights_pandas_series"}
     return skipped
 
 
