@@ -96,6 +96,10 @@ def test_weights_that_cannot_be_had_are_refused_by_their_name() -> None:
         with pytest.raises(ArgumentError) as caught:
             fitted(kind, **arguments)
         assert caught.value.parameter == "sample_weight"
+    for kind, arguments in refused[2:]:  # nor is a bound asked for, which would not help
+        with pytest.raises(ArgumentError, match="left out") as caught:
+            fitted(kind, weight_bound=None, **arguments)
+        assert caught.value.parameter == "sample_weight"
     with pytest.raises(ArgumentError, match="as long as X"):
         fitted(PrivateRidge, WEIGHTS[:-1])
 

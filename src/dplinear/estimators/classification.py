@@ -128,10 +128,10 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
 
     def _check_rows(self, groups: object, sample_weight: object) -> None:
-        super()._check_rows(groups, sample_weight)
         if self.constraint is not None:
             refuse_groups(groups, self._where, "where there is a constraint")
             refuse_weights(sample_weight, self._where, "where there is a constraint")
+        super()._check_rows(groups, sample_weight)
 
     def _model(self, table: Array, target: str, asked: dict[str, Any]) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""

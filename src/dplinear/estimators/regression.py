@@ -314,10 +314,10 @@ class PrivateLasso(_Penalised):
         return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
 
     def _check_rows(self, groups: object, sample_weight: object) -> None:
-        super()._check_rows(groups, sample_weight)
         if self.pure:
             refuse_groups(groups, self._where, "where pure is true")
             refuse_weights(sample_weight, self._where, "where pure is true")
+        super()._check_rows(groups, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
