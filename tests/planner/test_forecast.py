@@ -92,7 +92,8 @@ def test_a_budget_without_end_leaves_least_squares() -> None:
 
 
 def test_the_best_is_first_and_least_squares_last() -> None:
-    found = forecast(2_000, 3, **BUDGET, tables=5)
+    """Where the risks are far apart, more than twofold: of 3 columns the first two are even."""
+    found = forecast(1_000, 10, **BUDGET, tables=15)
     assert found.best == "whitened_descent"
     order = ["whitened_descent", "coinpress", "adassp", FLOOR]
     assert [line.mechanism for line in found.lines] == order
@@ -117,8 +118,9 @@ def test_it_prints_as_a_table() -> None:
 
 
 def test_it_says_when_a_budget_buys_nothing() -> None:
+    """A tiny budget, and nine tables: the median of three is a matter of luck."""
     assert "No mechanism can be expected" in str(
-        forecast(100, 5, epsilon=0.1, delta=1e-6, tables=3)
+        forecast(100, 5, epsilon=0.01, delta=1e-6, tables=9)
     )
 
 

@@ -11,12 +11,17 @@ from rich.console import Console
 from scipy import stats
 
 from dplinear.descent.settings import Settings
+from dplinear.descent.whitened import WhitenedDescent
 from dplinear.noise import simulation
 from dplinear.planner import tuning
-from dplinear.planner.populations import Kind
+from dplinear.planner.populations import Kind, Population
+from dplinear.planner.simulated import plain_design
 from dplinear.planner.tuning import Job, alternatives, compare, jobs, log_risks, ratio
+from dplinear.privacy import ApproxDP
 
 pytestmark = pytest.mark.heavy
+
+UNUSED = ["squared_weights", "unit_scores"]  # for survey weights and units: see below
 
 
 def test_each_alternative_differs_in_one_field_and_every_field_twice() -> None:
@@ -31,7 +36,25 @@ def test_each_alternative_differs_in_one_field_and_every_field_twice() -> None:
         want = default[differs[0]] * factors[word] if word in factors else float(word)
         assert value == want
     chosen = [field for field, value in default.items() if value is not None]
-    assert sorted(changed) == sorted(2 * chosen)
+    assert sorted(changed + 2 * UNUSED) == sorted(2 * chosen)
+
+
+def test_settings_of_weights_and_units_change_nothing_without_them() -> None:
+    """So they have no alternatives: simulated tables have no survey weights, and no units."""
+    kind, generator = Kind(3), simulation.generator(2)
+    table = Population.draw(kind, generator).table(500, generator)
+    design, guarantee = plain_design(kind.columns), ApproxDP(1.0, tuning.DELTA)
+    default, doubled = (
+        WhitenedDescent(guarantee=guarantee, settings=settings)
+        .prepare(design)
+        .run(table, simulation.entropy(3))
+        .coefficients
+        for settings in (Settings(), Settings(squared_weights=2 * Settings().squared_weights))
+    )
+    assert (default == doubled).all()
+    by_unit = WhitenedDescent(guarantee=guarantee, settings=Settings(unit_scores=Fraction(1, 10)))
+    with pytest.raises(ValueError, match="without a unit"):
+        by_unit.prepare(design)
 
 
 def test_a_ratio_is_a_geometric_mean_with_the_error_of_fixed_cells() -> None:

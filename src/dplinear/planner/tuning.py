@@ -4,7 +4,8 @@
 
 Each alternative differs from the defaults in one field, and fits the same tables with noise of the
 same seeds. What is printed is the geometric mean of its excess risk over the defaults', with a 95%
-interval for the draw of tables; populations and budgets are fixed, and count the same.
+interval for the draw of tables; populations and budgets are fixed, and count the same. The tables
+have no survey weights and no units, so shares for those have no alternatives here.
 """
 
 import argparse
