@@ -242,6 +242,8 @@ def check(
         return math.sqrt(check_moments(count, seed, k, relation))
     if name == "adassp":
         found = check_adassp(count, seed, k, relation)
+        if relation is Neighbours.REPLACE:  # no two corners of three features are at right angles
+            return math.sqrt(found.cross)
         return math.sqrt(min(found.gram, found.cross))
     return math.sqrt(check_gate(name, count, seed, k, relation).single)
 
