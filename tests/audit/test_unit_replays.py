@@ -110,7 +110,8 @@ def opposite(rows: Floats, k: int, random: Any) -> Floats:
     """Return what a unit may become: often the same rows, some or all of their signs changed."""
     if random.uniform() < 0.2:
         return adversarial(random, int(random.choice([*ROWS, k])))
-    signs = random.choice([-1.0, 1.0], len(NAMES)) if random.uniform() < 0.5 else -1.0
+    target = np.array([1.0] * (len(NAMES) - 1) + [-1.0])  # turns what features and target make
+    signs = [random.choice([-1.0, 1.0], len(NAMES)), -1.0, target][random.integers(3)]
     return np.asarray(np.tile(rows[:1] * signs, (max(len(rows), k), 1)))
 
 
