@@ -139,7 +139,9 @@ def test_the_same_bits_from_frames_and_engines(schema: dpl.Schema, tmp_path: Pat
 def test_the_same_bits_from_spark(schema: dpl.Schema, spark: Any, tmp_path: Path) -> None:
     data = table(400)
     parquet.write_table(data, tmp_path / "t.parquet", row_group_size=97)
-    frame = spark.createDataFrame(data.to_pandas()).repartition(5)
+    types = library("pyspark.sql.pandas.types").from_arrow_schema(data.schema)
+    rows = [tuple(row.values()) for row in data.to_pylist()]
+    frame = spark.createDataFrame(rows, types).repartition(5)
     assert second_moments(frame, schema) == second_moments(data, schema)
     found = second_moments(tmp_path / "t.parquet", schema, engine="spark")
     assert found == second_moments(data, schema)
