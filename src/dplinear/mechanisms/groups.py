@@ -1,4 +1,8 @@
-"""A mechanism that runs on each of the groups of a table, all within one guarantee."""
+"""A mechanism that runs on each of the groups of a table, all within one guarantee.
+
+A row is in one group, and the weights of a unit add up to at most 1 over all of them. Proofs, and
+for which neighbours and mechanisms they hold: docs/theory.md, "Groups".
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
