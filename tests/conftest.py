@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from dplinear.noise import simulation
 from postgres_server import Server
 from rotation import rotate
 from services import lacking, library
+
+# No test times anything: on a machine that others use, any call may take long.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,4 +3,4 @@
 In a room of its own: `dplinear` itself re-exports every room, and no room may import them all.
 """
 
-__version__ = "0.1.0.dev2"
+__version__ = "0.1.0.dev3"

@@ -2,6 +2,7 @@
 
 - `rows`: `open_rows`, which every source stands behind, in the table's order. `through_sums` holds
   the exact sums that gates read of the same table to those rows.
+- `units`: the same rows where they belong to units and have weights, with both (`weighed.py`).
 - `fit`: an estimator's `fit(X, y)`, caught where it would release; then as above.
 - `labels`: the same for a classifier, whose labels are words or numbers.
 - `confined`: the same for a classifier in a constraint set, caught where it would spend.
@@ -25,6 +26,8 @@ from dplinear.estimators import (
     PrivateLogisticRegression,
 )
 from dplinear.schema import Schema
+
+from .weighed import through_units
 
 Rows = npt.NDArray[np.int64]
 # The callers that an error of ours may name.
@@ -149,6 +152,7 @@ def _whole(block: Any) -> Any:
 
 DOORS = {
     "rows": through_rows,
+    "units": through_units,
     "fit": through_fit,
     "labels": through_labels,
     "confined": through_confined,

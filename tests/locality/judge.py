@@ -13,6 +13,7 @@ from fuzz.judge import Outcome, watched
 
 from .doors import DOORS, NAMES, Rows, sums_of, through_sums
 from .pairs import Pair
+from .weighed import sharing
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,10 @@ def _files(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in folder.rglob("*")}
 
 
-def apart(base: Seen, other: Seen, pair: Pair, *, ordered: bool = True) -> str | None:
-    """Return what tells the two tables apart, or None."""
+def apart(
+    base: Seen, other: Seen, pair: Pair, *, ordered: bool = True, units: bool = False
+) -> str | None:
+    """Return what tells the two tables apart, or None; with `units`, rows end in their ids."""
     for seen in (base, other):
         if seen.foreign is not None:
             return seen.foreign
@@ -56,7 +59,7 @@ def apart(base: Seen, other: Seen, pair: Pair, *, ordered: bool = True) -> str |
         return f"files differ: {base.files} and {other.files}"
     if base.rows is None or other.rows is None:
         return None
-    return _rows_apart(base.rows, other.rows, pair, ordered=ordered)
+    return _rows_apart(base.rows, other.rows, pair, ordered=ordered, units=units)
 
 
 def _words(seen: Seen) -> dict[str, Any]:
@@ -69,17 +72,20 @@ def _words(seen: Seen) -> dict[str, Any]:
     return words | {"log": log}
 
 
-def _rows_apart(base: Rows, other: Rows, pair: Pair, *, ordered: bool) -> str | None:
+def _rows_apart(base: Rows, other: Rows, pair: Pair, *, ordered: bool, units: bool) -> str | None:
     if base.shape[1] != other.shape[1]:
         return f"shapes differ: {base.shape[1]} and {other.shape[1]} features"
     for rows, table in ((base, pair.base), (other, pair.other)):
         if len(rows) != len(table.rows):
             return f"the number of rows differs: {len(rows)} encoded of {len(table.rows)}"
     if not ordered:
-        return _multiset_apart(base, other, pair)
+        last = -1 if units else None  # ids are compared by who shares one, which needs an order
+        return _multiset_apart(base[:, :last], other[:, :last], pair)
     longer = {"add": "other", "remove": "base"}.get(pair.how, "both")
     first = np.delete(base, pair.at, axis=0) if longer in {"base", "both"} else base
     second = np.delete(other, pair.at, axis=0) if longer in {"other", "both"} else other
+    if units:
+        first, second = sharing(first), sharing(second)
     changed = np.flatnonzero((first != second).any(axis=1))
     if not len(changed):
         return None

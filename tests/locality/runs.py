@@ -19,6 +19,7 @@ from .exceptions import excused
 from .holders import Source
 from .judge import Seen, apart, looked_at, sums_apart
 from .pairs import Group, Pair, Table
+from .weighed import weighed
 
 NEIGHBOURS = 25  # of a base table
 _COLUMNS = ("pairs", "refused", "raised", "excused", "apart", "seconds")
@@ -98,6 +99,7 @@ def tried(
         counts.refusals[held.why] += 1
         return found
     base = looked_at(held.data, group.schema, source.door, held.folder)
+    of_units = _of_units(source, group, seed, fresh) if source.door == "rows" else None
     for place in places:
         pair = group.pairs[place]
         held = _held(source, pair.other, fresh())
@@ -111,6 +113,8 @@ def tried(
             remade = _held(source, pair.other, fresh())
             if not isinstance(remade, _Refused):
                 problem = sums_apart(remade.data, group.schema, other)
+        if problem is None and of_units is not None and place % 5 == 1:
+            problem = of_units(pair)
         counts.pairs += 1
         counts.raised += problem is None and base.outcome.error is not None
         if problem is None:
@@ -129,9 +133,32 @@ def tried(
     return found
 
 
+def _of_units(
+    source: Source, group: Group, seed: int, fresh: Callable[[], Path]
+) -> Callable[[Pair], str | None]:
+    """Return what compares neighbours whose rows belong to units, and have weights."""
+    schema = weighed(group.schema, seed)
+
+    def seen(table: Table) -> Seen | None:
+        held = _held(source, table, fresh())
+        if isinstance(held, _Refused):
+            return None
+        return looked_at(held.data, schema, "units", held.folder)
+
+    def compared(pair: Pair) -> str | None:
+        base, other = seen(pair.base), seen(pair.other)
+        if base is None or other is None:
+            return None
+        problem = apart(base, other, pair, ordered=source.ordered, units=True)
+        return problem and f"with unit {schema.unit!r}, weight {schema.weight_name!r}: {problem}"
+
+    return compared
+
+
 def _kind(problem: str) -> str:
     """Return a problem without its numbers, so that like problems are listed together."""
-    return problem.partition(":")[0][:100] if "other rows" not in problem else "other rows change"
+    plain = problem.partition(": ")[2] if problem.startswith("with unit") else problem
+    return plain.partition(":")[0][:100] if "other rows" not in plain else "other rows change"
 
 
 @dataclass(frozen=True)

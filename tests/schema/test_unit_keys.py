@@ -199,3 +199,16 @@ def test_cells_that_mean_nothing_have_no_key() -> None:
     ]
     for cells in missing:
         assert keys_of(cells).null_count == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("kind", "end"), [(pa.date32(), 2**31 - 1), (pa.timestamp("us"), 2**63 - 1)]
+)
+def test_an_endless_day_is_an_id_like_any_other(kind: pa.DataType, end: int) -> None:
+    # DuckDB's 'infinity', which Arrow itself cannot show.
+    width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    keys = keys_of(pc.cast(pa.array([0, end, -end, end, None], width), kind)).to_pylist()
+    assert keys[1:4:2] == keys_of(np.array([np.inf, np.inf])).to_pylist()
+    assert keys[2] == keys_of(np.array([-np.inf])).to_pylist()[0]
+    assert keys[0] == keys_of(pc.cast(pa.array([0], width), kind)).to_pylist()[0]
+    assert keys[4] is None

@@ -32,7 +32,15 @@ from dplinear.schema.canonical import (
     text_of,
 )
 from dplinear.schema.columns import Category, Numeric
-from dplinear.schema.storage import as_binary, by_chunk, is_text, spread, storage_of, whole
+from dplinear.schema.storage import (
+    as_binary,
+    by_chunk,
+    coded,
+    is_text,
+    spread,
+    storage_of,
+    whole,
+)
 
 Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
@@ -66,8 +74,8 @@ def numbers_of(column: Numeric, cells: Cells) -> Floats:
     kind = cells.type
     if kind == _FLOAT64 and column.type == "number" and cells.null_count == 0:
         return np.asarray(whole(cells).to_numpy())  # the common case, without a copy
-    if pa.types.is_dictionary(kind):
-        return spread(numbers_of(column, cells.dictionary), cells.indices, np.nan)
+    if (shared := coded(cells)) is not None:
+        return spread(numbers_of(column, shared[0]), shared[1], np.nan)
     cells = storage_of(cells)
     if is_text(cells.type):
         return _numbers_of_text(column, cells)
@@ -174,9 +182,9 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
         return by_chunk(array_of, cells)
     cells = storage_of(cells)
     kind = cells.type
-    if pa.types.is_dictionary(kind):
-        values = array_of(cells.dictionary)
-        return spread(values, cells.indices, None if values.dtype == object else np.nan)
+    if (shared := coded(cells)) is not None:
+        values = array_of(shared[0])
+        return spread(values, shared[1], None if values.dtype == object else np.nan)
     if pa.types.is_boolean(kind):
         return array_of(pc.cast(cells, pa.uint8()))  # of numbers, whether some are missing or not
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -319,8 +327,8 @@ def codes_of(column: Category, cells: Cells) -> Codes:
         return codes if hidden is None else np.where(hidden, -1, codes)
     if isinstance(cells, pa.ChunkedArray):
         return by_chunk(partial(codes_of, column), cells)
-    if pa.types.is_dictionary(cells.type):
-        return spread(codes_of(column, cells.dictionary), cells.indices, -1)
+    if (shared := coded(cells)) is not None:
+        return spread(codes_of(column, shared[0]), shared[1], -1)
     cells = storage_of(cells)
     if is_text(cells.type):
         return levels.of_text(as_binary(cells))

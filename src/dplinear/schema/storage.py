@@ -32,12 +32,11 @@ def by_chunk(read: Callable[[Any], npt.NDArray[Any]], cells: pa.ChunkedArray) ->
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether cells are text or bytes of any length."""
+    """Return whether cells are text or bytes."""
     types = pa.types
     plain = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return bool(
-        plain or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
-    )
+    binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    return bool(plain or binary or types.is_fixed_size_binary(kind))
 
 
 def as_binary(cells: pa.Array) -> pa.Array:
@@ -135,7 +134,7 @@ def storage_of(cells: pa.Array) -> pa.Array:
     named = (getattr(kind, "vendor_name", ""), getattr(kind, "type_name", ""))
     read = _READERS.get(named if any(named) else kind.extension_name)
     storage = cells.storage
-    if read is None or not (is_text(storage.type) or pa.types.is_fixed_size_binary(storage.type)):
+    if read is None or not is_text(storage.type):
         return pa.nulls(len(cells))
     distinct = as_binary(storage).dictionary_encode()
     texts = pa.array(map(read, distinct.dictionary.to_pylist()), pa.large_binary())
@@ -185,6 +184,17 @@ _READERS: dict[Any, Callable[[bytes | None], bytes | None]] = {
     "arrow.json": _json,
     "arrow.uuid": _identifier,
 }
+
+
+def coded(cells: pa.Array) -> tuple[pa.Array, pa.Array] | None:
+    """Return the values that cells share and the code of each, where they are stored so."""
+    if pa.types.is_dictionary(cells.type):
+        return cells.dictionary, cells.indices
+    if not pa.types.is_run_end_encoded(cells.type):
+        return None
+    ends = np.asarray(whole(cells).run_ends)
+    rows = np.arange(cells.offset, cells.offset + len(cells))
+    return cells.values, pa.array(np.searchsorted(ends, rows, side="right"))
 
 
 def spread(values: npt.NDArray[Any], indices: pa.Array, absent: Any) -> npt.NDArray[Any]:

@@ -31,7 +31,7 @@ from dplinear.schema.cells import (
     meanings,
     objects_of,
 )
-from dplinear.schema.storage import as_binary, is_text, storage_of, whole
+from dplinear.schema.storage import as_binary, coded, is_text, storage_of, whole
 
 _KIND = pa.large_binary()
 _MARKS = {"number": b"n", "day": b"d", "time": b"c", "text": b"t", "identifier": b"u"}
@@ -57,12 +57,10 @@ def keys_of(cells: Cells) -> pa.Array:
         return _keys_of_array(cells)
     if isinstance(cells, pa.ChunkedArray):
         return _join([keys_of(chunk) for chunk in cells.chunks])
-    if pa.types.is_dictionary(cells.type):
-        return _taken(keys_of(cells.dictionary), cells.indices)
-    if pa.types.is_run_end_encoded(cells.type):
-        return keys_of(pc.run_end_decode(cells))
+    if (shared := coded(cells)) is not None:
+        return _taken(keys_of(shared[0]), shared[1])
     cells = storage_of(cells)
-    if is_text(cells.type) or pa.types.is_fixed_size_binary(cells.type):
+    if is_text(cells.type):
         return _keys_of_text(as_binary(cells))
     found = pa.nulls(len(cells), _KIND)
     for kind, values in meanings(cells):
@@ -194,7 +192,10 @@ def _decimal_of(whole: int) -> str:
 def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
     """Return the keys of numbers in an Arrow or NumPy array, whose nearest float64 are `values`."""
     keys = _keys_of_values("number", values)
-    long = np.flatnonzero(np.abs(values) >= _exact_below(cells))
+    far = np.abs(values) >= _exact_below(cells)
+    if isinstance(cells, pa.Array):
+        far &= np.isfinite(values)  # no finite cell of Arrow's is beyond float64; endless days are
+    long = np.flatnonzero(far)
     if not len(long):
         return keys
     own = cells[long] if isinstance(cells, np.ndarray) else cells.take(pa.array(long))

@@ -96,7 +96,7 @@ def _schema_of_file(file: Path) -> pa.Schema | None:
 def _of_type(kind: pa.DataType) -> str:
     if pa.types.is_dictionary(kind):
         return _of_type(kind.value_type)
-    if is_text(kind) or pa.types.is_fixed_size_binary(kind):
+    if is_text(kind):
         return TEXT
     if pa.types.is_temporal(kind):
         return DATES
