@@ -22,9 +22,6 @@ def test_a_slice_of_texts_is_read_like_its_copy(start: int) -> None:
     np.testing.assert_array_equal(found[-4:], [np.nan, 1.5, np.nan, 2.0])
 
 
-_COLUMN = Numeric("number", Fraction(0), Fraction(10), Fraction(5))
-
-
 @pytest.mark.parametrize("cut", [slice(None), slice(1, 4), slice(3, 3)])
 @pytest.mark.parametrize("cells", [[1.5, 1.5, None, 2.0, 2.0], ["7", "7", None, "x", "2"]])
 def test_run_end_encoded_cells_are_read_like_others(cells: list[object], cut: slice) -> None:
@@ -41,7 +38,7 @@ def test_run_end_encoded_cells_are_read_like_others(cells: list[object], cut: sl
 
 
 def test_bytes_of_one_length_are_read_like_text() -> None:
-    cells, column = [b"5   ", b"2.5 ", None, b"x   "], _COLUMN
+    cells, column = [b"5   ", b"2.5 ", None, b"x   "], COLUMN
     fixed, text = pa.array(cells, pa.binary(4)), pa.array(cells, pa.binary())
     np.testing.assert_array_equal(numbers_of(column, fixed), [5, 2.5, np.nan, np.nan])
     np.testing.assert_array_equal(array_of(fixed), array_of(text))
