@@ -36,8 +36,9 @@ class Budget:
     """What a chain may spend.
 
     `square` is μ²: the most that Σ Δᵢ²/σᵢ² may come to. `inverse` is the most that Σ 1/σ² may,
-    over all coordinates in units of their grids. `groups` is how many chains one unit of privacy
-    may move, each of which has this budget: its weights add up to at most 1 over all of them.
+    over all coordinates in units of their grids. `groups` is how many chains neighbours may move,
+    each of which has this budget: the weights of a unit of privacy add up to at most 1 over all of
+    them, and a row that is replaced may leave one and enter another.
     """
 
     square: Fraction
@@ -67,6 +68,29 @@ class Budget:
         return cls(min(square, _SQUARES[1]), inverse, neighbours, groups)
 
     @property
+    def across(self) -> bool:
+        """Whether what is replaced may leave one chain's rows and enter another's."""
+        return self.groups > 1 and self.neighbours is Neighbours.REPLACE
+
+    def sensitivity_squared(self, statistic: RowSum) -> int:
+        """Return the most that a sum of the chains moves by between neighbours, in squared norm.
+
+        From one chain to another a row moves two sums, each as a row more or less does.
+        """
+        within = statistic.sensitivity_squared(self.neighbours)
+        if not self.across:
+            return within
+        return max(within, 2 * statistic.sensitivity_squared(Neighbours.ADD_REMOVE))
+
+    def rounding(self, size: int) -> int:
+        """Return the steps by which rounding so many numbers may move them, and all that moves.
+
+        Where two chains move, either has a half of μ² to move with: √2 as much for each.
+        """
+        entries = 2 * size if self.across else size
+        return math.isqrt(entries - 1) + 1
+
+    @property
     def mu(self) -> float:
         """Return μ, rounded up."""
         return root_ceiling(self.square)
@@ -79,7 +103,7 @@ class Budget:
 
 
 def _rounding_of_groups(groups: int, inverse: Fraction) -> Fraction:
-    """Return what rounding may add to μ² where one unit moves the sums of several groups.
+    """Return what rounding may add to μ² where neighbours move the sums of several groups.
 
     Rounding moves a sum of each group by up to r steps, r² ≤ 4·size, however small the unit's part
     there is (docs/theory.md, "Groups").
@@ -145,6 +169,11 @@ class NoisySums:
         self.filter = Filter((budget.square, budget.inverse), (Fraction(0), Fraction(0)))
 
     @property
+    def count_varies(self) -> bool:
+        """Whether how much the rows count for tells of single ones: it is then never free."""
+        return bool(getattr(self._rows, "count_varies", False))
+
+    @property
     def spent(self) -> Fraction:
         """Return how much of μ² is spent."""
         return self.filter.spent[0]
@@ -201,13 +230,13 @@ class _Noise:
     def of(cls, query: Query, budget: Budget, weights: int = 1) -> "_Noise":
         """Choose the scale at which the noise costs no more than the query's share."""
         statistic = query.statistic
-        square = statistic.sensitivity_squared(budget.neighbours) * weights**2
+        square = budget.sensitivity_squared(statistic) * weights**2
         if not square:
             return cls(None, Fraction(0), Fraction(0), weights)
         enough = query.share >= LEAST_SHARE
         moved = math.isqrt(math.floor(query.share * budget.square * VARIANCE)) if enough else 0
         # Rounding what is scaled moves each of the differences by less than one step.
-        rounding = math.isqrt(statistic.size - 1) + 1
+        rounding = budget.rounding(statistic.size)
         if moved <= rounding:
             raise BudgetExceededError("A sum cannot be released for next to nothing.")
         scale = Fraction(root_quotient(moved - rounding, Fraction(square)))

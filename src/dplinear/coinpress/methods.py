@@ -68,7 +68,7 @@ def begin(sums: NoisySums, table: Views, scale: Floats | None) -> Start:
 
     A number of rows that is public costs nothing.
     """
-    (count,) = sums.ask([Query(Count(), COUNT)])
+    (count,) = sums.ask([Query(Count(sums.count_varies), COUNT)])
     released = max(float(count.values[0]), 0.0)
     if scale is None:
         found = locate.locate(sums, table, max(released, 1.0))

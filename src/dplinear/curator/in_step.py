@@ -8,13 +8,12 @@ the solver that asks most, however many groups there are, and noise is drawn in 
 
 import contextvars
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from dplinear.arrays import Floats
 from dplinear.curator.sources.source import Reader
-from dplinear.exact.blocks import Blocks, Part, Reduction
-from dplinear.exact.groups import GroupReduction
+from dplinear.exact.blocks import Part, Reduction
+from dplinear.exact.groups import GroupReduction, Nothing
 from dplinear.schema import Schema
 
 _Table = TypeVar("_Table")
@@ -53,7 +52,7 @@ class InStep(Generic[_Table]):
             for turn in turns:
                 turn.go_on(None)
             while any(turn.asked is not None for turn in turns):
-                asked = [turn.asked or _Nothing(self._plain) for turn in turns]
+                asked = [turn.asked or Nothing(self._plain) for turn in turns]
                 split, reader = self._reader([each.schema for each in asked])
                 found = reader.run(GroupReduction(split, asked))
                 for turn, part in zip(turns, found.parts, strict=True):
@@ -135,33 +134,3 @@ class _Turn:
         self._ended = True
         self._going.release()
         self._thread.join()
-
-
-class _NoSum:
-    """What a group comes to that asks for nothing more."""
-
-    @staticmethod
-    def to_bytes() -> bytes:
-        return b""
-
-
-class _Idle(Blocks[_NoSum]):
-    def add(self, rows: Floats) -> None:
-        """Add nothing."""
-
-    def add_weighted(self, rows: Floats, weights: Any, totals: Any = None) -> None:
-        """Add nothing."""
-
-    def result(self) -> _NoSum:
-        return _NoSum()
-
-
-class _Nothing(Reduction[_NoSum]):
-    def accumulator(self) -> _Idle:
-        return _Idle(self.schema)
-
-    def merge(self, parts: Iterable[_NoSum]) -> _NoSum:
-        return _NoSum()
-
-    def read(self, data: bytes) -> _NoSum:
-        return _NoSum()

@@ -24,11 +24,15 @@ from dplinear.schema import Schema
 
 
 class Table:
-    """A checked table. `open_table` makes it; it reads nothing until it is asked."""
+    """A checked table. `open_table` makes it; it reads nothing until it is asked.
 
-    def __init__(self, reader: Reader, schema: Schema) -> None:
+    `in_group`: it is one group of a table, which a row that is replaced may leave.
+    """
+
+    def __init__(self, reader: Reader, schema: Schema, *, in_group: bool = False) -> None:
         self._reader = reader
         self.schema = schema
+        self._in_group = in_group
 
     @cached_property
     def denominator(self) -> int:
@@ -38,7 +42,7 @@ class Table:
     @cached_property
     def count_varies(self) -> bool:
         """Whether how much its rows count for tells of single ones: it is then never free."""
-        return self.schema.count_varies
+        return self._in_group or self.schema.count_varies
 
     @cached_property
     def shape(self) -> Shape:

@@ -42,8 +42,11 @@ class Windowed:
     clamped too; so each row of a view is a bitwise function of one row of the table.
     """
 
-    def __init__(self, opened: Callable[[Schema], Reader], schema: Schema) -> None:
+    def __init__(
+        self, opened: Callable[[Schema], Reader], schema: Schema, *, in_group: bool = False
+    ) -> None:
         self._opened, self.schema = opened, schema
+        self._in_group = in_group
         self._last: TableView | None = None
         columns = check_plain(schema, "Windowed")
         self.low = np.array([float(column.low) for column in columns.values()])
@@ -59,7 +62,7 @@ class Windowed:
             weight=self.schema.weight,
         )
         if self._last is None or self._last.schema != schema:  # rounded rows are kept for the next
-            self._last = TableView(self._opened(schema), schema)
+            self._last = TableView(self._opened(schema), schema, in_group=self._in_group)
         return self._last
 
 

@@ -16,8 +16,9 @@ class Design:
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
     units; `surveyed`, that the weights are a survey's; `leaves_out`, that rows may be left out
-    because of what they hold. `groups` is how many such regressions, of a group of rows each, one
-    unit of privacy may have rows in.
+    because of what they hold. `in_group` says that the rows are those of one group of a table,
+    which a row that is replaced may leave; `groups` is how many such regressions neighbours may
+    move.
     """
 
     shape: Shape
@@ -31,11 +32,12 @@ class Design:
     surveyed: bool = False
     leaves_out: bool = False
     groups: int = 1
+    in_group: bool = False
 
     @property
     def count_varies(self) -> bool:
         """Whether replacing a row, or a unit's rows, may change how much all rows count for."""
-        return self.weighted or self.leaves_out
+        return self.weighted or self.leaves_out or self.in_group
 
     @property
     def dimension(self) -> int:

@@ -17,6 +17,7 @@ from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Kept, Part, Reduction
 from dplinear.exact.integers import scratch
 from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.sums import Sums
 from dplinear.schema import Schema
 
 _LENGTH = struct.Struct("<Q")
@@ -127,6 +128,48 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
         return GroupParts([group.result() for group in self._groups])
 
 
+class _NoSum:
+    """What a group comes to that asks for nothing."""
+
+    @staticmethod
+    def to_bytes() -> bytes:
+        return b""
+
+
+class _Idle(Blocks[_NoSum]):
+    def add(self, rows: Floats) -> None:
+        """Add nothing."""
+
+    def add_weighted(self, rows: Floats, weights: Any, totals: Any = None) -> None:
+        """Add nothing."""
+
+    def result(self) -> _NoSum:
+        return _NoSum()
+
+
+class Nothing(Reduction[_NoSum]):
+    """The pass of a group that asks for nothing."""
+
+    def accumulator(self) -> _Idle:
+        """Return what adds up nothing."""
+        return _Idle(self.schema)
+
+    def merge(self, parts: Iterable[_NoSum]) -> _NoSum:
+        """Return nothing."""
+        return _NoSum()
+
+    def read(self, data: bytes) -> _NoSum:
+        """Return nothing."""
+        return _NoSum()
+
+
+def is_by_unit(reduction: Reduction[Any]) -> bool:
+    """Return whether a pass adds up anything over units, and not over rows alone."""
+    if isinstance(reduction, GroupReduction):
+        return any(map(is_by_unit, reduction.groups))
+    return isinstance(reduction, Sums) and reduction.by_unit
+
+
 class GroupReduction(Reduction[GroupParts[Part]]):
     """A pass that adds up something for each group, such as its second moments.
 
@@ -137,6 +180,19 @@ class GroupReduction(Reduction[GroupParts[Part]]):
     def __init__(self, schema: Schema, groups: Iterable[Reduction[Part]]) -> None:
         super().__init__(schema)
         self.groups = tuple(groups)
+
+    def of_rows(self) -> "GroupReduction[Any]":
+        """Return the same pass, without the groups that ask for sums over units."""
+        idle = [Nothing(group.schema) if is_by_unit(group) else group for group in self.groups]
+        return GroupReduction(self.schema, idle)
+
+    def of_units(self) -> dict[int, Sums]:
+        """Return the groups that ask for sums over units, by their index."""
+        return {
+            index: group
+            for index, group in enumerate(self.groups)
+            if isinstance(group, Sums) and group.by_unit
+        }
 
     def accumulator(self) -> GroupBlocks[Part]:
         """Return an accumulator of all groups."""

@@ -25,7 +25,7 @@ from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import checks
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.model import ModelMechanism, PreparedModel, Solution
-from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS, least_units
+from dplinear.mechanisms.moments.eigenvalues import ROUNDING, UNITS, least_units
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
@@ -78,6 +78,7 @@ class AdaSSP(ModelMechanism):
     name: ClassVar[str] = "adassp"
     numerics: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -159,7 +160,8 @@ def _shares(shares: object) -> tuple[float, float, float]:
 class Distance:
     """How far apart neighbours are, on a grid of 2^`step` units; off-diagonals count `halved`.
 
-    The squares of all parts add up, each over its own variance.
+    The squares of all parts add up, each over its own variance, and so do those of the groups that
+    neighbours move (docs/theory.md, "Groups").
     """
 
     design: Design
@@ -188,21 +190,35 @@ class Distance:
     def squares(self) -> Parts:
         """The squared sensitivity of each part by itself."""
         _, gram, cross = self.single
+        apart = self.design.dimension > 1 or self.design.groups > 1
         if self.neighbours is Neighbours.REPLACE:
-            gram, cross = gram * (2 if self.design.dimension > 1 else 1), cross * 4
-        return Parts(Fraction(SENSITIVITY) ** 2, gram, cross)
+            gram, cross = gram * (2 if apart else 1), cross * 4
+        return Parts(self._number_square(UNITS, ROUNDING), gram, cross)
+
+    def _number_square(self, most: int, rounding: int) -> Fraction:
+        """Return how far a number of each group moves, squared, over all groups that move.
+
+        A row moves it by `most`, and `rounding` comes on top. The parts by which a unit moves it in
+        several groups are no whole numbers, which adds one more step to what is rounded down.
+        """
+        moved = self.design.groups
+        if moved == 1:
+            return Fraction(most + rounding) ** 2
+        own = rounding + 1
+        twice = 2 if self.neighbours is Neighbours.REPLACE else 1
+        return Fraction(twice * (most**2 + 2 * own * most) + moved * own**2)
 
     def squared_distance(self, variances: Parts) -> Fraction:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
-        least = Fraction(SENSITIVITY) ** 2 / variances.least
+        least = self.squares.least / variances.least
         if self.left_scale:
-            least += (self.left_scale + 1) ** 2 / variances.cross
+            least += self._number_square(self.left_scale, 1) / variances.cross
         if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
             g = self.single.gram / variances.gram
             h = self.single.cross / variances.cross
             # The worst rows meet at the cosine h/2g: what is gained in one part is lost in another.
             return least + (2 * g + 2 * h + h * h / (2 * g) if h <= 2 * g else 4 * h)
-        squares = self.squares
+        squares = self.squares  # of one feature, more than either within a group or across two
         return least + squares.gram / variances.gram + squares.cross / variances.cross
 
     def norm(self, variances: Parts) -> float:
@@ -213,12 +229,13 @@ class Distance:
     def inverse(self, variances: Parts) -> Fraction:
         """Return Σ 1/σ² over all coordinates."""
         left = 1 / variances.cross if self.left_scale else Fraction(0)
-        return self._rounding_cost(variances) + 1 / variances.least + left
+        own = 1 / variances.least + left
+        return self._rounding_cost(variances) + self.design.groups * own
 
     def _rounding_cost(self, variances: Parts) -> Fraction:
         d = self.design.dimension
         entries = d + self.halved * (d * (d - 1) // 2)
-        return entries / variances.gram + d / variances.cross
+        return self.design.groups * (entries / variances.gram + d / variances.cross)
 
     def profile(self, variances: Parts) -> GridGaussian:
         """Return the profile of the whole release."""

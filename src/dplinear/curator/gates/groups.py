@@ -9,7 +9,7 @@ from dplinear.analyst.releases.groups import Groups, Level, level_label
 from dplinear.analyst.releases.release import Release
 from dplinear.arguments import rejection
 from dplinear.curator.passage import Passage
-from dplinear.mechanisms.contract import Made, Mechanism, MomentsMechanism
+from dplinear.mechanisms.contract import Made, Mechanism
 from dplinear.mechanisms.groups import GroupOutcomes
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -66,8 +66,7 @@ class Grouping:
         """Return whether a kind of mechanism has a proof for groups, as `check` says."""
         if neighbours is Neighbours.ADD_REMOVE:
             return passage.unit is None or kind.for_groups
-        single = issubclass(kind, MomentsMechanism) and kind.for_groups
-        return neighbours is Neighbours.REPLACE and single
+        return neighbours is Neighbours.REPLACE and kind.for_groups
 
     def usable(
         self,
@@ -84,8 +83,8 @@ class Grouping:
         """Raise where a mechanism has no proof for all groups at the price of one.
 
         Under add_remove a row is in one group, whatever the mechanism. Otherwise neighbours move
-        several groups, and the proof is about noise that is added to sums. Under replace it is
-        about one sum of each group, as how many rows a group has is not public then.
+        several groups, and the proof is about noise that is added to sums. How many rows a group
+        has is not public, under replace either.
         """
         if self.takes(passage, type(method), method.neighbours):
             return

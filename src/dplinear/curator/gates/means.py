@@ -125,7 +125,7 @@ def release_mean(
                 mean=NamedVector(names, estimate.values),
                 noise=NamedMatrix(names, _symmetric(estimate.noise)),
                 certificate=certificate,
-                rows=_rows(method, found),
+                rows=None if grouping else _rows(method, found),
                 count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
@@ -208,7 +208,7 @@ def release_covariance(
                 covariance=NamedMatrix(names, _symmetric(estimate.values)),
                 privacy_errors=NamedMatrix(names, _symmetric(estimate.errors)),
                 certificate=certificate,
-                rows=_rows(method, found),
+                rows=None if grouping else _rows(method, found),
                 count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
@@ -272,7 +272,7 @@ def _cross_groups(
     grouping.note(passage)
 
     def make(reader: Reader) -> Windowed:
-        return Windowed(lambda _: reader, grouping.schema)
+        return Windowed(lambda _: reader, grouping.schema, in_group=True)
 
     return passage.cross(
         method,

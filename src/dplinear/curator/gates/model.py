@@ -262,8 +262,8 @@ def release_model(
             chosen, passage.notes = MODELS[model.loss][found.name], (found.note,)
         own = own_options(chosen, said, _WHERE)
         solver = chosen(guarantee=asked, neighbours=relation, **own)
-        if solver.by_unit and (passage.unit is None or grouping is not None):
-            rule = "left out without a unit of privacy, and for models of groups"
+        if solver.by_unit and passage.unit is None:
+            rule = "left out without a unit of privacy"
             raise rejection("errors", _WHERE, rule, own.get("errors", "such settings"))
         if grouping is not None:
             reading = _reading(passage, solver)

@@ -23,13 +23,15 @@ from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source, failure
 from dplinear.curator.sources.spool import Chunk, Rows, Spool, Weighed
 from dplinear.exact.blocks import Blocks, Part, Reduction
-from dplinear.exact.sums import ExactSums, SumAccumulator, Sums
+from dplinear.exact.groups import GroupParts, GroupReduction, is_by_unit
+from dplinear.exact.sums import ExactSums, SumAccumulator
 from dplinear.exact.weights import WHOLE, capped_weights, shared_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.unit_keys import keys_of
 
 _SCORES = 2**23  # numbers in the scores that are held at a time
+_ALL = -1  # for the index of a group: rows are in no groups
 Put = Callable[[npt.NDArray[np.float32], pa.Array], None]  # takes rounded rows with their keys
 
 
@@ -180,7 +182,7 @@ class UnitReader:
         if self._chunks is None:
             self._chunks = self._gather(Spool(width_of(self._schema)))
             self._source = Source([])
-        if isinstance(reduction, Sums) and reduction.by_unit:
+        if is_by_unit(reduction):
             return cast("Part", add_by_unit(self._chunks, reduction))
         tasks = [partial(add_chunk, chunk) for chunk in self._chunks]
         return run(Source(tasks), reduction, threads=self._threads, progress=False)
@@ -210,36 +212,64 @@ def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
     yield len(order)
 
 
-def add_by_unit(chunks: Sequence[Chunk], reduction: Sums) -> ExactSums:
+def add_by_unit(chunks: Sequence[Chunk], reduction: Reduction[Any]) -> Any:
     """Return the sums over units, given all rows of each, in any order.
+
+    Requires: sums over units; or groups, of which some ask for such, and others for sums over rows.
+    """
+    if not isinstance(reduction, GroupReduction):
+        return _add_scores(chunks, {_ALL: reduction})[_ALL]
+    accumulator = reduction.of_rows().accumulator()
+    for chunk in chunks:
+        for _ in add_chunk(chunk, accumulator):
+            pass
+    found = dict(enumerate(accumulator.result().parts))
+    found |= _add_scores(chunks, reduction.of_units())
+    return GroupParts([found[index] for index in range(len(found))])
+
+
+def _add_scores(chunks: Sequence[Chunk], asked: Mapping[int, Any]) -> dict[int, ExactSums]:
+    """Return the sums over units of each group that asks for some, by its index.
 
     Scores wait until all rows of their units have come: those of so many units at a time as take
     little memory.
     """
-    accumulator = reduction.accumulator()
+    accumulators = {group: reduction.accumulator() for group, reduction in asked.items()}
+    numbers = sum(reduction.schema.dimension for reduction in asked.values())
     for _, own in groupby(chunks, lambda chunk: chunk.bucket):
         bucket = list(own)
         units = 1 + max(int(chunk.owners.max(initial=-1)) for chunk in bucket)
-        step = max(1, _SCORES // reduction.schema.dimension)
+        step = max(1, _SCORES // numbers)
         for first in range(0, units, step):
-            _add_units(bucket, range(first, min(first + step, units)), accumulator)
-    return accumulator.result()
+            _add_units(bucket, range(first, min(first + step, units)), accumulators)
+    return {group: accumulator.result() for group, accumulator in accumulators.items()}
 
 
-def _add_units(chunks: Sequence[Chunk], units: range, accumulator: SumAccumulator) -> None:
-    """Add the scores of some units to all sums."""
-    totals = accumulator.unit_totals(len(units))
+def _add_units(
+    chunks: Sequence[Chunk], units: range, accumulators: Mapping[int, SumAccumulator]
+) -> None:
+    """Add the scores of some units to all sums, a unit's rows of each group by themselves."""
+    totals = {group: each.unit_totals(len(units)) for group, each in accumulators.items()}
+    held = np.zeros(len(units), np.int64)
     for chunk in chunks:
         own = (chunk.owners >= units.start) & (chunk.owners < units.stop)
         chosen = np.flatnonzero(own & (chunk.weights > 0))  # the others are left out
         if not len(chosen):
             continue
-        cells = load_cells(chunk)[chosen, : accumulator.schema.dimension]
-        rows = np.ascontiguousarray(cells.T, np.float64)
+        cells = load_cells(chunk)[chosen]
+        owners = chunk.owners[chosen].astype(np.intp) - units.start
         weights = chunk.weights[chosen].astype(np.int64)
-        for total in totals:
-            total.add(rows, weights, chunk.owners[chosen].astype(np.intp) - units.start)
-    accumulator.add_units(totals)
+        np.add.at(held, owners, weights)
+        for group, accumulator in accumulators.items():
+            size = accumulator.schema.dimension
+            some = slice(None) if group == _ALL else np.flatnonzero(cells[:, size] == group)
+            rows = np.ascontiguousarray(cells[some, :size].T, np.float64)
+            for total in totals[group]:
+                total.add(rows, weights[some], owners[some])
+    if (held > WHOLE).any():
+        raise ArithmeticError("The weights of a unit add up to more than 1 over all groups.")
+    for group, accumulator in accumulators.items():
+        accumulator.add_units(totals[group])
 
 
 def load_cells(chunk: Chunk) -> npt.NDArray[np.float32]:

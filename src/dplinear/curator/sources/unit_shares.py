@@ -20,7 +20,7 @@ from dplinear.curator.sources.spool import Cells, chunks_of, deal, pack, unpack
 from dplinear.curator.sources.unit_rows import Gatherer, add_by_unit, add_chunk, weigh
 from dplinear.curator.sources.workers import encode_result
 from dplinear.exact.blocks import Reduction
-from dplinear.exact.sums import Sums
+from dplinear.exact.groups import is_by_unit
 from dplinear.schema import Schema
 
 Dealt = tuple[int, bytes]  # the number of a bucket, and some of its rows
@@ -77,8 +77,8 @@ def weigh_buckets(
             found.append(bucket)
             yield [some for piece in pieces for some in unpack(BytesIO(piece))]
 
-    if isinstance(reduction, Sums) and reduction.by_unit:
-        size = reduction.schema.dimension
+    if is_by_unit(reduction):
+        size = reduction.schema.row_size
         each = [add_by_unit(list(chunks_of(rows, weights, size)), reduction) for rows in opened()]
         return found, reduction.merge(each).to_bytes()
 
