@@ -93,7 +93,8 @@ By = Annotated[
     str | None,
     option(
         "--by",
-        text="a category such as hospital, or several: a release for each level, for one price",
+        text="a category such as hospital, or several: a release for each level, for one price; "
+        'or groups, such as "hospital=north; hospital=south"',
         metavar="NAMES",
     ),
 ]

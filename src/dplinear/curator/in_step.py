@@ -66,7 +66,7 @@ class InStep(Generic[_Table]):
     def _reader(self, schemas: Sequence[Schema]) -> tuple[Schema, Reader]:
         """Return a reader under the schemas of all groups; that of before, where they are alike."""
         alike = all(schema == self._plain for schema in schemas)
-        split = self._split if alike else self._split.split_by(self._split.by, schemas)
+        split = self._split if alike else self._split.seen_through(schemas)
         if self._last is None or self._last[0] != split:  # rounded rows are kept for the next pass
             self._last = split, self._opened(split)
         return self._last

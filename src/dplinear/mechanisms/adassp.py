@@ -160,8 +160,7 @@ def _shares(shares: object) -> tuple[float, float, float]:
 class Distance:
     """How far apart neighbours are, on a grid of 2^`step` units; off-diagonals count `halved`.
 
-    The squares of all parts add up, each over its own variance, and so do those of the groups that
-    neighbours move (docs/theory.md, "Groups").
+    The squares of all parts add up, each over its own variance, in all groups that move.
     """
 
     design: Design
@@ -190,21 +189,20 @@ class Distance:
     def squares(self) -> Parts:
         """The squared sensitivity of each part by itself."""
         _, gram, cross = self.single
-        apart = self.design.dimension > 1 or self.design.groups > 1
         if self.neighbours is Neighbours.REPLACE:
+            apart = self.design.dimension > 1 or self.design.groups > 1
             gram, cross = gram * (2 if apart else 1), cross * 4
         return Parts(self._number_square(UNITS, ROUNDING), gram, cross)
 
     def _number_square(self, most: int, rounding: int) -> Fraction:
         """Return how far a number of each group moves, squared, over all groups that move.
 
-        A row moves it by `most`, and `rounding` comes on top. The parts by which a unit moves it in
-        several groups are no whole numbers, which adds one more step to what is rounded down.
+        A row moves it by `most`, and `rounding` comes on top: one more where a unit's parts in
+        several groups are no whole numbers.
         """
-        moved = self.design.groups
+        moved, own = self.design.groups, rounding + 1
         if moved == 1:
             return Fraction(most + rounding) ** 2
-        own = rounding + 1
         twice = 2 if self.neighbours is Neighbours.REPLACE else 1
         return Fraction(twice * (most**2 + 2 * own * most) + moved * own**2)
 
@@ -228,8 +226,7 @@ class Distance:
 
     def inverse(self, variances: Parts) -> Fraction:
         """Return Σ 1/σ² over all coordinates."""
-        left = 1 / variances.cross if self.left_scale else Fraction(0)
-        own = 1 / variances.least + left
+        own = 1 / variances.least + (1 / variances.cross if self.left_scale else 0)
         return self._rounding_cost(variances) + self.design.groups * own
 
     def _rounding_cost(self, variances: Parts) -> Fraction:

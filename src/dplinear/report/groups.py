@@ -15,11 +15,14 @@ _TOLD = {
     "covariance": ("Spreads", "Standard deviations of columns, in their own units."),
     "model": ("Coefficients", "Coefficients of one model for each group."),
 }
+_LISTED = "These groups were chosen in public; rows of all other levels are in none of them."
 
 
 def groups_panel(groups: Groups[Any]) -> Panel:
     """Return the table of all groups: about how large each is, and its first numbers."""
     title, text = _TOLD[groups.of]
+    if groups.listed:
+        text = f"{text} {_LISTED}"
     found = [_numbers(release) for release in groups.releases]
     names = tuple(next((own for own in found if own), {}))[:_MOST]
     unit = groups.certificate.unit

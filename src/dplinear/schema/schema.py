@@ -69,6 +69,7 @@ class Schema:
     """
 
     _by: tuple[str, ...] = ()
+    _listed: tuple[int, ...] | None = None
     _of_groups: "tuple[Schema, ...]" = ()
 
     def __init__(
@@ -251,19 +252,27 @@ class Schema:
         """Return the same schema of rows that belong to units: the column that says to which."""
         return self._changed(unit=unit)
 
-    def split_by(self, by: tuple[str, ...], schemas: "Sequence[Schema]" = ()) -> Self:
+    def split_by(self, by: tuple[str, ...], listed: tuple[int, ...] | None = None) -> Self:
         """Return the same schema of rows in groups: its columns `by` say which, and no more.
 
-        They are read, and no feature is made of them (schema/groups.py). `schemas`, one for each
-        group, of the same columns within other bounds, are what groups are seen through.
+        They are read, and no feature is made of them. `listed` are the combinations of their levels
+        that are groups, as schema/groups.py counts them; None: all of them are.
         """
-        return self._changed(by=by, of_groups=tuple(schemas))
+        return self._changed(by=by, listed=listed)
+
+    def seen_through(self, schemas: "Sequence[Schema]") -> Self:
+        """Return the same schema, whose groups are seen through one of `schemas` each.
+
+        Those are of the same columns, within other bounds.
+        """
+        return self._changed(of_groups=tuple(schemas))
 
     def _changed(self, **facts: Any) -> Self:
         """Return the same schema, but for some of its facts."""
         part = object.__new__(type(self))
         columns = facts.get("columns", self._columns)
         part._by = facts.get("by", tuple(name for name in self._by if name in columns))
+        part._listed = facts.get("listed", self._listed if part._by == self._by else None)
         part._of_groups = facts.get("of_groups", ())
         part._intercept = facts.get("intercept", self._intercept)
         part._unit = facts.get("unit", self._unit)
@@ -304,6 +313,11 @@ class Schema:
     def by(self) -> tuple[str, ...]:
         """The columns that say which group a row is in; none: all rows are in one."""
         return self._by
+
+    @property
+    def listed(self) -> tuple[int, ...] | None:
+        """Which combinations of the levels of `by` are groups, in order; None: all of them."""
+        return self._listed
 
     def of_group(self) -> Self:
         """Return the schema of the rows of one group, as of a table without the columns `by`."""
@@ -418,8 +432,8 @@ class Schema:
     @cached_property
     def _text(self) -> str:
         # As text, since the order of columns counts.
-        own = [self.to_dict(), self._by, [group.to_dict() for group in self._of_groups]]
-        return json.dumps(own)
+        groups = [group.to_dict() for group in self._of_groups]
+        return json.dumps([self.to_dict(), self._by, self._listed, groups])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

@@ -6,7 +6,7 @@ certificate: the guarantee is of everything that is in the mapping (docs/theory.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, TypeVar, Unpack
@@ -37,6 +37,7 @@ _FACTS = ["certificate", "by", "levels", "of", "schema", "groups"]
 _OWN = ["parameters", "facts", "arrays"]  # of each group
 _SHOWN = 100
 _WHERE = "a release of groups"
+LISTED = "combinations"  # of levels in all, which a certificate tells where groups were listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,8 +47,9 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
     `levels` are public, in the schema's order: of one column its levels, of several the tuples of
     theirs. `releases` has the release of each, as if its rows had been a table of their own. The
     guarantee of the `certificate` is of everything here together; a group's release says the same,
-    with parameters of its own. Cells that hold no level are
-    in the group "other", unless the schema says where they belong.
+    with parameters of its own. Cells that hold no level are in the group "other", unless the schema
+    says where they belong. Where groups were `listed`, rows of all other combinations of levels are
+    in none of them.
     """
 
     by: tuple[str, ...]
@@ -89,6 +91,11 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         return self.releases[0].kind
 
     @property
+    def listed(self) -> bool:
+        """Whether these are chosen groups, so that some rows of the table are in none of them."""
+        return LISTED in self.certificate.parameters
+
+    @property
     def schema(self) -> Schema:
         """The description of each group's rows, without the columns `by`."""
         found: Any = self.releases[0]
@@ -112,6 +119,8 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
     ) -> MomentsRelease:
         """Return the moments of all groups together, or of those of some levels.
 
+        Of groups that were `listed` these are not the moments of the whole table: rows that are in
+        none of them are not among the pooled ones, and the certificate says so.
         With `fixed_effects` they have the columns `by` as categories, as if these had been features
         of the table: `pooled(fixed_effects=True).regress("charges", ["age", "hospital"])` has an
         intercept of its own for each hospital, and one slope.
@@ -120,6 +129,10 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         group counts once.
         """
         blocks = read_blocks(self, levels, "pooled")
+        if self.listed:
+            told = "pooled from listed groups only: rows in none of them do not count"
+            notes = (*self.certificate.notes, told)
+            blocks = replace(blocks, certificate=replace(self.certificate, notes=notes))
         return pool(blocks, fixed_effects=fixed_effects)
 
     def differences(
@@ -174,7 +187,8 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         return "\n".join([self.summary(), str(self.certificate)])
 
     def _title(self) -> str:
-        return f"{len(self)} groups by {', '.join(self.by)}, each with a release of {self.of}"
+        of = f" of {self.certificate.parameters[LISTED]}" if self.listed else ""
+        return f"{len(self)}{of} groups by {', '.join(self.by)}, each with a release of {self.of}"
 
     def __repr__(self) -> str:
         return self.describe()

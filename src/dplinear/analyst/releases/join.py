@@ -14,7 +14,7 @@ import numpy as np
 from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.noise_models.sums import add_noise
 from dplinear.analyst.releases.certificate import Certificate, Scalar
-from dplinear.analyst.releases.groups import Groups
+from dplinear.analyst.releases.groups import LISTED, Groups
 from dplinear.analyst.releases.joined_certificate import join_certificates, parts_of
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import flag, rejection, wrong_type
@@ -63,8 +63,10 @@ def _join_groups(
     """Return groups whose releases are joined level by level: one certificate is that of all."""
     first = listed[0]
     for other in listed[1:]:
-        if (other.by, other.levels) != (first.by, first.levels):
-            rule = "groups by the same columns, of the same levels"
+        same = (other.by, other.levels) == (first.by, first.levels)
+        total, totals = (each.certificate.parameters.get(LISTED) for each in (first, other))
+        if not same or total != totals:
+            rule = "groups by the same columns, of the same levels, listed alike"
             raise rejection("releases", _WHERE, rule, f"{len(other)} groups by {other.by}")
     joined = [
         _join_moments(_read([each[level] for each in listed]), disjoint=disjoint)

@@ -24,7 +24,8 @@ MECHANISM = "join"
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _ROUNDING = 64  # units in the last place, above what a few float operations lose
 _SAME = 1e-9  # relative: how far below a certificate's own curve a profile of it may lie
-_GROUPED = ("by", "groups", "group")  # which all have, where groups are joined level by level
+# Which all have, where groups are joined level by level.
+_GROUPED = ("by", "groups", "combinations", "group")
 _DISJOINT = "joined as disjoint tables: whoever joined them states that no {0} is in two of them"
 _ONE_DATASET = (
     "joined as disjoint, though several are of one dataset, which a ledger counts as one table: if "

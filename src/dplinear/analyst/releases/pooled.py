@@ -112,14 +112,18 @@ def schema_with_levels(
 ) -> Schema:
     """Return the schema of the whole table: that of a group, with the columns `by` as categories.
 
-    The first level of each is the one that the others are compared with.
+    The first level of each is the one that the others are compared with. A column of which all
+    groups have one level is left out beside others: it is the intercept.
     """
     content = schema.to_dict()
-    for index, name in enumerate(by):
-        own = own_levels(levels, index)
-        named = [_write_level(level) for level in own if level != _OTHER]
+    found = {name: own_levels(levels, index) for index, name in enumerate(by)}
+    if all(len(own) < 2 for own in found.values()):
+        rule = "False for a single level"
+        raise rejection("fixed_effects", _WHERE, rule, next(iter(found.values())))
+    for name, own in found.items():
         if len(own) < 2:
-            raise rejection("fixed_effects", _WHERE, "False for a single level", own)
+            continue
+        named = [_write_level(level) for level in own if level != _OTHER]
         column: dict[str, Any] = {"type": "category", "levels": named}
         content["columns"][name] = column | ({} if _OTHER in own else {"other": named[0]})
     return Schema.from_release(content)

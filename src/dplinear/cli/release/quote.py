@@ -123,7 +123,9 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
         lines.append(("price", "nothing: the output holds this release already"))
         return lines
     if request.parameters.get("by") is not None:
-        told = "{groups} by {by}, all for one price".format_map(request.parameters)
+        listed = request.parameters.get("combinations")
+        of = "" if listed is None else f"of {listed} "
+        told = f"{{groups}} {of}by {{by}}, all for one price".format_map(request.parameters)
         lines.append(("groups", told))
     lines.append(("mechanism", request.mechanism))
     lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))

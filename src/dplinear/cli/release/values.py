@@ -20,6 +20,29 @@ def _names(_: str, value: Any) -> Any:
     return split_names(value)
 
 
+def _groups(key: str, value: Any) -> Any:
+    """Return names of columns; or groups between semicolons, each of columns and their levels.
+
+    "hospital=north, sex=f; hospital=south, sex=m" is two of them.
+    """
+    if not isinstance(value, str) or "=" not in value:
+        return _names(key, value)
+    found = []
+    for group in filter(str.strip, value.split(";")):
+        pairs = [part.partition("=") for part in group.split(",")]
+        names = [name.strip() for name, _, _ in pairs]
+        if not all(sign for _, sign, _ in pairs) or len(set(names)) < len(names):
+            told = "The value of --by must be names of columns, or groups of levels."
+            hint = (
+                "write --by hospital,sex for all groups, or list some of them: --by "
+                '"hospital=north, sex=f; hospital=south, sex=m". Levels with such marks go into a '
+                "file of settings, with --config."
+            )
+            raise CommandError(told, hint)
+        found.append({name.strip(): level.strip() for name, _, level in pairs})
+    return found
+
+
 def _count(key: str, value: Any) -> Any:
     """Return a whole number where there is one; otherwise the text."""
     return int(value) if isinstance(value, str) and value.strip().isdecimal() else _same(key, value)
@@ -74,7 +97,7 @@ def _weight(key: str, value: Any) -> Any:
 
 
 _READERS = {
-    "by": _names,
+    "by": _groups,
     "candidates": _counts,
     "columns": _names,
     "features": _names,

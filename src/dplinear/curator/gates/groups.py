@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dplinear.analyst.releases.certificate import Certificate
-from dplinear.analyst.releases.groups import Groups, Level, level_label
+from dplinear.analyst.releases.groups import LISTED, Groups, Level, level_label
 from dplinear.analyst.releases.release import Release
 from dplinear.arguments import rejection
 from dplinear.curator.passage import Passage
@@ -13,7 +13,7 @@ from dplinear.mechanisms.contract import Made, Mechanism
 from dplinear.mechanisms.groups import GroupOutcomes
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
-from dplinear.schema.groups import group_levels, read_by
+from dplinear.schema.groups import combinations, group_levels, read_by
 
 _Release = TypeVar("_Release", bound=Release)
 _LONGEST = 500
@@ -38,8 +38,10 @@ class Grouping:
             hint = "make the levels features, or release one level's rows at a time."
             raise rejection("by", passage.where, rule, by, hint)
         split = read_by(schema, by, passage.where)
-        passage.given["by"] = list(split.by)
         levels = group_levels(split)
+        passage.given["by"] = list(split.by)
+        if split.listed is not None:  # however it was written
+            passage.given["by"] = {"columns": list(split.by), "listed": list(levels)}
         texts = [", ".join(split.by), *map(level_label, levels)]
         if max(map(len, texts)) > _LONGEST:
             rule = f"columns and levels of at most {_LONGEST} letters, which a certificate names"
@@ -49,11 +51,12 @@ class Grouping:
     @property
     def public(self) -> dict[str, Any]:
         """What a ledger is told of the groups, and a certificate says."""
-        return {"by": ", ".join(self.split.by), "groups": len(self.levels)}
+        told: dict[str, Any] = {"by": ", ".join(self.split.by), "groups": len(self.levels)}
+        return told if self.split.listed is None else told | {LISTED: combinations(self.split)}
 
     def share(self, rows: int | None) -> int | None:
         """Return how many of so many rows a group may have: an equal part, for want of better."""
-        return None if rows is None else max(1, rows // len(self.levels))
+        return None if rows is None else max(1, rows // combinations(self.split))
 
     def moved(self, passage: Passage, neighbours: Neighbours) -> int:
         """Return how many groups neighbouring tables may differ in."""
@@ -97,6 +100,9 @@ class Grouping:
         """Let the certificate say that the guarantee is of all groups together."""
         told = f"{len(self.levels)} groups by {', '.join(self.split.by)} were released together"
         passage.notes += (f"{told}: the guarantee is of all of them at once",)
+        if self.split.listed is not None:
+            of = f"{len(self.levels)} of {combinations(self.split)} groups were listed"
+            passage.notes += (f"{of}: rows of the others are in none of them",)
 
     def release(
         self,

@@ -1,6 +1,6 @@
 """The gates for means and covariances, of columns whose bounds may be far too wide."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
@@ -38,6 +38,7 @@ from dplinear.mechanisms.groups import PreparedGroups
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema, SchemaLike
+from dplinear.schema.groups import By
 
 _Estimate = TypeVar("_Estimate", MeanEstimate, CovarianceEstimate)
 _Method = TypeVar("_Method", CoinPressMean, CoinPressCovariance)
@@ -74,7 +75,7 @@ def release_mean(
     neighbours: str = ...,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str],
+    by: By,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -92,7 +93,7 @@ def release_mean(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str] | None = None,
+    by: By | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -164,7 +165,7 @@ def release_covariance(
     neighbours: str = ...,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str],
+    by: By,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -182,7 +183,7 @@ def release_covariance(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str] | None = None,
+    by: By | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,

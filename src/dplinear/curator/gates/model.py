@@ -45,6 +45,7 @@ from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.registry import MODELS
 from dplinear.schema import Schema, SchemaLike
+from dplinear.schema.groups import By
 from dplinear.schema.sparse_rows import SparseRows
 
 _WHERE = "release_model"
@@ -101,7 +102,7 @@ def release_model(
     neighbours: str = ...,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str],
+    by: By,
     loss: str = ...,
     mechanism: str | ModelMechanism | None = None,
     intercept: bool = True,
@@ -156,7 +157,7 @@ def release_model(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str] | None = None,
+    by: By | None = None,
     loss: str | Loss = "squared",
     mechanism: str | ModelMechanism | ConstrainedMechanism | None = None,
     intercept: bool | None = None,

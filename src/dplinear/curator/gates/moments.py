@@ -1,6 +1,5 @@
 """The gate for second moments: one release, on which every regression is free."""
 
-from collections.abc import Sequence
 from typing import Any, Unpack, overload
 
 from dplinear.analyst.releases.groups import Groups
@@ -21,6 +20,7 @@ from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.registry import MOMENTS
 from dplinear.schema import Schema, SchemaLike
+from dplinear.schema.groups import By
 
 
 @overload
@@ -55,7 +55,7 @@ def release_moments(
     neighbours: str = ...,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str],
+    by: By,
     mechanism: str | MomentsMechanism = ...,
     expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
@@ -75,7 +75,7 @@ def release_moments(
     neighbours: str = Neighbours.ADD_REMOVE,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    by: str | Sequence[str] | None = None,
+    by: By | None = None,
     mechanism: str | MomentsMechanism = "analyze_gauss",
     expected_rows: int | None = None,
     ledger: AnyLedger | None = None,
