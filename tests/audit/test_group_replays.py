@@ -62,26 +62,40 @@ def cells_of(random: Any, rows: int) -> Any:
     ]
 
 
+def neighbours(
+    common: pa.Table, seed: int, count: int, *, unit: bool, relation: Neighbours
+) -> Iterator[pa.Table]:
+    """Return tables of which each is a neighbour of `common`, or of the one before it.
+
+    Single rows, or all rows of one person, in any groups, come to the common table; under replace
+    they become others, every second time the same with other signs, often in another group.
+    """
+    random = simulation.generator(seed)
+    cells, wards = cells_of(random, 1), WARDS[:1]
+    for turn in range(count):
+        if turn % 2 and relation is REPLACE:
+            cells = cells * [-1.0, 1.0, random.choice([-1.0, 1.0], len(NAMES))][turn % 3]
+            if turn % 4 == 1:  # into another group, or none
+                wards = [WARDS[int(random.integers(len(WARDS)))]] * len(wards)
+        else:
+            rows = int(random.choice([1, 2, 3, 7, 60])) if unit else 1
+            few = random.choice(4, random.integers(1, 4), replace=False)
+            cells, wards = cells_of(random, rows), [WARDS[random.choice(few)] for _ in range(rows)]
+        more = pa.concat_tables([common, held(cells, wards, ["new"] * len(wards))])
+        yield more.take(random.permutation(more.num_rows))
+
+
 def pairs(
     common: pa.Table, seed: int, count: int, *, unit: bool, relation: Neighbours
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Return neighbours: of single rows, or of all rows of one person, in any groups."""
-    random = simulation.generator(seed)
-    for turn in range(count):
-        rows = int(random.choice([1, 2, 3, 7, 60])) if unit else 1
-        cells = cells_of(random, rows)
-        few = list(random.choice(4, random.integers(1, 4), replace=False))
-        wards = [WARDS[random.choice(few)] for _ in range(rows)]
-        person = ["new"] * rows
-        one = pa.concat_tables([common, held(cells, wards, person)])
-        other = common
-        if relation is REPLACE:
-            turned = cells * [-1.0, 1.0, random.choice([-1.0, 1.0], len(NAMES))][turn % 3]
-            if turn % 2:  # into another group, or none
-                place = int(random.integers(len(WARDS)))
-                wards = [WARDS[place]] * rows if turn % 4 == 1 else wards[::-1]
-            other = pa.concat_tables([common, held(turned, wards, person)])
-        yield one.take(random.permutation(one.num_rows)), other
+    """Return neighbours, the second of them the common table, or the first of the pair before."""
+    before = common
+    for more in neighbours(common, seed, count, unit=unit, relation=relation):
+        if before is common or relation is ADD_REMOVE:
+            yield more, common
+        else:
+            yield more, before
+        before = more
 
 
 def schema(*, unit: bool, filled: bool = False) -> Schema:
@@ -125,11 +139,11 @@ def check(
     record = record_of(name, common, seed, unit=unit, relation=relation, by=by)
     assert record.budget is not None
     assert len(record.asked) == len(group_levels(record.split))
-    found, last = Moved(), None
+    found, answers = Moved(), {id(common): ask_again(record, common)}
     for one, other in pairs(common, seed + 1, count, unit=unit, relation=relation):
-        if last is None or other is not common:
-            last = ask_again(record, other)
-        found = found.farther(moved(record, ask_again(record, one), last))
+        before = answers[id(other)]
+        answers = {id(common): answers[id(common)], id(one): ask_again(record, one)}
+        found = found.farther(moved(record, answers[id(one)], before))
         assert max(found.first, found.single, found.spent) <= 1, vars(found)
     return found
 

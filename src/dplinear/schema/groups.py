@@ -35,7 +35,7 @@ OTHER = "other"
 
 Level = str | int | float | bool
 # What the argument `by` may be: a column, several, or a list of chosen combinations of levels.
-By = str | Sequence[str] | Mapping[str, Level | Sequence[Level]] | Sequence[Mapping[str, Level]]
+By = str | Sequence[str] | Mapping[str, object] | Sequence[Mapping[str, object]]
 
 
 def read_by(schema: Schema, by: object, where: str) -> Schema:
