@@ -52,6 +52,36 @@ def test_every_group_is_released_and_shown(name: str, capsys: pytest.CaptureFixt
     assert "4 groups by ward" in capsys.readouterr().out
 
 
+def test_groups_are_listed_in_words_or_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["release", "moments", "visits.parquet", *PRIVATE]
+    named = [*words, *COLUMNS, "--by", "ward=other; ward = a"]
+    assert main([*named, "--dry-run"]) == 0
+    assert "2 of 4 by ward, all for one price" in capsys.readouterr().out
+    assert main([*named, "--output", "new.json"]) == 0
+    assert "2 of 4 groups by ward" in capsys.readouterr().out
+    groups = dpl.load("new.json", kind="groups")
+    assert groups.levels == ("a", "other")
+    assert "chosen in public" in release_page(groups)
+    columns = '[columns]\nage = [0, 100]\ncharges = [0, 60000]\nward = ["a", "b", "c"]\n'
+    chosen = ('by = {ward = ["a", "other"]}\n', 'by = [{ward = "a"}, {ward = "other"}]\n')
+    for text in chosen:
+        Path("release.toml").write_text(text + columns, encoding="utf-8")
+        assert main([*words, "--config", "release.toml", "--dry-run"]) == 0
+        assert "2 of 4 by ward, all for one price" in capsys.readouterr().out
+    for wrong in ("ward=a, b", "ward=a, ward=b", "ward=a; ward=a", "ward=nobody"):
+        assert main([*words, *COLUMNS, "--by", wrong, "--dry-run"]) != 0
+        assert "by" in capsys.readouterr().err
+
+
+def test_groups_of_several_columns_are_listed_one_by_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = [*COLUMNS, "--column", "old boolean"]
+    words = ["release", "moments", "visits.parquet", *PRIVATE, *more]
+    assert main([*words, "--by", "ward=a, old=yes; old=false, ward=b", "--dry-run"]) == 0
+    assert "2 of 8 by ward, old, all for one price" in capsys.readouterr().out
+
+
 def test_regressions_of_one_group_or_of_each(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["release", "moments", "visits.parquet", *RELEASES["moments"], "--by", "ward"]
     assert main([*words, "--output", "new.json"]) == 0

@@ -4,6 +4,8 @@ from planted.bug import Bug
 
 _GROUPS = "tests/curator/test_groups.py::"
 _MODELS = "tests/curator/test_group_models.py::"
+_LISTED = "tests/curator/test_listed_groups.py::"
+_REPLAYS = "tests/audit/test_group_replays.py::"
 
 BUGS = (
     Bug(
@@ -53,5 +55,70 @@ BUGS = (
         "    constant = -1.0\n",
         "    constant = 0.0\n",
         f"{_GROUPS}test_a_missing_truth_value_is_where_the_schema_says",
+    ),
+    Bug(
+        "replaced_within_one_group",
+        "a sum of groups is paid for as if a replaced row stayed in its group",
+        "adaptive/noisy_sums.py",
+        "        return max(within, 2 * statistic.sensitivity_squared(Neighbours.ADD_REMOVE))\n",
+        "        return within\n",
+        f"{_REPLAYS}test_sums_that_are_paid_for_as_within_one_group_are_caught",
+    ),
+    Bug(
+        "rounding_of_one_chain",
+        "rounding is paid for in one of the two groups that a replaced row moves",
+        "adaptive/noisy_sums.py",
+        "        entries = 2 * size if self.across else size\n",
+        "        entries = size\n",
+        f"{_REPLAYS}test_rounding_is_paid_for_in_both_groups_that_move",
+    ),
+    Bug(
+        "public_rows_of_a_group",
+        "under replace, the number of rows of one listed group is taken for public",
+        "coinpress/methods.py",
+        "    (count,) = sums.ask([Query(Count(sums.count_varies), COUNT)])\n",
+        "    (count,) = sums.ask([Query(Count(), COUNT)])\n",
+        f"{_REPLAYS}test_one_listed_group_may_be_left_under_replace",
+    ),
+    Bug(
+        "eigenvalue_of_one_group",
+        "AdaSSP's least eigenvalues have the noise of one group, though a unit moves several",
+        "mechanisms/adassp.py",
+        "        moved, own = self.design.groups, rounding + 1\n",
+        "        moved, own = 1, rounding + 1\n",
+        f"{_REPLAYS}test_adassp_counts_each_group_that_moves",
+    ),
+    Bug(
+        "unlisted_rows_in_a_listed_group",
+        "a row of no listed combination counts in the next one",
+        "schema/groups.py",
+        "    return np.where(listed[places] == codes, places.astype(np.float64), -1.0)\n",
+        "    return np.where(codes >= 0, places.astype(np.float64), -1.0)\n",
+        f"{_LISTED}test_where_a_row_is_depends_on_it_alone",
+    ),
+    Bug(
+        "groups_listed_twice",
+        "a combination may be listed twice, so that a row is in two groups",
+        "schema/groups.py",
+        "    if len(set(codes)) < len(codes):\n",
+        "    if len(set(codes)) < 0:\n",
+        f"{_LISTED}test_wrong_lists_are_refused_before_anything_is_spent",
+    ),
+    Bug(
+        "any_list_is_the_same_request",
+        "a request for other groups of the same columns gets the release of the first ones",
+        "curator/gates/groups.py",
+        "        if split.listed is not None:  # however it was written\n",
+        "        if split.listed == ():\n",
+        f"{_LISTED}test_another_list_is_another_request",
+    ),
+    Bug(
+        "scores_of_all_groups",
+        "a unit's score in a group is that of its rows in all groups",
+        "curator/sources/unit_rows.py",
+        "            some = slice(None) if group == _ALL else np.flatnonzero(cells[:, size] == group)\n",
+        "            some = slice(None)\n",
+        "tests/curator/test_clustered_groups.py::"
+        "test_scores_of_groups_are_those_of_each_units_rows_in_them",
     ),
 )
