@@ -116,8 +116,8 @@ BUGS = (
         "scores_of_all_groups",
         "a unit's score in a group is that of its rows in all groups",
         "curator/sources/unit_rows.py",
-        "            some = slice(None) if group == _ALL else np.flatnonzero(cells[:, size] == group)\n",
-        "            some = slice(None)\n",
+        "slice(None) if group == _ALL else np.flatnonzero(cells[:, size] == group)\n",
+        "slice(None)\n",
         "tests/curator/test_clustered_groups.py::"
         "test_scores_of_groups_are_those_of_each_units_rows_in_them",
     ),

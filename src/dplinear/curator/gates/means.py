@@ -106,7 +106,8 @@ def release_mean(
     column of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1
     unless given); the schema may name it (docs/schema.md, "Units of privacy"). `by` names
     categories or truth values of the schema: each of their levels has a release of its own, all for
-    one price (docs/schema.md, "Groups for one price"). Options: `steps`
+    one price; or lists groups, as for `release_moments` (docs/schema.md, "Groups for one price").
+    Options: `steps`
     (2), `scale` (public standard deviations of the columns; found where they are not given), and
     those of the reading (`threads`, `engine`, `progress`).
     Give paths where you can: what another library makes of a row, as it reads a file, may depend on

@@ -188,7 +188,8 @@ def release_model(
     of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1 unless
     given); the schema may name it (docs/schema.md, "Units of privacy"). `by` names
     categories or truth values of the schema: each of their levels has a model of its own, all for
-    one price (docs/schema.md, "Groups for one price"). `loss` is "squared";
+    one price; or lists groups, as for `release_moments` (docs/schema.md, "Groups for one price").
+    `loss` is "squared";
     "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
     is 1, or that a numeric column is above the middle of its bounds. `mechanism`, for a squared
     loss, is "whitened_descent", the most accurate, which passes over the table some twenty times,

@@ -90,7 +90,9 @@ def release_moments(
     rows are protected together, and count as at most `rows_per_unit` rows (1 unless given); the
     schema may name it (docs/schema.md, "Units of privacy"). `by` names a category or truth value of
     the schema, or a list of them: then each of their public levels has a release of its own, all
-    for the price of one (docs/schema.md, "Groups for one price"). `mechanism` is one of
+    for the price of one (docs/schema.md, "Groups for one price"). A mapping of columns to levels,
+    or a list of mappings of columns to one level each, is a public list of groups: rows of all
+    other levels are then in none. `mechanism` is one of
     "analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", or "auto": the one of the
     least error that the planner predicts for `expected_rows`, a public guess (without one, the
     first that can keep the guarantee); or an object, such as `AnalyzeGauss(guarantee=…)`, which has
