@@ -360,7 +360,7 @@ class Unread:
         ({"by": ["ward", "ward"]}, "by"),
         ({"by": []}, "by"),
         ({"by": 3}, "by"),
-        ({"by": {"ward": ["a"]}}, "by"),
+        ({"by": {"ward": ["nobody"]}}, "by"),
         ({"by": "ward", "unit": "ward"}, "by"),
         ({"by": "ward", "schema": {"ward": ["a", "b"]}}, "by"),
         ({"schema": Schema(COLUMNS, derived=["x*ward"])}, "by"),

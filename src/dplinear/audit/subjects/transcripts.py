@@ -168,6 +168,14 @@ class OverheardPane(ListeningRows):
         self.shape, self.middle, self.half = pair[0].shape, pair[0].middle, pair[0].half
 
 
+class Heard(Protocol):
+    """What hears the answers of a run, and adds up what they tell."""
+
+    @property
+    def loss(self) -> float:
+        """Ln p_one/p_other of all answers so far."""
+
+
 Run = Callable[[Any, Entropy], Any]
 
 
@@ -185,7 +193,7 @@ class TranscriptSubject(Subject):
         self,
         method: Mechanism,
         run: Run,
-        listening: Callable[[int], ListeningRows | OverheardWindow],
+        listening: Callable[[int], Heard],
         *,
         exact: bool,
     ) -> None:
