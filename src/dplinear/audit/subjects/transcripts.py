@@ -173,7 +173,11 @@ class Heard(Protocol):
 
     @property
     def loss(self) -> float:
-        """Ln p_one/p_other of all answers so far."""
+        """The logarithm of p_one/p_other, of all answers so far."""
+
+    @property
+    def square(self) -> float:
+        """What Σ Δ²/σ² of their sums is."""
 
 
 Run = Callable[[Any, Entropy], Any]
