@@ -75,9 +75,9 @@ BUGS = (
     Bug(
         "public_rows_of_a_group",
         "under replace, the number of rows of one listed group is taken for public",
-        "coinpress/methods.py",
-        "    (count,) = sums.ask([Query(Count(sums.count_varies), COUNT)])\n",
-        "    (count,) = sums.ask([Query(Count(), COUNT)])\n",
+        "curator/gates/means.py",
+        "    prepared = PreparedGroups(method.prepare(columns, moved, count_varies=True))\n",
+        "    prepared = PreparedGroups(method.prepare(columns, moved))\n",
         f"{_REPLAYS}test_one_listed_group_may_be_left_under_replace",
     ),
     Bug(

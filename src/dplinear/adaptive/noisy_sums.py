@@ -169,11 +169,6 @@ class NoisySums:
         self.filter = Filter((budget.square, budget.inverse), (Fraction(0), Fraction(0)))
 
     @property
-    def count_varies(self) -> bool:
-        """Whether how much the rows count for tells of single ones: it is then never free."""
-        return bool(getattr(self._rows, "count_varies", False))
-
-    @property
     def spent(self) -> Fraction:
         """Return how much of μ² is spent."""
         return self.filter.spent[0]

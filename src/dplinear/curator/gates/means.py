@@ -268,7 +268,7 @@ def _cross_groups(
     grouping.check(passage, method)
     columns = len(check_plain(grouping.schema, passage.where))
     moved = grouping.moved(passage, method.neighbours)
-    prepared = PreparedGroups(method.prepare(columns, moved))
+    prepared = PreparedGroups(method.prepare(columns, moved, count_varies=True))
     open_part = _opening(passage)
     open_part(grouping.split)
     grouping.note(passage)
