@@ -190,21 +190,19 @@ class Distance:
         """The squared sensitivity of each part by itself."""
         _, gram, cross = self.single
         if self.neighbours is Neighbours.REPLACE:
-            apart = self.design.dimension > 1 or self.design.groups > 1
+            apart = self.design.dimension * self.design.groups > 1
             gram, cross = gram * (2 if apart else 1), cross * 4
         return Parts(self._number_square(UNITS, ROUNDING), gram, cross)
 
     def _number_square(self, most: int, rounding: int) -> Fraction:
         """Return how far a number of each group moves, squared, over all groups that move.
 
-        A row moves it by `most`, and `rounding` comes on top: one more where a unit's parts in
-        several groups are no whole numbers.
+        A row moves it by `most`, and `rounding` comes on top, and 1 for parts of whole numbers.
         """
         moved, own = self.design.groups, rounding + 1
-        if moved == 1:
-            return Fraction(most + rounding) ** 2
-        twice = 2 if self.neighbours is Neighbours.REPLACE else 1
-        return Fraction(twice * (most**2 + 2 * own * most) + moved * own**2)
+        twice = 1 + (self.neighbours is Neighbours.REPLACE)
+        several = twice * (most**2 + 2 * own * most) + moved * own**2
+        return Fraction((most + rounding) ** 2 if moved == 1 else several)
 
     def squared_distance(self, variances: Parts) -> Fraction:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
