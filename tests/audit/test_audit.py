@@ -63,6 +63,7 @@ EVERY = [(name, relation) for name, entry in ENTRIES.items() for relation in ent
 LONG = {*SUBJECTS, "adassp", "frank_wolfe_pure", "exponential", "objective_perturbation"}
 LONG |= {"sketch_after_query", "inverse_wishart_after_query", "projection_quantile"}
 LONG |= {"output_perturbation", "rows_left_out", "groups"}
+LONG |= {"noisy_gradient_units", "exponential_units"}
 QUICK = [pair for pair in EVERY if pair[0] not in LONG]
 RUNS = {"mi_projection": 600, "output_perturbation_gaussian": 200, "sketch": 2500}
 RUNS |= {"additive_wishart": 10_000}  # a replaced row shows half of what is claimed

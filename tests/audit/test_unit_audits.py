@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from dplinear.audit.audit import AuditResult, audit_subject
-from dplinear.audit.catalogue import NORMAL_DELTA, WHOLE_DELTA
+from dplinear.audit.catalogue import ENTRIES, NORMAL_DELTA, WHOLE_DELTA, subject_of
 from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.audit.subjects.matrices import MatrixSubject
 from dplinear.audit.subjects.transcripts import TranscriptSubject, overheard
+from dplinear.curator import row_weights
 from dplinear.curator.gates.one_model import design_of
 from dplinear.curator.passes import open_table
 from dplinear.curator.sources import second_moments, unit_rows
@@ -97,6 +98,33 @@ def test_a_unit_that_is_called_exact_spends_what_is_claimed() -> None:
     parts = spent(6)
     assert max(parts) <= 1 + 1e-9
     assert np.mean(parts) > 0.9
+
+
+# Models in a constraint set, whose rows are weighed elsewhere
+
+
+def spent_in_a_set(relation: Neighbours, runs: int = 4) -> list[float]:
+    """Return Σ Δ²/σ² of learnings, as parts of μ²."""
+    name, found = "noisy_gradient_units", []
+    guarantee = ENTRIES[name].guarantee(EPSILON, None)
+    subject: Any = subject_of(name, guarantee, relation, simulation.entropy(1))
+    for run in range(runs):
+        table: Any = subject._listening(run % 2)
+        subject._run(table, simulation.entropy(run))
+        found.append(table.square / subject.claim.value**2)
+    return found
+
+
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_a_unit_in_a_set_spends_what_is_claimed(relation: Neighbours) -> None:
+    parts = spent_in_a_set(relation)
+    assert max(parts) <= 1 + 1e-9
+    assert np.mean(parts) > 0.9
+
+
+def test_a_unit_in_a_set_without_a_cap_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_weights, "shared_weights", uncapped)
+    assert min(spent_in_a_set(Neighbours.ADD_REMOVE, 2)) > 10
 
 
 def uncapped(counts: Any, rows_per_unit: int) -> Any:

@@ -363,6 +363,7 @@ def test_what_a_seed_made_for_a_former_version_is_not_taken_for_a_release(
         drawn = simulation.entropy_for_release
         former = SimpleNamespace(seed_for_release=lambda: None, entropy_for_release=drawn)
         patch.setattr("dplinear.curator.passage.simulation", former)
+        patch.setattr("dplinear.curator.request_fingerprint.simulation", former)
         ALL[name](**call)
     with pytest.raises(LedgerError, match="'monday' was made with a seed"):
         ALL[name](**call)

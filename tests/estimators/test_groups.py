@@ -12,17 +12,14 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import dplinear as dpl
 from dplinear.arguments import ArgumentError
 from dplinear.estimators import (
-    PrivateConstrainedClassifier,
-    PrivateConstrainedRegressor,
     PrivateCovariance,
-    PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateMean,
     PrivatePCA,
     PrivateProjection,
     PrivateRidge,
-    PrivateSVM,
+    regression,
 )
 from dplinear.noise import simulation
 from services import library
@@ -30,10 +27,6 @@ from services import library
 from .faces import ALL, PREDICTORS, REGRESSORS, face, released, table
 
 TAKE = (*ALL, PrivateMean, PrivateCovariance)
-TAKE_NONE = (
-    *(PrivateProjection, PrivateSVM),
-    *(PrivateConstrainedClassifier, PrivateConstrainedRegressor),
-)
 ROWS = 400
 IDS = np.arange(ROWS) % 40  # ten rows each
 
@@ -120,7 +113,8 @@ def test_rows_without_an_id_do_not_count() -> None:
 def test_the_column_of_ids_has_a_name_that_no_feature_has() -> None:
     X, y = table(ROWS, 2)
     frame = library("pandas").DataFrame(X, columns=["groups", "age"])
-    model = face(PrivateRidge).fit(frame, y, groups=IDS)
+    with simulation.door(3):
+        model = face(PrivateRidge).fit(frame, y, groups=IDS)
     assert list(model.schema_.columns) == ["groups", "age", "y"]
     assert model.certificate_.unit == model.schema_.unit == "unit groups"
 
@@ -147,8 +141,10 @@ def test_rows_per_unit_needs_groups(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "arguments"),
     [
-        (PrivateLasso, {"pure": True}),
-        (PrivateLogisticRegression, {"constraint": 1.0}),
+        (
+            PrivateLogisticRegression,
+            {"constraint": 1.0, "mechanism": "objective_perturbation"},
+        ),
         (PrivateRidge, {"mechanism": "sketch"}),
         (PrivatePCA, {"mechanism": "additive_wishart"}),
         (PrivateLinearRegression, {"mechanism": "inverse_wishart"}),
@@ -160,11 +156,28 @@ def test_what_has_no_proof_for_units_says_so(kind: Any, arguments: dict[str, Any
     assert (caught.value.parameter, caught.value.where) == ("groups", kind.__name__)
 
 
-@pytest.mark.parametrize("kind", TAKE_NONE)
-def test_those_that_cannot_take_no_groups(kind: Any) -> None:
+def test_released_rows_take_no_groups() -> None:
+    """How many rows a unit has would be seen."""
     with pytest.raises(TypeError, match="groups"):
-        kind().fit(*table(10), groups=IDS[:10])
-    assert "rows_per_unit" not in kind().get_params()
+        PrivateProjection().fit(*table(10), groups=IDS[:10])  # type: ignore[call-arg]
+    assert "rows_per_unit" not in PrivateProjection().get_params()
+
+
+def test_under_replace_the_number_of_rows_of_units_decides_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is private: only their number is public there."""
+    seen: list[Any] = []
+    gate: Any = dpl.release_model
+
+    def kept(*table: Any, **given: Any) -> Any:
+        seen.append(given["expected_rows"])
+        return gate(*table, **given)
+
+    monkeypatch.setattr(regression, "release_model", kept)
+    fitted(PrivateLinearRegression, neighbours="replace")
+    fitted(PrivateLinearRegression, groups=None, neighbours="replace")
+    assert seen == [None, ROWS]
 
 
 def test_a_budget_of_units_is_spent(tmp_path: Any) -> None:

@@ -12,9 +12,7 @@ import dplinear as dpl
 from dplinear.arguments import ArgumentError
 from dplinear.estimators import (
     PrivateCovariance,
-    PrivateLasso,
     PrivateLinearRegression,
-    PrivateLogisticRegression,
     PrivateMean,
     PrivatePCA,
     PrivateRidge,
@@ -89,16 +87,10 @@ def test_weights_that_cannot_be_had_are_refused_by_their_name() -> None:
     refused: list[tuple[Any, dict[str, Any]]] = [
         (PrivateRidge, {"mechanism": "additive_wishart"}),
         (PrivatePCA, {"mechanism": "sketch"}),
-        (PrivateLasso, {"pure": True, "row_norm": 3.0}),
-        (PrivateLogisticRegression, {"constraint": 2.0, "row_norm": 3.0}),
     ]
     for kind, arguments in refused:
         with pytest.raises(ArgumentError) as caught:
             fitted(kind, **arguments)
-        assert caught.value.parameter == "sample_weight"
-    for kind, arguments in refused[2:]:  # nor is a bound asked for, which would not help
-        with pytest.raises(ArgumentError, match="left out") as caught:
-            fitted(kind, weight_bound=None, **arguments)
         assert caught.value.parameter == "sample_weight"
     with pytest.raises(ArgumentError, match="as long as X"):
         fitted(PrivateRidge, WEIGHTS[:-1])

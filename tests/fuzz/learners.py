@@ -84,6 +84,8 @@ _BOUNDS = (
     (1,),
 )
 _CLASSES = ((0, 1), ("a", "b"), (0, 0), (0, "a"), (True, False), (1, 2, 3), (None, 1), (0.5, 1e308))
+_LABELS = "the labels themselves"  # as ids, or as weights: whatever they hold, one for each row
+_ENTRIES = (_LABELS, _LABELS, _LABELS, np.zeros((2, 2)), np.zeros(9, complex), [1, 2, 3], 7, "all")
 _LEARNING: dict[str, Maker] = {
     "row_norm": real,
     "constraint": _constraint,
@@ -106,6 +108,11 @@ _LEARNING: dict[str, Maker] = {
     "average": odd,
     "constrained": odd,
     "ramp": real,
+    "groups": lambda dice: dice.pick(_ENTRIES),
+    "unit": lambda dice: word(dice, "id", "groups", ""),
+    "rows_per_unit": whole,
+    "sample_weight": lambda dice: dice.pick(_ENTRIES),
+    "weight_bound": real,
 }
 _DRAWN: dict[str, Maker] = {
     "projection": lambda dice: word(dice, "auto", *_KINDS),
@@ -183,7 +190,11 @@ def _erm_case(
 
 
 def _asked_of(gate: Callable[..., Any], pair: tuple[Any, Any], arguments: dict[str, Any]) -> Any:
-    return gate(pair[0], target=pair[1], **arguments)
+    said = {
+        name: pair[1] if isinstance(value, str) and value == _LABELS else value
+        for name, value in arguments.items()
+    }
+    return gate(pair[0], target=pair[1], **said)
 
 
 def _strange_pair(dice: Dice, folder: Path) -> tuple[Any, Any]:
@@ -202,6 +213,10 @@ def constrained(dice: Dice) -> Case:
     }
     if dice.chance(0.2):
         base |= {"projection": dice.pick(_KINDS), "dimension": 2}
+    if dice.chance(0.3):
+        base |= {"groups": _LABELS}
+    if dice.chance(0.2):
+        base |= {"sample_weight": _LABELS, "weight_bound": 2.0}
     arguments = mutated(dice, base, COMMON | _LEARNING | _DRAWN)
     return _erm_case(dice, dplinear.release_model, dice.pick((1, 2, 3)), arguments)
 

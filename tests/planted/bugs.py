@@ -8,6 +8,7 @@ user sees.
 from planted import (
     cells,
     columns,
+    constrained_units,
     files,
     groups,
     ledgers,
@@ -29,6 +30,7 @@ BUGS: tuple[Bug, ...] = (
     *tables.BUGS,
     *sums.BUGS,
     *units.BUGS,
+    *constrained_units.BUGS,
     *left_out.BUGS,
     *groups.BUGS,
     *files.BUGS,

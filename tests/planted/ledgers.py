@@ -170,7 +170,7 @@ BUGS = (
     Bug(
         "seed_not_told",
         "what a seed made is returned to a call that asks for a release",
-        "curator/passage.py",
+        "curator/request_fingerprint.py",
         '    return fingerprint([name, public, {"seed": simulation.seed_for_release()}])\n',
         "    return fingerprint([name, public])\n",
         "tests/curator/test_recorded.py::test_what_a_seed_made_is_not_taken_for_a_release",

@@ -12,6 +12,7 @@ from dplinear.audit.densities import BY_NOISE_MODEL
 from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Subject
 from dplinear.audit.subjects.groups import groups_of_rows
+from dplinear.audit.subjects.learner_units import DrawsOfUnits, gradients_of_units
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
 from dplinear.audit.subjects.left_out import rows_left_out
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
@@ -143,6 +144,15 @@ def _subject_of_draws(kind: type[Exponential | FrankWolfe], **options: Any) -> M
     return make
 
 
+def _gradients_of_units(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    return gradients_of_units(guarantee, neighbours)
+
+
+def _draws_of_units(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    learner = Exponential(guarantee=guarantee, neighbours=neighbours)
+    return DrawsOfUnits(learner, math.ceil(2 / guarantee.epsilon))
+
+
 def _asking(kind: type[GaussianSketch | InverseWishart], **options: Any) -> Make:
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
         made = kind(
@@ -226,6 +236,8 @@ ENTRIES: dict[str, Entry] = {
     "groups": Entry(_groups, _ROWS, WHOLE_DELTA),
     "frank_wolfe_pure": Entry(_subject_of_draws(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
     "exponential": Entry(_subject_of_draws(Exponential), _ROWS, None),
+    "noisy_gradient_units": Entry(_gradients_of_units, _ROWS, WHOLE_DELTA),
+    "exponential_units": Entry(_draws_of_units, _ROWS, None),
     "output_perturbation": Entry(_output, _ROWS, None),
     "output_perturbation_gaussian": Entry(_output, _ROWS, WHOLE_DELTA),
     "objective_perturbation": Entry(_objective, _ROWS, VISIBLE_DELTA),

@@ -30,8 +30,9 @@ Scores = Integers | BigIntegers
 class AtomScores:
     """⌊⟨aₖ, G⟩/2^shift⌋ for all atoms, the aₖ rounded to integers.
 
-    Requires: G a sum of one integer vector of norm at most `bound` for each example, however many.
-    Promises: `range` is the most that one example more or less changes a score relative to any
+    Requires: G a sum of one integer vector of norm at most `bound` for each example, however many;
+    or for all examples of one unit of privacy, of integer weights that are counted in `bound`.
+    Promises: `range` is the most that one of them more or less changes a score relative to any
     other, opposites included: with d = G' − G the scores before rounding change by ⟨aₖ, d⟩, two of
     them by at most ‖aₖ − aⱼ‖·‖d‖ relative to each other, and rounding each down moves that by less
     than 2. Atoms that have no opposites are first centred, which moves all scores alike. For unit

@@ -1,14 +1,16 @@
 """The gradient of a regularised sum of losses at an exact point, with a proved bound on its error.
 
-Let J(θ) = Σ ℓ(⟨x, θ⟩; y) + Λ‖θ‖²/2 + ⟨linear, θ⟩ over n rows x of norm at most c, in units of 2^20.
-A point is a vector of integers over 2^k. Cut into digits of so few bits that their products with
-integer rows are exact in float64, it has exact margins; slopes are rounded to integers and cut in
-the same way, so that Σ x·slope is exact for those; Λθ and `linear` are added as integers too. So
-the gradient is off by what the slopes are, and no more: n·c·(error of a slope).
+Let J(θ) = Σ v·ℓ(⟨x, θ⟩; y) + Λ‖θ‖²/2 + ⟨linear, θ⟩ over n rows x of norm at most c, in units of
+2^20, and of weights v in [0, 1], all 1 where rows have none. A point is a vector of integers over
+2^k. Cut into digits of so few bits that their products with integer rows are exact in float64, it
+has exact margins; slopes, times their rows' weights, are rounded to integers and cut in the same
+way, so that Σ x·v·slope is exact for those; Λθ and `linear` are added as integers too. So the
+gradient is off by what the slopes are, and no more: n·c·(error of a slope).
 
 - As a rule slopes are float64's (`accurate_slopes.slopes`), of a margin kept as two numbers, which
   is off by L²·(2 + √d)·c·‖θ‖·2^−105, L the number of digits: so they are off by `ERROR`·slope and
-  smoothness times that, and by 2^−51·slope as integers.
+  smoothness times that, and by 2^−51·slope as integers. A weight, a whole number of 2^−24, is one
+  rounding more: 2^−53·slope.
 - `exact` ones are made one by one with as many bits as a tolerance asks for. They are needed where
   there are very many rows, or for tolerances far below a row's own gradient.
 """
@@ -24,6 +26,7 @@ from dplinear.convex.accurate_slopes import ERROR, exact_slope, slopes
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.smooth_losses import SmoothLoss
 from dplinear.exact.integers import EXACT
+from dplinear.exact.weights import WHOLE
 
 _SLOPE_BITS = 51  # of a slope as an integer
 Words = Integers
@@ -31,7 +34,7 @@ Words = Integers
 
 @dataclass(frozen=True, eq=False)
 class Regularised:
-    """Σ ℓ(⟨x, θ⟩; y) + Λ‖θ‖²/2 + ⟨linear, θ⟩: Λ is `weight`, rows have norm at most `norm`."""
+    """Σ v·ℓ(⟨x, θ⟩; y) + Λ‖θ‖²/2 + ⟨linear, θ⟩: Λ is `weight`, rows have norm at most `norm`."""
 
     loss: SmoothLoss
     weight: float
@@ -103,6 +106,7 @@ class CertifiedRows:
         self.blocks, self.problem = blocks, problem
         self.labels = np.concatenate([np.zeros(0), *(block.labels for block in blocks)]) / CELLS
         self.count = len(self.labels)
+        self.weights = np.concatenate([np.zeros(0), *(_shares(block) for block in blocks)])
         self._norm = max(math.ceil(problem.norm * CELLS), 1)
 
     def start(self, tolerance: float) -> Point:
@@ -137,7 +141,8 @@ class CertifiedRows:
             blurred = len(digits) ** 2 * (2 + math.sqrt(len(point.values))) * 2.0**-105
             blurred *= self.problem.norm * length
             slope = self.problem.loss.slope
-            error = most * (slope * (ERROR + 2.0**-51) + self.problem.loss.smoothness * blurred)
+            rounding = slope * (ERROR + 2.0**-51 + 2.0**-53)
+            error = most * (rounding + self.problem.loss.smoothness * blurred)
         values = self._values(point, self._combine(whole), precision)
         norm = _norm(values)
         return Gradient(values, margins, (norm + error) * (1 + 2.0**-40), error)
@@ -150,7 +155,7 @@ class CertifiedRows:
         return _cut(point.integers, max(bits, 1)), max(bits, 1)
 
     def _float_slopes(self, margins: Floats, rest: Floats) -> tuple[Words, int]:
-        found = slopes(self.problem.loss, margins, rest, self.labels)
+        found = slopes(self.problem.loss, margins, rest, self.labels) * self.weights
         precision = _SLOPE_BITS - math.frexp(self.problem.loss.slope)[1]
         return np.rint(np.ldexp(found, precision)).astype(np.int64), precision
 
@@ -162,14 +167,12 @@ class CertifiedRows:
             whole = (whole << bits if len(whole) else whole) + part.astype(np.int64).astype(object)
         unit = Fraction(2) ** exponent * CELLS
         loss, scale = self.problem.loss, Fraction(2) ** precision
-        pairs = zip(whole, self.labels.tolist(), strict=True)
-        return np.array(
-            [
-                round(exact_slope(loss, int(m) / unit, Fraction(y), precision + 2) * scale)
-                for m, y in pairs
-            ],
-            object,
-        )
+        rows = zip(whole, self.labels.tolist(), self.weights.tolist(), strict=True)
+        found = [
+            exact_slope(loss, int(m) / unit, Fraction(y), precision + 2) * Fraction(v)
+            for m, y, v in rows
+        ]
+        return np.array([round(slope * scale) for slope in found], object)
 
     def _combine(self, whole: BigIntegers | Words) -> BigIntegers:
         """Return Σ x·whole, exactly, over integers of any size."""
@@ -193,6 +196,13 @@ class CertifiedRows:
         triples = zip(combined, point.integers, linear.integers, strict=True)
         exact = [int(a) / data + int(t) / index + int(b) / given for a, t, b in triples]
         return np.array([float(number) for number in exact], float)
+
+
+def _shares(block: Block) -> Floats:
+    """Return the weights of rows as parts of 1, exactly."""
+    if block.weights is None:
+        return np.ones(len(block.labels))
+    return np.asarray(block.weights / WHOLE)
 
 
 def _add_products(products: list[Floats], bits: int, exponent: int) -> tuple[Floats, Floats]:

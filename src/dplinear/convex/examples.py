@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from dplinear.exact.public_maps import power, rounded_weights
 from dplinear.exact.row_sums import BLOCK_ROWS, Count, RowSum, freeze
 from dplinear.exact.shape import Shape
 from dplinear.exact.sums import SumTotal
+from dplinear.exact.weights import WHOLE
 
 _PRODUCT_BITS = 41  # of a feature times a slope, so that a block of 4096 adds up exactly
 
@@ -55,17 +57,31 @@ class Frame:
 class Examples:
     """A private table of examples, to be passed over as often as a learner asks.
 
+    Requires: blocks with weights where rows are `weighted`, a public fact, and nowhere else. The
+    weights of one unit of privacy add up to at most 1 (docs/theory.md, "Units of privacy").
     Promises: whatever the blocks hold, every example's norm is at most `frame.norm` and its label
-    within ±2^20, verified once on the integers that all learners and sums then see.
+    within ±2^20, verified once on the integers that all learners and sums then see. Sums of
+    weighted rows are in units that are `denominator` times as fine: so one row more or less, or all
+    rows of one unit, change a sum by at most `denominator` times its bound.
     """
 
-    def __init__(self, frame: Frame, blocks: Sequence[Block]) -> None:
-        self.frame = frame
+    def __init__(self, frame: Frame, blocks: Sequence[Block], *, weighted: bool = False) -> None:
+        self.frame, self.weighted = frame, weighted
+        if any((block.weights is not None) != weighted for block in blocks):
+            raise TypeError("Some rows carry weights, and others none.")
         self._blocks = [held_block(block, frame.norm) for block in blocks]
         # Rows whose Gram matrix float64 adds up exactly, though a feature may be worth above 1.
         self._step = max(1, min(BLOCK_ROWS, (1 << EXACT) // max(frame.norm, CELLS) ** 2))
 
-    denominator = 1  # rows in a set carry no weights
+    @property
+    def denominator(self) -> int:
+        """How many units of weight make a row that counts as one: 1 where rows have no weights."""
+        return WHOLE if self.weighted else 1
+
+    @property
+    def count_varies(self) -> bool:
+        """Whether how much its rows count for tells of single ones: it is then never free."""
+        return self.weighted
 
     def __repr__(self) -> str:
         return f"Examples({self.frame!r}, private)"
@@ -77,27 +93,32 @@ class Examples:
     def sums(self, statistics: Sequence[RowSum]) -> list[Sums]:
         """Return several exact sums, in one pass."""
         totals = [_Total(statistic) for statistic in statistics]
-        for block in self._blocks:
+        for times, block in self._parts:
             for total in totals:
-                total.add_block(block, self._step)
+                total.add_block(block, self._step, times)
         return [total.integers() for total in totals]
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, Block]]:
+        """What is added up, and how often: kept, as learners pass over it many times."""
+        return [part for block in self._blocks for part in block.parts()]
 
 
 class _Total(SumTotal):
     """A sum over blocks, which may be sparse."""
 
-    def add_block(self, block: Block, most: int) -> None:
-        """Add a block, at most so many rows at a time where its rows are needed as they are."""
+    def add_block(self, block: Block, most: int, times: int) -> None:
+        """Add a block, `times` as much; at most so many rows at once where they must be dense."""
         statistic, count = self.statistic, len(block.labels)
         if isinstance(statistic, ExampleSum):
-            self.add(statistic.over(block.features, block.labels), count * statistic.bound)
+            self.add(statistic.over(block.features, block.labels), count * statistic.bound, times)
         elif isinstance(statistic, Count):
-            self.add(statistic.sum(block.features), count * statistic.bound)
+            self.add(statistic.sum(block.features), count * statistic.bound, times)
         elif block.rows is None:
             what = type(statistic).__name__
             raise rejection("statistics", "Examples.sums", "made for sparse examples", what)
         else:
-            self.add_rows(block.rows, most)
+            self.add_rows(block.rows, most, times)
 
 
 class ExampleSum(RowSum):

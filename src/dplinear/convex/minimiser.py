@@ -128,7 +128,7 @@ class _Rows(CertifiedRows):
 
     def direction(self, found: Gradient, products: int) -> Floats:
         """Return about −(second derivative)⁻¹·gradient, by conjugate gradients."""
-        curvatures = self.problem.loss.curvatures(found.margins, self.labels)
+        curvatures = self.problem.loss.curvatures(found.margins, self.labels) * self.weights
         # In units of the largest entry, so that no square is too small or too large.
         peak = float(np.abs(found.values).max())
         left = -found.values / peak
@@ -149,6 +149,7 @@ class _Rows(CertifiedRows):
     def step(self, point: Point, found: Gradient, direction: Floats) -> float:
         """Return how far to go: to where the slope along the direction has all but vanished."""
         problem, along, loss = self.problem, self._along(direction), self.problem.loss
+        weighted = self.weights * along
         fixed = float((problem.weight * point.values + problem.linear.values) @ direction)
         ridge = problem.weight * float(direction @ direction)
         start = -float(found.values @ direction)
@@ -156,7 +157,8 @@ class _Rows(CertifiedRows):
         search = _Search(start)
         for _ in range(_MOST_TRIALS):
             margins = found.margins + search.step * along
-            slope = float(loss.slopes(margins, self.labels) @ along) + fixed + search.step * ridge
+            slope = float(loss.slopes(margins, self.labels) @ weighted)
+            slope += fixed + search.step * ridge
             if -start / 2 <= slope <= most or search.narrow:
                 break
             search.tell(slope)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from dplinear.arguments import integer, positive, real, rejection, wrong_type
-from dplinear.arrays import Array, Floats, kind_of
+from dplinear.arrays import Array, Floats, Integers, kind_of
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.example_blocks import CELLS, Block
 from dplinear.convex.examples import Examples, Frame
@@ -156,12 +156,14 @@ def read_examples(
     target: Any,
     rules: Rules,
     *,
+    weights: Integers | None = None,
     progress: bool | None = None,
     where: str = "read_examples",
 ) -> Examples:
     """Return the examples of a table. They are private.
 
-    Requires: `data`, an array or a SciPy sparse matrix with a row for each label of `target`.
+    Requires: `data`, an array or a SciPy sparse matrix with a row for each label of `target`;
+    `weights`, one for each row, where rows have such (`row_weights.py`).
     Promises: errors as `check_table` makes them, before a cell is read, and no others. Sparse rows
     stay sparse unless they are projected, and give the same integers as dense ones; entries that
     share a place are added up. A cell without a number counts as 0, an infinite one as the end of
@@ -176,17 +178,19 @@ def read_examples(
         step = max(1, min(step, _CELLS_AT_ONCE // rules.features))
 
     def block(first: int, last: int) -> Block:
-        return _block(read(first, last), rules.labels(labels[first:last]), rules)
+        own = None if weights is None else weights[first:last]
+        return _block(read(first, last), rules.labels(labels[first:last]), own, rules)
 
-    return Examples(rules.frame, list(_each(block, data.shape[0], step, progress=progress)))
+    blocks = list(_each(block, data.shape[0], step, progress=progress))
+    return Examples(rules.frame, blocks, weighted=weights is not None)
 
 
-def _block(features: Any, labels: Floats, rules: Rules) -> Block:
+def _block(features: Any, labels: Floats, weights: Integers | None, rules: Rules) -> Block:
     if rules.projection is not None and not rules.compressed:
         features = rules.projection.project(features, rules.frame.norm)
     if _is_sparse(features):
-        return Block(features, labels)
-    return Block.dense(np.vstack((features, labels)))
+        return Block(features, labels, weights=weights)
+    return Block.dense(np.vstack((features, labels)), weights)
 
 
 def _dense_reader(X: Array, rules: Rules) -> Callable[[int, int], Floats]:

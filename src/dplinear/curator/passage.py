@@ -19,9 +19,10 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.rows import kept_rows
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, rejection, wrong_type
+from dplinear.curator.request_fingerprint import request_fingerprint
+from dplinear.curator.row_weights import RowWeights
 from dplinear.curator.sources.pool import one_blas_thread
 from dplinear.ledger import Keeper, Ledger, Request
-from dplinear.ledger.fingerprint import fingerprint
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.ledger.opening import as_ledger
 from dplinear.ledger.request import (
@@ -50,15 +51,6 @@ _Release = TypeVar("_Release")
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 _PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
-# The table itself, who counts, and how it is read: none of them changes what is released.
-_OTHERS = frozenset(
-    {
-        *("data", "ledger", "request", "output", "options"),
-        *("threads", "engine", "progress", "public_types"),
-    }
-)
-# Of these a request without them knows nothing.
-_LATER = frozenset({"unit", "rows_per_unit", "by", "weight"})
 # Whose parameters a gate passes on under the same names: an error names the gate that was called.
 _INNER = frozenset(
     {
@@ -94,7 +86,7 @@ class Passage:
         self.notes: tuple[str, ...] = ()  # of how "auto" was read
         self.unit: Unit | None = None
         self._leaves_out = False
-        self._weighted = False
+        self._weights: str | None = None  # the argument that says how much rows weigh
         self._warnings: list[NotKeptWarning] = []
         self.entropy = simulation.entropy_for_release()
         self.named = named is not None
@@ -131,7 +123,7 @@ class Passage:
 
         A request is of that unit, whichever way it was named.
         """
-        self._weighted = schema.weight is not None
+        self._weights = None if schema.weight is None else "schema"
         named, rows = self.given.get("unit"), self.given.get("rows_per_unit")
         if named is not None:
             if not isinstance(named, str):
@@ -145,9 +137,18 @@ class Passage:
                 hint = 'name the column that says whom a row belongs to: unit="patient".'
                 raise rejection("rows_per_unit", self.where, "given with a unit", rows, hint)
             return schema
-        self.unit = Unit.of(schema.unit, rows, self.where)
-        self.given |= {"unit": self.unit.column, "rows_per_unit": self.unit.rows}
+        self._set_unit(Unit.of(schema.unit, rows, self.where))
         return schema
+
+    def with_weights(self, rows: RowWeights) -> None:
+        """Take note of whose rows are whose, and how much they weigh, where arrays say so."""
+        self._weights = "sample_weight" if rows.surveyed else None
+        if rows.unit is not None:
+            self._set_unit(rows.unit)
+
+    def _set_unit(self, unit: Unit) -> None:
+        self.unit = unit
+        self.given |= {"unit": unit.column, "rows_per_unit": unit.rows}
 
     @property
     def rows_per_unit(self) -> int:
@@ -159,17 +160,17 @@ class Passage:
         if self._leaves_out and method.neighbours not in RELATIONS:
             rule = 'free of columns with missing="leave_out", where every row is released'
             raise rejection("schema", self.where, rule, "such columns")
-        if self.unit is None and not self._weighted:
+        if self.unit is None and self._weights is None:
             return
-        if not method.for_units:
+        if not (method.for_units or (self.unit is None and method.for_weights)):
             hint = "the usual mechanism of release_moments and release_model takes units."
-            if self.unit is None:
+            if self.unit is None and self._weights is not None:
                 rule = f"free of survey weights for {method.name}, whose proof is about whole rows"
                 hint = hint.replace("units", "weights")
-                raise rejection("schema", self.where, rule, "a weight", hint)
+                raise rejection(self._weights, self.where, rule, "a weight", hint)
             rule = f"left out for {method.name}, whose proof is about single rows"
-            raise rejection("unit", self.where, rule, self.unit.column, hint)
-        if self._weighted and method.neighbours is not Neighbours.ADD_REMOVE:
+            raise rejection("unit", self.where, rule, self.unit and self.unit.column, hint)
+        if self._weights is not None and method.neighbours is not Neighbours.ADD_REMOVE:
             rule = "add_remove where rows have survey weights"
             raise rejection("neighbours", self.where, rule, method.neighbours)
         if method.neighbours not in RELATIONS:
@@ -282,7 +283,7 @@ class Passage:
         return {"unit": self.unit.column, "rows_per_unit": self.unit.rows}
 
     def _record(self, ledger: Ledger, spent: Request) -> bytes | None:
-        arguments = _fingerprint(self.where, self.given)
+        arguments = request_fingerprint(self.where, self.given)
         try:
             return ledger.spend(replace(spent, arguments=arguments))
         except (LedgerError, BudgetExceededError):  # which say that nothing is spent
@@ -383,21 +384,3 @@ def _content(release: object, *, named: bool) -> bytes | None:
     if isinstance(release, RowsRelease):
         return kept_rows.pack(release, whole=named)
     return files.pack(release)
-
-
-def _fingerprint(name: str, given: Mapping[str, Any]) -> str:
-    """Return the digest of all public arguments.
-
-    A seed is one of them: what it made is no release, and is not to be taken for one.
-    """
-    said = dict(given) | dict(given.get("options", {}))
-    public = {
-        key: float(value) if isinstance(value, np.longdouble) else value
-        for key, value in said.items()
-        if key not in _OTHERS and not (key in _LATER and value is None)
-    }
-    if given.get("constraint") is not None:
-        # Labels are private. Of rows without a schema the columns are a public argument: a model
-        # has a number for each.
-        public["target"] = int(given["data"].shape[1])
-    return fingerprint([name, public, {"seed": simulation.seed_for_release()}])

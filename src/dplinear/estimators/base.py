@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Self
 
@@ -104,6 +105,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             own = {"rows_per_unit": self.rows_per_unit}
             table = join_columns(table, unit_codes(groups, rows, self._where))
         return table, self._gate_arguments(columns, unit, weight) | own
+
+    def _of_rows(
+        self, rows: int, columns: Collection[str], groups: Any, sample_weight: Any
+    ) -> dict[str, Any]:
+        """Return what a gate without a schema is told of whose rows they are, and their weights."""
+        told: dict[str, Any] = {}
+        if sample_weight is not None:
+            weights = weight_cells(sample_weight, rows, self._where)
+            told |= {"sample_weight": weights, "weight_bound": self.weight_bound}
+        if groups is not None:
+            unit = unit_column(self.unit, columns, self._where)
+            ids = unit_codes(groups, rows, self._where)
+            told |= {"groups": ids, "unit": unit, "rows_per_unit": self.rows_per_unit}
+        return told
 
     def _gate_arguments(
         self, columns: dict[str, Any], unit: str | None = None, weight: Any = None

@@ -16,8 +16,7 @@ from dplinear.curator.labels import checked_labels, is_second, read_labels
 from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import read_bounds
-from dplinear.estimators.groups import named_groups, refuse_groups
-from dplinear.estimators.sample_weights import refuse_weights
+from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -89,8 +88,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
         Requires: `bounds` and `classes`; without them this raises before it looks at X. `groups`,
         one id of any type for each row: the guarantee is then for all rows of an id.
-        `sample_weight`, survey weights, clamped to [0, `weight_bound`], which is public. Models
-        with a `constraint` take neither.
+        `sample_weight`, survey weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again.
         """
         bounds = read_bounds(self.bounds, self._where)
@@ -112,6 +110,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
             coefficients, intercept = self._model(table, target, asked)
         else:
             asked = self._gate_arguments(columns)
+            asked |= self._of_rows(len(features), columns, groups, sample_weight)
             coefficients, intercept = self._release_constrained(features, second, target, asked)
         self.classes_ = np.array(classes)
         self.certificate_ = self.fit_result_.certificate
@@ -126,12 +125,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         if self.constraint is not None:
             check_constraint(self.constraint, self._where)
             check_norm(self.row_norm, self._where, intercept=bool(self.fit_intercept))
-
-    def _check_rows(self, groups: object, sample_weight: object) -> None:
-        if self.constraint is not None:
-            refuse_groups(groups, self._where, "where there is a constraint")
-            refuse_weights(sample_weight, self._where, "where there is a constraint")
-        super()._check_rows(groups, sample_weight)
 
     def _model(self, table: Array, target: str, asked: dict[str, Any]) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
@@ -154,18 +147,19 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     ) -> tuple[Floats, float]:
         """Release log-odds in a set."""
         schema = asked.pop("schema")
-        self.fit_result_, coefficients, intercept = bounded_release(
-            features,
-            labels,
-            [column for name, column in schema.declared.items() if name != target],
-            constraint=self.constraint,
-            row_norm=self.row_norm,
-            intercept=bool(self.fit_intercept),
-            loss="logistic",
-            classes=(0, 1),
-            mechanism=self.mechanism,
-            **asked,
-        )
+        with named_groups(self._where):
+            self.fit_result_, coefficients, intercept = bounded_release(
+                features,
+                labels,
+                [column for name, column in schema.declared.items() if name != target],
+                constraint=self.constraint,
+                row_norm=self.row_norm,
+                intercept=bool(self.fit_intercept),
+                loss="logistic",
+                classes=(0, 1),
+                mechanism=self.mechanism,
+                **asked,
+            )
         return coefficients, intercept
 
     def decision_function(self, X: Any) -> Floats:

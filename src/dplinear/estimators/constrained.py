@@ -20,6 +20,7 @@ from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.model import release_model
 from dplinear.curator.labels import checked_labels
 from dplinear.estimators.base import PrivateEstimator, check_flag
+from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -51,11 +52,12 @@ class ConstrainedEstimator(PrivateEstimator):
     def _constraint(self) -> Any:
         return self.constraint
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the model, once.
 
         Requires: `row_norm`, and `classes` or `target_bounds`; without them this raises before it
-        looks at X.
+        looks at X. `groups`, one id of any type for each row: the guarantee is then for all rows of
+        an id. `sample_weight`, survey weights, clamped to [0, `weight_bound`], which is public.
         Promises: the guarantee, whatever the cells and the labels; each call spends it again. A
         sparse X stays sparse.
         """
@@ -76,25 +78,29 @@ class ConstrainedEstimator(PrivateEstimator):
         read_projection(self.projection, self.dimension, self._where)
         intercept = check_flag(self.fit_intercept, "fit_intercept", self._where)
         self._check_guarantee()
+        self._check_rows(groups, sample_weight)
         table = rows_of(X, self._where)
         validate_data(self, X if hasattr(X, "shape") else table, y, skip_check_array=True)
         labels = column_of(y, table.shape[0], self._where)
         if terms.classes is not None:
             labels = checked_labels(y, labels, terms.classes[1], self._where)
-        release: ConstrainedRelease = release_model(
-            table,
-            target=labels,
-            **asked,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            guarantee=self.guarantee,
-            neighbours=self.neighbours,
-            projection=self.projection,
-            dimension=self.dimension,
-            intercept=intercept,
-            ledger=self.ledger,
-            dataset=self.dataset,
-        )
+        names = getattr(self, "feature_names_in_", ())
+        asked |= self._of_rows(table.shape[0], list(names), groups, sample_weight)
+        with named_groups(self._where):
+            release: ConstrainedRelease = release_model(
+                table,
+                target=labels,
+                **asked,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                guarantee=self.guarantee,
+                neighbours=self.neighbours,
+                projection=self.projection,
+                dimension=self.dimension,
+                intercept=intercept,
+                ledger=self.ledger,
+                dataset=self.dataset,
+            )
         self.fit_result_, self.certificate_ = release, release.certificate
         return self
 
@@ -120,9 +126,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):  # type: ign
     def _labels_asked(self) -> dict[str, Any]:
         return {"classes": self.classes}
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
-        super().fit(X, y)
+        super().fit(X, y, groups, sample_weight)
         release = self.fit_result_
         self.classes_ = np.array(release.units.classes)
         self.coef_, self.intercept_ = release.coefficients[None], np.array([release.intercept])
@@ -156,6 +162,8 @@ class PrivateConstrainedClassifier(ConstrainedClassifier):
     coefficients of rows of norm 1; `loss`, "logistic" or "hinge"; `projection`, `dimension`,
     `mechanism` and `expected_rows` as `release_model` takes them. The guarantee is `epsilon` and
     `delta`, or a `guarantee` of another kind with both None, between tables that are `neighbours`.
+    Rows of one person are told by their `groups`, and count as at most `rows_per_unit` rows (1
+    unless given); `unit` names what an id stands for. Survey weights are clamped to `weight_bound`.
     Promises: sparse tables stay sparse. After `fit`: `coef_`, `intercept_`, `classes_`,
     `fit_result_`, `certificate_`.
     """
@@ -178,6 +186,9 @@ class PrivateConstrainedClassifier(ConstrainedClassifier):
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
+        unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.constraint = constraint
         self.loss = loss
@@ -194,6 +205,9 @@ class PrivateConstrainedClassifier(ConstrainedClassifier):
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
+        self.unit = unit
+        self.weight_bound = weight_bound
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # as in base
     def predict_proba(self, X: Any) -> Floats:
@@ -233,6 +247,9 @@ class PrivateConstrainedRegressor(RegressorMixin, ConstrainedEstimator):  # type
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
+        unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.constraint = constraint
         self.loss = loss
@@ -249,13 +266,16 @@ class PrivateConstrainedRegressor(RegressorMixin, ConstrainedEstimator):  # type
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
+        self.unit = unit
+        self.weight_bound = weight_bound
 
     def _labels_asked(self) -> dict[str, Any]:
         return {"target_bounds": self.target_bounds}
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Release the model, once; requires and promises as `ConstrainedEstimator.fit` does."""
-        super().fit(X, y)
+        super().fit(X, y, groups, sample_weight)
         self.coef_, self.intercept_ = self.fit_result_.coefficients, self.fit_result_.intercept
         return self
 

@@ -64,12 +64,6 @@ def check_units(rows_per_unit: Any, unit: Any, groups: object, where: str) -> No
                 raise rejection(name, where, rule, value, hint)
 
 
-def refuse_groups(groups: object, where: str, reason: str) -> None:
-    """Raise over ids where the release has no proof for all rows of a unit together."""
-    if groups is not None:
-        raise rejection(_NAME, where, f"left out {reason}, whose proof is about single rows", "ids")
-
-
 @contextmanager
 def named_groups(where: str) -> Iterator[None]:
     """Name `groups`, or `sample_weight`, where a gate says that it cannot have them."""

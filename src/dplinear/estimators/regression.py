@@ -19,8 +19,7 @@ from dplinear.estimators.bounds import (
     read_bounds,
     read_target_bounds,
 )
-from dplinear.estimators.groups import named_groups, refuse_groups
-from dplinear.estimators.sample_weights import refuse_weights
+from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS
@@ -184,7 +183,9 @@ class PrivateLinearRegression(_PrivateRegressor):
             hint = f"several targets are for {', '.join(MOMENTS)}, which release all moments."
             raise rejection("y", self._where, f"one target for {mechanism}", len(goals), hint)
         relation = Neighbours.parse(self.neighbours, self._where, RELATIONS)
-        public = (len(table) or None) if relation is Neighbours.REPLACE else None
+        # With units their number is public, and how many rows they have is not.
+        known = relation is Neighbours.REPLACE and asked["schema"].unit is None
+        public = (len(table) or None) if known else None
         with named_groups(self._where):
             model = release_model(
                 table,
@@ -313,11 +314,13 @@ class PrivateLasso(_Penalised):
     def _targets(self, y: Any, rows: int) -> Array:
         return column_of(y, rows, self._where) if self.pure else super()._targets(y, rows)
 
-    def _check_rows(self, groups: object, sample_weight: object) -> None:
-        if self.pure:
-            refuse_groups(groups, self._where, "where pure is true")
-            refuse_weights(sample_weight, self._where, "where pure is true")
-        super()._check_rows(groups, sample_weight)
+    def _with_rows(
+        self, table: Array, columns: dict[str, Any], groups: Any, sample_weight: Any
+    ) -> tuple[Array, dict[str, Any]]:
+        if not self.pure:
+            return super()._with_rows(table, columns, groups, sample_weight)
+        told = self._of_rows(len(table), columns, groups, sample_weight)
+        return table, self._gate_arguments(columns) | told
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -342,15 +345,16 @@ class PrivateLasso(_Penalised):
             return
         schema = asked.pop("schema")
         declared = list(schema.declared.values())
-        self.fit_result_, coefficients, intercept = bounded_release(
-            table[:, :-1],
-            table[:, -1],
-            declared[:-1],
-            constraint=self.constraint,
-            row_norm=self.row_norm,
-            intercept=bool(self.fit_intercept),
-            target_bounds=(float(declared[-1].low), float(declared[-1].high)),
-            **asked | {"delta": None},
-        )
+        with named_groups(self._where):
+            self.fit_result_, coefficients, intercept = bounded_release(
+                table[:, :-1],
+                table[:, -1],
+                declared[:-1],
+                constraint=self.constraint,
+                row_norm=self.row_norm,
+                intercept=bool(self.fit_intercept),
+                target_bounds=(float(declared[-1].low), float(declared[-1].high)),
+                **asked | {"delta": None},
+            )
         self.certificate_ = self.fit_result_.certificate
         self.coef_, self.intercept_ = coefficients[None], np.array([intercept])

@@ -41,10 +41,3 @@ def check_weights(weight_bound: Any, sample_weight: object, where: str) -> None:
         rule = "the largest weight that counts, a public number, where fit is given sample_weight"
         hint = f"write {where}(weight_bound=..., ...): larger weights are clamped to it."
         raise rejection("weight_bound", where, rule, None, hint)
-
-
-def refuse_weights(sample_weight: object, where: str, reason: str) -> None:
-    """Raise over weights where the release has no proof for weighted rows."""
-    if sample_weight is not None:
-        rule = f"left out {reason}, whose proof is about whole rows"
-        raise rejection(_NAME, where, rule, "weights")

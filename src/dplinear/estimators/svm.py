@@ -40,6 +40,9 @@ class PrivateSVM(ConstrainedClassifier):
         ledger: AnyLedger | None = None,
         dataset: str | None = None,
         guarantee: Guarantee | None = None,
+        rows_per_unit: int | None = None,
+        unit: str | None = None,
+        weight_bound: float | None = None,
     ) -> None:
         self.constraint = constraint
         self.epsilon = epsilon
@@ -55,6 +58,9 @@ class PrivateSVM(ConstrainedClassifier):
         self.ledger = ledger
         self.dataset = dataset
         self.guarantee = guarantee
+        self.rows_per_unit = rows_per_unit
+        self.unit = unit
+        self.weight_bound = weight_bound
 
     def _constraint(self) -> Any:
         if isinstance(self.constraint, Real):

@@ -88,7 +88,8 @@ class Mechanism(ABC):
     Implementations are frozen dataclasses of `guarantee`, `neighbours` and options of their own,
     all public. `calibration` is what the certificate says of the amount of noise. `for_units` says
     that the proof needs no more of what is added or removed than how far it moves sums: then it
-    may be all rows of a unit of privacy, whose weights add up to 1. `for_groups` says that the
+    may be all rows of a unit of privacy, whose weights add up to 1. `for_weights` says that single
+    rows may have weights in [0, 1], where units may not. `for_groups` says that the
     proof is also about the sums of several groups, all of which one unit may move at once, and that
     noise is calibrated for that (docs/theory.md, "Groups").
     """
@@ -99,6 +100,7 @@ class Mechanism(ABC):
     numerics: ClassVar[str]
     calibration: ClassVar[str] = "exact"
     for_units: ClassVar[bool] = False
+    for_weights: ClassVar[bool] = False
     for_groups: ClassVar[bool] = False
 
 

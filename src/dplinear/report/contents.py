@@ -9,7 +9,7 @@ from dplinear.analyst.noise_models.rows import AdditiveRows, ProjectedRows
 from dplinear.analyst.regression.fit import Fit, Fits
 from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases.bounds import SuggestedBounds
-from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.analyst.releases.constrained import WEIGHT_BOUND, ConstrainedRelease
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.levels import SuggestedLevels
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
@@ -197,6 +197,8 @@ def _linear(release: ConstrainedRelease) -> Content:
         tuple((name, number(value, 0.0)) for name, value in [constant, *values]),
     )
     facts = [("loss", release.loss), *release.constraint.items(), *release.lift.items()]
+    if WEIGHT_BOUND in release.certificate.parameters:
+        facts.append(("weight_bound", release.certificate.parameters[WEIGHT_BOUND]))
     projected = release.projection is not None
     beside = " It was learnt in a random projection, and brought back." if projected else ""
     return Content(

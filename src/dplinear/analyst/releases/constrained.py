@@ -24,6 +24,7 @@ from dplinear.arrays import Array, Floats
 
 KIND = "linear"
 LOSSES = ("squared", "huber", "logistic", "hinge")
+WEIGHT_BOUND = "weight_bound"  # among a certificate's parameters, where rows had survey weights
 _CLASSES = ("logistic", "hinge")
 _FACTS = [
     "certificate", "loss", "reading", "constraint", "projection", "lift", "plan", "rows", "size"
@@ -163,6 +164,9 @@ class ConstrainedRelease:
             ("set", _format_facts(self.constraint)),
             ("projection", "none" if self.projection is None else _format_facts(self.projection)),
         ]
+        bound = self.certificate.parameters.get(WEIGHT_BOUND)
+        if bound is not None:
+            lines.append(("survey weights", f"of at most {bound}"))
         lines += [(name, _format_facts(facts)) for name, facts in self._more() if facts]
         if self.certificate.simulated:
             lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))

@@ -35,13 +35,16 @@ class Passes(Protocol):
 class Task:
     """What is public about a problem: min Σ ℓ(⟨z, ϑ⟩; y) over ϑ in an image ΦC.
 
-    `rows` is the order of magnitude of their number, where it is known; it enters no promise.
+    `rows` is the order of magnitude of their number, where it is known; it enters no promise. Where
+    rows are `weighted`, the sum is Σ v·ℓ, weights v of one unit of privacy add up to at most 1, and
+    Σ v, which stands for the number of rows, is not public under replace either.
     """
 
     frame: Frame
     loss: Loss
     image: Image
     rows: float | None = None
+    weighted: bool = False
 
 
 @dataclass(frozen=True, eq=False)

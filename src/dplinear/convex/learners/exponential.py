@@ -3,6 +3,7 @@
 McSherry and Talwar 2007 (FOCS). A row adds between a and a + W to the loss of any model; so the
 density of a model is changed by a factor of at most exp(unit·W), normalisation included: unit = ε/W
 for one row more or less, and ε/2W for one replaced, without the factor 2 of the general theorem.
+Rows of a unit of privacy, whose weights add up to at most 1, add no wider an interval to Σ v·loss.
 """
 
 import math
@@ -66,6 +67,7 @@ class Exponential(ConstrainedMechanism):
 
     name: ClassVar[str] = "exponential"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
@@ -123,7 +125,8 @@ class PreparedSelection(PreparedConstrained):
             task.frame, task.loss, matrix * atoms.size, self.reach, signed=atoms.signed
         )
         (sums,) = examples.sums([losses])
-        index = selection.draw(-sums, self.rate / losses.spread, entropy=entropy)
+        unit = self.rate / (losses.spread * examples.denominator)
+        index = selection.draw(-sums, unit, entropy=entropy)
         point = atoms.columns([index])[:, 0]
         corners = task.image.base.atoms
         source = point if corners is None else corners.columns([index])[:, 0]
@@ -163,7 +166,9 @@ class PreparedBall(PreparedConstrained):
         if self.map is not None:
             gram = product(product(self.map.T, gram), self.map)
             cross = self.map.T.dot(cross) << self.exponent
-        cut = CutNormal(gram, cross, self.rate, self.radius)
+        # Of weights in units of 4^−12 the moments are so many times as large.
+        rate = self.rate / math.isqrt(examples.denominator)
+        cut = CutNormal(gram, cross, rate, self.radius)
         drawn = cut_normal(cut, self.step, entropy=entropy) * self.step
         point = drawn if self.map is None else self.map.dot(drawn) / (1 << self.exponent)
         nearest = self.task.image.project(point.astype(np.float64))
@@ -222,18 +227,18 @@ def _has_atoms(image: Image) -> bool:
 
 
 def second_moments(blocks: Iterable[Block], frame: Frame) -> tuple[BigIntegers, BigIntegers]:
-    """Return Σ z zᵀ and Σ z·y of integer rows, exactly.
+    """Return Σ z zᵀ and Σ z·y of integer rows, exactly; of weighted rows Σ a·z zᵀ and Σ a·z·y.
 
     No partial sum of a few thousand products is beyond 2^53, in any order.
     """
     features = frame.features
     most = max(1, (1 << EXACT) // max(frame.norm, CELLS) ** 2)
     total = np.zeros((features, features + 1), object)
-    for block in blocks:
+    for times, block in (part for whole in blocks for part in whole.parts()):
         for start in range(0, len(block.labels), most):
             part = block.features[:, start : start + most]
             square = part @ part.T
             dense = square if isinstance(square, np.ndarray) else square.toarray()
             cross = np.asarray(part @ block.labels[start : start + most])
-            total += np.column_stack((dense, cross)).astype(np.int64).astype(object)
+            total += times * np.column_stack((dense, cross)).astype(np.int64).astype(object)
     return total[:, :-1], total[:, -1]

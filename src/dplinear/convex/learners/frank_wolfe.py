@@ -94,8 +94,9 @@ class PreparedSelections(_Prepared):
         image, corners = self.task.image, self.corners
         source = _start(corners)
         kind = self.gradient(np.zeros(image.dimension))
-        largest = kind.largest if isinstance(kind, CellSlopeSum) else None
-        scores = AtomScores(self.atoms, kind.bound, largest)
+        whole = examples.denominator  # in whose units a row of weight 1 moves sums by its bound
+        largest = whole * kind.largest if isinstance(kind, CellSlopeSum) else None
+        scores = AtomScores(self.atoms, whole * kind.bound, largest)
         replaced = self.method.neighbours is Neighbours.REPLACE
         moved = scores.replaced_range if replaced else scores.range
         for step in range(self.steps):
@@ -150,6 +151,7 @@ class FrankWolfe(ConstrainedMechanism):
     cell: float | None = None
     name: ClassVar[str] = "frank_wolfe"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_method(self)

@@ -102,6 +102,7 @@ class MirrorDescent(ConstrainedMechanism):
     average: bool = True
     name: ClassVar[str] = "mirror_descent"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_method(self)

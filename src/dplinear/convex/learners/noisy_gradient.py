@@ -66,7 +66,7 @@ class PreparedGradient(PreparedConstrained):
     def run(self, examples: Passes, entropy: Entropy) -> Learned:
         """Return where the steps end."""
         sums = NoisySums(examples, self.budget, entropy)
-        (count,) = sums.ask([Query(Count(), COUNTED)])
+        (count,) = sums.ask([Query(Count(self.task.weighted), COUNTED)])
         # Biased up, so that steps err towards small.
         rows = max(float(count.values[0]) + count.sigma, _LEAST_ROWS)
         share = (1 - COUNTED) / self.steps
@@ -101,7 +101,8 @@ class NoisyGradient(ConstrainedMechanism):
     `constrained` to ΦC, or only the last (None: every one if there is no Φ). All public. By default
     there are more steps, 5 to 30, the more rows are expected (`Task.rows`) and the larger ε is.
     Promises: `ApproxDP` or `ZCDP` of everything that is released together: a noisy number of
-    examples, which step lengths need, and the gradients. Numerics are exact.
+    examples, or the sum of their weights, which step lengths need, and the gradients. Numerics are
+    exact.
     Departs from the paper: whole gradients; steps are shortened where the released gradients show
     more curvature than the rate expects.
     """
@@ -113,6 +114,7 @@ class NoisyGradient(ConstrainedMechanism):
     constrained: bool | None = None
     name: ClassVar[str] = "noisy_gradient"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_method(self)

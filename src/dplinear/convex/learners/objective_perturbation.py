@@ -62,6 +62,8 @@ class ObjectivePerturbation(ConstrainedMechanism):
     Enclosing the minimum itself, to round it without noise, would take gradients to as many digits
     as the lattice has, and a second pass whenever a digit is open; the noise costs less than a
     hundredth of ε.
+    Rows may have weights v in [0, 1]: v·ℓ is a loss of margins, with slopes that are no steeper.
+    Units of privacy are refused: the proof is about one margin, and a unit has many.
     Departs from the paper: sums, not means; normal noise; an approximate minimum.
     """
 
@@ -71,6 +73,7 @@ class ObjectivePerturbation(ConstrainedMechanism):
     ramp: float = HINGE_RAMP
     name: ClassVar[str] = "objective_perturbation"
     numerics: ClassVar[str] = "exact"
+    for_weights: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))

@@ -57,7 +57,9 @@ class OutputPerturbation(ConstrainedMechanism):
     Promises: the sensitivity of what is found is (L + 2τ)/Λ, or (2L + 2τ)/Λ if rows are replaced,
     L = slope·norm and τ the tolerance. For let e, e' be the gradients, of norm at most τ, at the
     points found for neighbours, and g that of the rows that differ, at the first point:
-    Λ‖ϑ − ϑ'‖² ≤ ⟨e + g − e', ϑ − ϑ'⟩ by strong convexity. No smoothness is needed. Rounded to a
+    Λ‖ϑ − ϑ'‖² ≤ ⟨e + g − e', ϑ − ϑ'⟩ by strong convexity. No smoothness is needed. Where rows have
+    weights that add up to at most 1 for a unit of privacy, its gradient Σ v·g has norm at most L as
+    well. Rounded to a
     public lattice of `step`, two points are at most √m·step farther apart: that is Δ. What is added
     is the same noise rounded to the lattice, exactly; and a point of the lattice plus rounded noise
     is the rounding of their sum, so that the guarantee is the ideal noise's, to the last bit.
@@ -71,6 +73,7 @@ class OutputPerturbation(ConstrainedMechanism):
     ramp: float = HINGE_RAMP
     name: ClassVar[str] = "output_perturbation"
     numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))

@@ -1,8 +1,8 @@
 """What output and objective perturbation share: a strongly convex sum, and the way out of it.
 
-Both minimise Σ ℓ(⟨z, ϑ⟩; y) + Λ‖ϑ‖²/2 over all of R^m, where gradients vanish at the minimum, round
-what they find to a public lattice, add noise of that lattice, and then take the nearest point of
-the image, which costs nothing.
+Both minimise Σ v·ℓ(⟨z, ϑ⟩; y) + Λ‖ϑ‖²/2 over all of R^m, where gradients vanish at the minimum (v
+is a row's weight: 1 where there are none), round what they find to a public lattice, add noise of
+that lattice, and then take the nearest point of the image, which costs nothing.
 """
 
 import math

@@ -66,6 +66,7 @@ class Whitened(ConstrainedMechanism):
     name: ClassVar[str] = "whitened"
     numerics: ClassVar[str] = "exact"
     dense: ClassVar[bool] = True
+    for_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_method(self)
@@ -80,11 +81,11 @@ class Whitened(ConstrainedMechanism):
             task.frame.features, "task.frame.features", _WHERE, low=1, high=_MOST_FEATURES
         )
         descent = kind(guarantee=self.guarantee, neighbours=self.neighbours)
-        prepared = descent.prepare(design_of(task.frame))
+        prepared = descent.prepare(design_of(task.frame, weighted=task.weighted))
         return PreparedWhitened(task, prepared.account, prepared)
 
 
-def design_of(frame: Frame) -> Design:
+def design_of(frame: Frame, *, weighted: bool = False) -> Design:
     """Return the regression of the label on the features, without an intercept."""
     features = tuple(range(frame.features))
     return Design(
@@ -95,4 +96,5 @@ def design_of(frame: Frame) -> Design:
         target_square=CELLS**2,
         intercept=False,
         indicators=(False,) * len(features),
+        weighted=weighted,
     )

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
 from dplinear.analyst.releases.certificate import Certificate
-from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.analyst.releases.constrained import WEIGHT_BOUND, ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
 from dplinear.analyst.releases.units import UnitConversion
 from dplinear.arguments import flag, integer, real, rejection, wrong_type
@@ -18,6 +17,7 @@ from dplinear.convex.compression.images import Image, Map
 from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.matrix_map import MatrixMap
 from dplinear.convex.compression.projections import Projection
+from dplinear.convex.examples import Examples
 from dplinear.convex.learners.contract import (
     ConstrainedMechanism,
     Learned,
@@ -29,6 +29,7 @@ from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.options import own_options
 from dplinear.curator.labels import check_kind
 from dplinear.curator.passage import Passage
+from dplinear.curator.row_weights import RowWeights
 from dplinear.planner.auto import AUTO
 from dplinear.planner.compression import Choice, Situation, choose, theory, usual_clip
 from dplinear.planner.simulated_dimension import simulated_dimension
@@ -46,7 +47,8 @@ _SEED_BITS = 53  # so that any reader of JSON gets it whole
 class RowsAsked:
     """What a caller asks of a model of rows without a schema: a model in a constraint set.
 
-    `table` has a row for each of the `labels`; it is the caller's, and is not read here.
+    `table` has a row for each of the `labels`, and of what `weights` holds; they are the caller's,
+    and are not read here.
     """
 
     table: Any
@@ -62,6 +64,7 @@ class RowsAsked:
     constant: float
     row_norm: float
     options: Mapping[str, Any]
+    weights: RowWeights
 
     @classmethod
     def of(cls, given: Mapping[str, Any], asked: Guarantee, relation: Neighbours) -> "RowsAsked":
@@ -82,6 +85,7 @@ class RowsAsked:
             terms=terms,
             projected=flag(given["projected"], "projected", _WHERE),
             constant=_constant(given["intercept"], given["intercept_scaling"]),
+            weights=RowWeights.of(given, _WHERE),
             **{name: given[name] for name in _AS_GIVEN},
         )
 
@@ -95,12 +99,13 @@ def constrained_through(
     gets rows that are `projected` already.
     """
     given = RowsAsked.of(passage.given, asked, relation)
+    passage.with_weights(given.weights)
     rules, task, plan, situation = (
         _given_map(given) if given.projected else _own_map(passage, given)
     )
     options = {name: value for name, value in given.options.items() if name != "progress"}
-    ready = Ready.of(given.terms, task, plan, given.asked, given.relation, options, situation)
-    return ready.through(passage, given.table, given.labels, rules, given.options.get("progress"))
+    ready = Ready.of(given, task, plan, options, situation)
+    return ready.through(passage, given, rules)
 
 
 def _own_map(passage: Passage, given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
@@ -110,7 +115,7 @@ def _own_map(passage: Passage, given: RowsAsked) -> tuple[Rules, Task, Choice, S
     seed = _seed(given.seed, passage, where)
     features = _columns(X, where)
     base = terms.base(features + (given.constant != 0))
-    situation = terms.situation(base, given.asked, X, given.relation)
+    situation = terms.situation(base, given.asked, X, given.relation, given.weights)
     dimension = given.dimension
     if isinstance(dimension, str):
         dimension = simulated_dimension(
@@ -132,7 +137,7 @@ def _own_map(passage: Passage, given: RowsAsked) -> tuple[Rules, Task, Choice, S
         clip=_clip(given.clip, drawn),
         intercept=given.constant,
     )
-    return rules, Task(rules.frame, terms.loss, Image(base, drawn), situation.rows), plan, situation
+    return rules, _task(given, rules, Image(base, drawn), situation), plan, situation
 
 
 def _given_map(given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
@@ -154,7 +159,7 @@ def _given_map(given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
         rule = f"of {public.target} columns, one for each row of the projection"
         raise rejection("data", where, rule, f"{Z.shape[1]} columns")
     base = terms.base(public.source)
-    situation = terms.situation(base, given.asked, Z, given.relation)
+    situation = terms.situation(base, given.asked, Z, given.relation, given.weights)
     plan = _choose_learner(terms, situation, "given", public.target)
     rules = Rules(
         features=public.target,
@@ -164,8 +169,11 @@ def _given_map(given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
         clip=_clip(given.clip, public),
         compressed=True,
     )
-    task = Task(rules.frame, terms.loss, Image(base, public), situation.rows)
-    return rules, task, plan, situation
+    return rules, _task(given, rules, Image(base, public), situation), plan, situation
+
+
+def _task(given: RowsAsked, rules: Rules, image: Image, situation: Situation) -> Task:
+    return Task(rules.frame, given.terms.loss, image, situation.rows, given.weights.weighted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,50 +188,50 @@ class Ready:
     foreseen: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(  # noqa: PLR0917 - as above
+    def of(
         cls,
-        terms: Terms,
+        given: RowsAsked,
         task: Task,
         plan: Choice,
-        asked: Guarantee,
-        relation: Neighbours,
         options: Mapping[str, Any],
         situation: Situation,
     ) -> "Ready":
         """Calibrate the learner."""
+        terms = given.terms
         kind = CONSTRAINED[plan.learner]
         own = dict(plan.options) | own_options(kind, options, terms.where, ())
-        learner = kind(guarantee=asked, neighbours=relation, **own)
+        learner = kind(guarantee=given.asked, neighbours=given.relation, **own)
         prepared = learner.prepare(task)
         knees = {entry.name: getattr(terms.loss, entry.name) for entry in fields(terms.loss)}  # type: ignore[arg-type]
         public = {"loss": terms.loss.name, **knees, **own}
+        if given.weights.surveyed:
+            public[WEIGHT_BOUND] = given.weights.bound
         image = task.image
         foreseen = {} if image.map is None else theory(situation, image.base, image.dimension)
         return cls(terms, task, learner, prepared, public, foreseen)
 
-    def through(
-        self,
-        passage: Passage,
-        table: Any,
-        labels: Any,
-        rules: Rules,
-        progress: bool | None,  # noqa: FBT001 - the caller's argument, passed on
-    ) -> ConstrainedRelease:
+    def through(self, passage: Passage, given: RowsAsked, rules: Rules) -> ConstrainedRelease:
         """Check the table, and go through the passage."""
-        where = self.terms.where
+        where, table, labels, weights = self.terms.where, given.table, given.labels, given.weights
+        progress = given.options.get("progress")
         if progress is not None and not isinstance(progress, bool):
             raise wrong_type("progress", where, "True, False or None", progress)
         check_table(table, labels, rules, where)
+        weights.check(table.shape[0], where)
         if self.terms.classes is not None:
             check_kind(labels, self.terms.classes[1], where, "target")
         if self.learner.dense and rules.projection is None and not isinstance(table, np.ndarray):
             rule = f"an array, or projected, for the mechanism {self.learner.name}"
             raise wrong_type("data", where, rule, type(table).__name__)
-        read = partial(read_examples, table, labels, rules, progress=progress, where=where)
+
+        def read() -> Examples:
+            own = weights.read()
+            return read_examples(table, labels, rules, weights=own, progress=progress, where=where)
 
         def release(learned: Learned, certificate: Certificate) -> ConstrainedRelease:
             source, how = self.lift(learned)
-            image, relation = self.task.image, self.learner.neighbours
+            image = self.task.image
+            known = self.learner.neighbours.rows_are_public and not weights.weighted
             parameters = {**self.public, **learned.parameters}
             return ConstrainedRelease(
                 source=SparseVector.of(source),
@@ -235,7 +243,7 @@ class Ready:
                 compressed=None if image.map is None else np.array(learned.point),
                 lift=how,
                 plan=self.foreseen,
-                rows=int(table.shape[0]) if relation.rows_are_public else None,
+                rows=int(table.shape[0]) if known else None,
             )
 
         return passage.cross(self.learner, self.prepared, read, release, self.public)

@@ -10,6 +10,7 @@ from dplinear.convex.losses import LOSSES, Loss
 from dplinear.convex.sets import ConvexSet
 from dplinear.convex.sets.given import Constraint, check_constraint, set_of
 from dplinear.curator.labels import read_labels
+from dplinear.curator.row_weights import RowWeights
 from dplinear.planner.compression import Situation
 from dplinear.planner.simulated_dimension import SIMULATE
 from dplinear.privacy.guarantees import Guarantee
@@ -84,11 +85,17 @@ class Terms:
         asked: Guarantee,
         table: Any,
         relation: Neighbours,
+        weights: RowWeights,
     ) -> Situation:
-        """Return what the planner is told."""
+        """Return what the planner is told: of k rows of a unit, that they count as one.
+
+        How many rows units have is private, whatever neighbours are.
+        """
         rows = self.rows
-        if rows is None and relation.rows_are_public:
+        if rows is None and relation.rows_are_public and not weights.weighted:
             rows = float(max(table.shape[0], 1))
+        if rows is not None and weights.rows_per_unit > 1:
+            rows = max(rows / weights.rows_per_unit, 1.0)
         return Situation(base.dimension, asked, self.loss.name, base.atoms is not None, rows)
 
 

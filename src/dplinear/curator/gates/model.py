@@ -21,6 +21,7 @@ from dplinear.convex.losses import Loss
 from dplinear.convex.sets.given import Constraint
 from dplinear.curator.gates.constrained import constrained_through
 from dplinear.curator.gates.groups import Grouping
+from dplinear.curator.gates.model_forms import check_columns_form, check_rows_form
 from dplinear.curator.gates.model_groups import model_groups_through
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.one_model import OneModel
@@ -49,19 +50,6 @@ from dplinear.schema.groups import By
 from dplinear.schema.sparse_rows import SparseRows
 
 _WHERE = "release_model"
-# Arguments of models in a constraint set, and what they are where nobody gives them.
-_CONSTRAINED: dict[str, Any] = {
-    "row_norm": None,
-    "target_bounds": None,
-    "classes": None,
-    "intercept_scaling": None,
-    "projection": AUTO,
-    "projected": False,
-    "dimension": None,
-    "seed": None,
-    "clip": None,
-    "lift": AUTO,
-}
 
 
 @overload
@@ -125,6 +113,11 @@ def release_model(
     delta: float | None = None,
     guarantee: Guarantee | None = None,
     neighbours: str = ...,
+    groups: Any = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
+    sample_weight: Any = None,
+    weight_bound: float | None = None,
     loss: str | Loss = ...,
     mechanism: str | ConstrainedMechanism | None = None,
     target_bounds: tuple[float, float] | None = None,
@@ -173,6 +166,9 @@ def release_model(
     seed: int | None = None,
     clip: float | None = None,
     lift: str = "auto",
+    groups: Any = None,
+    sample_weight: Any = None,
+    weight_bound: float | None = None,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -217,9 +213,12 @@ def release_model(
     the projection is the matrix, or the `Projection`, that did it, made without looking at them,
     and `row_norm` that of rows before it. An `intercept` is one more feature, the last of the set's
     coordinates, of value `intercept_scaling`. `expected_rows` is the order of magnitude of their
-    number where it is public: it helps to choose, and enters no promise. `lift` says which θ is
-    released: the learner's own ("carried"), or that of the least gauge. Further options go to the
-    mechanism.
+    number where it is public: it helps to choose, and enters no promise. `groups`, an array with an
+    id of any type for each row, protects all rows of an id together, which count as at most
+    `rows_per_unit` rows (1 unless given); `unit` is what an id stands for, "groups" unless given.
+    `sample_weight`, an array of survey weights, is clamped to [0, `weight_bound`]. `lift` says
+    which θ is released: the learner's own ("carried"), or that of the least gauge. Further options
+    go to the mechanism.
 
     Promises: the release satisfies what its certificate says, whatever the rows hold. Arguments,
     columns and types are checked before anything is spent; nothing is read before it is spent.
@@ -235,18 +234,9 @@ def release_model(
             hint = "a model of rows without a schema needs row_norm=... and constraint=... instead."
             raise wrong_type("schema", _WHERE, "a Schema", schema, hint)
         if constraint is not None:
-            others: dict[str, object] = {"schema": schema, "features": features, "unit": unit}
-            others |= {
-                "rows_per_unit": rows_per_unit,
-                "by": by,
-            }  # whoever gives them relies on them
-            for name, value in others.items():
-                if value is not None:  # labels may stand here by mistake: only their type is told
-                    hint = "write release_model(X, target=y, row_norm=..., constraint=...)."
-                    rule = "left out where a constraint is given"
-                    raise rejection(name, _WHERE, rule, type(value), hint)
+            check_rows_form(passage.given)
             return constrained_through(passage, asked, relation)
-        _check_columns_form(passage.given)
+        check_columns_form(passage.given)
         automatic = isinstance(mechanism, str) and mechanism == AUTO
         chosen = _mechanism(loss, None if automatic else mechanism)
         expected = read_expected(expected_rows, _WHERE)
@@ -272,17 +262,6 @@ def release_model(
             opening = partial(_open_part, passage.given["data"], whole, model.schema, **reading)
             return model_groups_through(passage, solver, own, model, grouping, open_part=opening)
         return model_through(passage, solver, own, model, whole)
-
-
-def _check_columns_form(given: Mapping[str, Any]) -> None:
-    """Raise for an argument that belongs to models in a constraint set alone."""
-    for name, usual in _CONSTRAINED.items():
-        if not (given[name] is usual or (isinstance(usual, str) and _same(given[name], usual))):
-            raise rejection(name, _WHERE, "left out without a constraint", given[name])
-
-
-def _same(value: object, text: str) -> bool:
-    return isinstance(value, str) and value == text  # some objects mind being compared
 
 
 def model_through(
