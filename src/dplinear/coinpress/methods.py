@@ -63,12 +63,12 @@ class Start:
         return max(self.count, 1.0)
 
 
-def begin(sums: NoisySums, table: Views, scale: Floats | None) -> Start:
+def begin(sums: NoisySums, table: Views, scale: Floats | None, counted: Count) -> Start:
     """Release the number of rows and, where no scale is public, where columns are and how wide.
 
-    A number of rows that is public costs nothing.
+    A number of rows that is public, as `counted` says, costs nothing.
     """
-    (count,) = sums.ask([Query(Count(), COUNT)])
+    (count,) = sums.ask([Query(counted, COUNT)])
     released = max(float(count.values[0]), 0.0)
     if scale is None:
         found = locate.locate(sums, table, max(released, 1.0))
@@ -117,20 +117,23 @@ class CoinPress(Mechanism, Generic[Estimate]):
             scale = public if np.ndim(self.scale) else public[0]
             object.__setattr__(self, "scale", scale)
 
-    def prepare(self, columns: int, groups: int = 1) -> "PreparedCoinPress[Estimate]":
+    def prepare(
+        self, columns: int, groups: int = 1, *, count_varies: bool = False
+    ) -> "PreparedCoinPress[Estimate]":
         """Calibrate the whole chain: a count, looks at histograms, and the steps.
 
         Steps are one column's mean and one row of a matrix for each column; two more of them may
-        find a centre. `groups` is how many such chains one unit of privacy may move.
+        find a centre. `groups` is how many such chains one unit of privacy may move. `count_varies`
+        says that how much all rows count for is private under replace, too, as rows carry weights
+        or may be left out.
         """
         where = type(self).__name__
         scale = None if self.scale is None else scales(self.scale, columns, where)
         most = int(locate.MOST / locate.FIRST) * sum(locate.BINS) * columns
         sums = (self.steps + 2) * (columns + 1) * columns
         budget = Budget.of(self.guarantee, 1 + most + sums, self.neighbours, where, groups)
-        return PreparedCoinPress(
-            self, scale, budget, checks.exact_account(self.guarantee, budget.profile)
-        )
+        account = checks.exact_account(self.guarantee, budget.profile)
+        return PreparedCoinPress(self, scale, budget, account, count_varies)
 
     @abstractmethod
     def estimate(self, sums: NoisySums, table: Views, start: Start) -> Estimate:
@@ -145,11 +148,12 @@ class PreparedCoinPress(Prepared[Views, CoinPressOutcome[Estimate]], Generic[Est
     scale: Floats | None
     budget: Budget
     account: Account
+    count_varies: bool = False
 
     def run(self, table: Views, entropy: Entropy) -> CoinPressOutcome[Estimate]:
         """Release what it takes, and return the estimate."""
         sums = NoisySums(table.through(table.low, table.high), self.budget, entropy)
-        start = begin(sums, table, self.scale)
+        start = begin(sums, table, self.scale, Count(self.count_varies))
         estimate = self.method.estimate(sums, table, start)
         parameters = {
             "mu": self.budget.mu,
