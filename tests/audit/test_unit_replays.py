@@ -129,17 +129,20 @@ GATES: dict[str, Gate] = {
     "huber": _model(loss="huber"),
     "logistic": _model(loss="logistic"),
     "coinpress": _model(mechanism="coinpress"),
-    "mean": lambda data, k, _: dpl.release_mean(data, SCHEMA, guarantee=BUDGET, rows_per_unit=k),
-    "covariance": lambda data, k, _: dpl.release_covariance(
-        data, SCHEMA, guarantee=BUDGET, rows_per_unit=k
+    "mean": lambda data, k, relation: dpl.release_mean(
+        data, SCHEMA, guarantee=BUDGET, rows_per_unit=k, neighbours=relation
     ),
-    "bounds": lambda data, k, _: dpl.suggest_bounds(
+    "covariance": lambda data, k, relation: dpl.release_covariance(
+        data, SCHEMA, guarantee=BUDGET, rows_per_unit=k, neighbours=relation
+    ),
+    "bounds": lambda data, k, relation: dpl.suggest_bounds(
         data,
         NAMES,
         within=(-BOUND, BOUND),
         guarantee=BUDGET,
         unit="id",
         rows_per_unit=k,
+        neighbours=relation,
     ),
 }
 
@@ -250,7 +253,6 @@ def check(
 
 
 ALL = ("moments", "adassp", *GATES)
-REPLACED = [name for name in ALL if name not in {"mean", "covariance", "bounds"}]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -261,7 +263,7 @@ def test_no_unit_moves_a_release_farther_than_is_declared(name: str) -> None:
     assert check(name, 6, seed, k) > 0.99, (seed, k)
 
 
-@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.parametrize("name", ALL)
 def test_no_unit_that_becomes_another_moves_a_release_farther(name: str) -> None:
     seed = dt.date.today().toordinal()  # noqa: DTZ011 - as above
     k = 1 + seed % 5
@@ -287,7 +289,7 @@ def test_how_much_all_units_count_for_is_not_free_where_one_becomes_another(mech
 
 @pytest.mark.long
 @pytest.mark.parametrize("k", [1, 7])
-@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.parametrize("name", ALL)
 def test_none_of_a_thousand_units_that_become_others_does(name: str, k: int) -> None:
     assert check(name, PAIRS // 2, 13 + k, k, Neighbours.REPLACE) > 0.99
 

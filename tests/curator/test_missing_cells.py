@@ -184,8 +184,6 @@ def test_what_a_column_says_of_missing_cells_is_read_back() -> None:
             "schema",
         ),
         (lambda: dpl.release_rows(table(), {"x": NEEDED}, bits=1), "schema"),
-        (lambda: dpl.release_mean(table(), {"x": NEEDED}, **REPLACE), "neighbours"),
-        (lambda: dpl.suggest_bounds(table(), ["x"], within={"x": NEEDED}, **REPLACE), "neighbours"),
         (lambda: ediger.release_model(table(), TWO, "y", **REPLACE), "neighbours"),
         (lambda: sheffet.release_moments(table(), TWO, **REPLACE), "neighbours"),
         (lambda: dpl.Schema({"x": NEEDED | {"missing_indicator": True}}), "x.missing_indicator"),

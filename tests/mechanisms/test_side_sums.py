@@ -1,6 +1,7 @@
 """Sums that are released beside second moments, as further coordinates of the same noise."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -85,3 +86,90 @@ def test_adassp_pays_for_the_number_of_rows_left_out(neighbours: Neighbours) -> 
     profile: Any = ready.account.profile
     assert Fraction(profile.mu) ** 2 >= apart.squared_distance(variances)
     assert 1 <= float(variances.cross / without.variances.cross) < 1.01
+
+
+def unit_sums(random: Any, groups: int) -> list[Fraction]:
+    """Return what a row or a unit adds to one sum in each group: at most 1 in all of them."""
+    parts = [Fraction(int(part), 997) for part in random.integers(0, 997, groups)]
+    kept = [part if random.uniform() < 0.5 else Fraction(0) for part in parts]
+    whole = max(sum(kept), Fraction(1))
+    chosen = int(random.integers(groups))
+    alone = [Fraction(int(index == chosen)) for index in range(groups)]
+    return alone if random.uniform() < 0.3 else [part / whole for part in kept]
+
+
+def apart(scale: int, before: list[Fraction], one: list[Fraction], other: list[Fraction]) -> int:
+    """Return the squared distance of rounded sums, in units of 1/scale, by the definition."""
+    total = 0
+    for rest, more, less in zip(before, one, other, strict=True):
+        first, second = ((rest + each) * scale + Fraction(1, 2) for each in (more, less))
+        total += (
+            first.numerator // first.denominator - second.numerator // second.denominator
+        ) ** 2
+    return total
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("groups", [2, 5])
+@pytest.mark.parametrize("scale", [1, 2, 7, 1000])
+def test_sums_of_groups_are_no_farther_apart_than_their_noise_is_for(
+    neighbours: str, groups: int, scale: int
+) -> None:
+    """Units in several groups, and sums that stand at the edges of rounding."""
+    random, relation = simulation.generator(scale), Neighbours(neighbours)
+    found = Difference.of(SHAPE, 0, relation, 2, groups)
+    alone = replace(found, norm=(scale + 0.1) * 16 * math.sqrt(found.ends))
+    joint = alone.with_side(1)
+    assert joint.side_scale == scale
+    allowed = Fraction(joint.norm) ** 2 - Fraction(alone.norm) ** 2
+    tiny, most = Fraction(1, 10**6), 0
+    for _ in range(300):
+        one, other = unit_sums(random, groups), [Fraction(0)] * groups
+        if relation is Neighbours.REPLACE:
+            other = unit_sums(random, groups)
+        # Just below an edge, or at it, whichever moves a group more.
+        edges = [
+            Fraction(1, 2 * scale) - (tiny if a > b else 0) - (min(a, b) if scale == 1 else 0)
+            for a, b in zip(one, other, strict=True)
+        ]
+        for before in (edges, [Fraction(0)] * groups):
+            found_now = apart(scale, before, one, other)
+            assert found_now <= allowed
+            most = max(most, found_now)
+    # Nothing that is paid for is out of reach, but for roundings that never come together.
+    assert most >= found.ends * scale**2
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("moved", [1, 2, 1000])
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 50.0])
+def test_groups_pay_for_the_sums_of_all_that_move(
+    neighbours: str, moved: int, epsilon: float
+) -> None:
+    method = gauss(neighbours, epsilon)
+    ready = method.prepare_groups(SHAPE, moved, NAMES)
+    alone = Difference.of(SHAPE, ready.step, method.neighbours, ready.weight, moved)
+    ends = 2 if neighbours == "replace" and moved > 1 else 1
+    each = ends * (ready.side_scale + 1) ** 2 + moved - ends
+    profile: Any = ready.account.profile
+    assert Fraction(profile.mu) ** 2 * Fraction(ready.variance) >= (
+        Fraction(alone.norm) ** 2 + len(NAMES) * each
+    )
+    entries = moved * (SHAPE.dimension**2 + len(NAMES))
+    assert Fraction(profile.inverse_variance) >= Fraction(entries) / Fraction(ready.variance)
+    assert profile.keeps(method.guarantee)
+    plain = method.prepare_groups(SHAPE, moved)
+    wider = ready.variance * 4.0**ready.step / (plain.variance * 4.0**plain.step)
+    assert 1 <= wider < 1.006
+
+
+def test_sums_of_groups_are_not_cut_off_at_0() -> None:
+    """Of 200 sums of 0 about half come out below it: none does in 10^60 runs."""
+    exact = Statistic(SHAPE, np.zeros((4, 4), object), side=(Fraction(0),))
+    for ready, below in (
+        (gauss().prepare_groups(SHAPE, 3, NAMES[:1]), True),
+        (gauss().prepare_with(SHAPE, NAMES[:1]), False),
+    ):
+        entropy = simulation.entropy(4)
+        found = [ready.run(exact, entropy).parameters[NAMES[0]] for _ in range(200)]
+        assert (min(found) < 0) == below

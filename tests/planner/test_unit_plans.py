@@ -92,6 +92,14 @@ def test_units_that_are_replaced_have_the_noise_of_replaced_rows() -> None:
         assert other.noise == pytest.approx(np.sqrt(2) * one.noise, rel=1e-3)
 
 
+def test_units_that_are_replaced_are_counted_with_noise_where_means_are_planned() -> None:
+    """Of single rows the count is public, and its share of the budget goes to the steps."""
+    asked: dict[str, Any] = BUDGET | {"learn": "mean", "neighbours": "replace"}
+    alone = dpl.plan(50_000, 5, **asked).recommended.error
+    units = dpl.plan(50_000, 5, **asked, rows_each=1).recommended.error
+    assert alone < units < 1.02 * alone
+
+
 def test_guesses_of_rows() -> None:
     assert read_rows_each(7, "plan") == {7: 1.0}
     assert read_rows_each(np.array([1, 1, 4]), "plan") == {1: pytest.approx(2 / 3), 4: 1 / 3}
@@ -118,7 +126,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rows_each": 3, "rows_per_unit": []}, "rows_per_unit"),
     ({"rows_each": 3, "rows_per_unit": "all"}, "rows_per_unit"),
     ({"rows_each": 3, "correlation": 1.5}, "correlation"),
-    ({"rows_each": 3, "neighbours": "replace", "learn": "mean"}, "neighbours"),
     ({"rows_each": 3, "learn": "distances"}, "learn"),
 ]
 

@@ -6,6 +6,8 @@ _GROUPS = "tests/curator/test_groups.py::"
 _MODELS = "tests/curator/test_group_models.py::"
 _LISTED = "tests/curator/test_listed_groups.py::"
 _REPLAYS = "tests/audit/test_group_replays.py::"
+_WEIGHTS = "tests/curator/test_group_weights.py::"
+_WEIGHT_REPLAYS = "tests/audit/test_group_weight_replays.py::"
 
 BUGS = (
     Bug(
@@ -31,6 +33,71 @@ BUGS = (
         "            self._groups[group].add_weighted(own, weights[chosen], some)\n",
         "            self._groups[group].add_weighted(own, weights[: own.shape[1]], some)\n",
         f"{_GROUPS}test_units_are_weighed_over_all_groups",
+    ),
+    Bug(
+        "side_sums_of_one_end",
+        "a row that changes its group has the noise of one side sum, though two of them move",
+        "mechanisms/moments/analyze_gauss.py",
+        "        ends = 2 if neighbours is Neighbours.REPLACE and moved > 1 else 1\n",
+        "        ends = 1\n",
+        f"{_WEIGHT_REPLAYS}test_nobody_moves_moments_of_groups_and_their_side_sums_farther[rows-replace]",
+    ),
+    Bug(
+        "side_sums_rounded_in_one_group",
+        "side sums are rounded in every group that moves, and the noise is for one rounding",
+        "mechanisms/moments/analyze_gauss.py",
+        "        each = self.ends * (scale + 1) ** 2 + self.moved - self.ends\n",
+        "        each = self.ends * (scale + 1) ** 2\n",
+        "tests/mechanisms/test_side_sums.py"
+        "::test_sums_of_groups_are_no_farther_apart_than_their_noise_is_for[1-5-add_remove]",
+    ),
+    Bug(
+        "survey_weights_of_other_rows",
+        "rows of a group have the survey weights of the first rows of the block",
+        "exact/groups.py",
+        "            some = None if weights is None else weights[chosen]\n",
+        "            some = None if weights is None else weights[: own.shape[1]]\n",
+        f"{_WEIGHTS}test_sums_of_groups_are_those_of_the_definition",
+    ),
+    Bug(
+        "survey_weights_of_left_out_rows",
+        "rows of a group that are left out have the weights of the first rows of the block",
+        "exact/groups.py",
+        "self.leave(rows[:, ~present], None if weights is None else weights[~present])",
+        "self.leave(rows[:, ~present], None if weights is None else weights)",
+        f"{_WEIGHTS}test_sums_of_groups_are_those_of_the_definition",
+    ),
+    Bug(
+        "kept_rows_lose_their_weights",
+        "the blocks of a group that wait for the next pass all have the weights of the first",
+        "exact/groups.py",
+        "            own = None if weights is None else weights[start : start + BLOCK_ROWS]\n",
+        "            own = None if weights is None else weights[: some.shape[1]][::-1]\n",
+        f"{_WEIGHTS}test_later_passes_find_the_weights_that_the_first_one_kept",
+    ),
+    Bug(
+        "rows_of_no_group_weigh",
+        "a row in no group takes a part of its unit's weight",
+        "curator/sources/unit_rows.py",
+        "            if self.schema.by:\n",
+        "            if self.schema.by and weights is None:\n",
+        f"{_WEIGHTS}test_a_row_in_no_group_weighs_nothing_of_its_unit",
+    ),
+    Bug(
+        "joined_side_sums_of_one_group",
+        "a joined release counts the side sums of one group alone",
+        "analyst/releases/joined_certificate.py",
+        "    moved = [math.sqrt(ends) * (1 / noise + step / sigma) for noise in side]\n",
+        "    moved = [1 / noise + step / sigma for noise in side]\n",
+        f"{_WEIGHTS}test_a_joined_profile_counts_the_side_sums_of_all_groups",
+    ),
+    Bug(
+        "pooled_side_sums_with_wide_noise",
+        "pooled groups tell the noise of a sum, from which a joined release finds too little loss",
+        "analyst/releases/joined_certificate.py",
+        "    return [noise / added for noise in found if isinstance(noise, float) and noise > 0]\n",
+        "    return [noise for noise in found if isinstance(noise, float) and noise > 0]\n",
+        f"{_WEIGHTS}test_a_joined_profile_counts_the_side_sums_of_all_groups",
     ),
     Bug(
         "rounding_of_one_group",

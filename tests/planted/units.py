@@ -115,4 +115,28 @@ BUGS = (
         "tests/audit/test_weight_replays.py"
         "::test_no_weight_moves_second_moments_farther_than_is_declared[units]",
     ),
+    Bug(
+        "weight_public_under_replace",
+        "means take what all rows weigh for public where rows are replaced",
+        "coinpress/methods.py",
+        "begin(sums, table, self.scale, Count(self.count_varies))",
+        "begin(sums, table, self.scale, Count())",
+        f"{_WEIGHTS}::test_what_rows_weigh_is_noisy_where_they_are_replaced",
+    ),
+    Bug(
+        "rows_told_of_weighted_means",
+        "a mean of weighted rows tells their total weight as a public number of rows",
+        "curator/gates/means.py",
+        "    public = method.neighbours.rows_are_public and not schema.count_varies\n",
+        "    public = method.neighbours.rows_are_public\n",
+        f"{_WEIGHTS}::test_what_rows_weigh_is_noisy_where_they_are_replaced",
+    ),
+    Bug(
+        "weight_told_by_models",
+        "a model of weighted rows that are replaced tells what they weigh, exactly",
+        "curator/gates/model.py",
+        "solver.neighbours.rows_are_public and not schema.is_weighted",
+        "solver.neighbours.rows_are_public and passage.unit is None",
+        f"{_WEIGHTS}::test_what_rows_weigh_is_noisy_where_they_are_replaced",
+    ),
 )

@@ -13,6 +13,7 @@ from dplinear.schema import Schema
 
 SQUARES = "squared_weights"
 LEFT_OUT = "rows_left_out"
+POOLED = "pooled_groups"  # of how many groups such sums were added up
 
 
 def noise_of(name: str) -> str:

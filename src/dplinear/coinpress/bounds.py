@@ -70,11 +70,12 @@ class Bounds(Mechanism):
         object.__setattr__(self, "neighbours", checks.relation(self.neighbours, _WHERE))
         check_guarantee(self.guarantee, _WHERE)
 
-    def prepare(self, columns: int) -> "PreparedBounds":
-        """Calibrate for a number of columns."""
+    def prepare(self, columns: int, *, count_varies: bool = False) -> "PreparedBounds":
+        """Calibrate for a number of columns; `count_varies` is as for `CoinPress.prepare`."""
         coordinates = 1 + columns * 2 * (OCTAVE_BINS + _BINS)
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)
-        return PreparedBounds(columns, budget, checks.exact_account(self.guarantee, budget.profile))
+        account = checks.exact_account(self.guarantee, budget.profile)
+        return PreparedBounds(columns, budget, account, count_varies)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class PreparedBounds(Prepared[Views, CoinPressOutcome[Ranges]]):
     columns: int
     budget: Budget
     account: Account
+    count_varies: bool = False
 
     def run(self, table: Views, entropy: Entropy) -> CoinPressOutcome[Ranges]:
         """Pass over the table four times, and return bounds."""
@@ -92,7 +94,7 @@ class PreparedBounds(Prepared[Views, CoinPressOutcome[Ranges]]):
         sums = NoisySums(view, self.budget, entropy)
         indices = range(1, self.columns + 1)
         first = Query(Octaves(view.shape, indices), _SHARES[0])
-        count, answer = sums.ask([Query(Count(), _COUNT), first])
+        count, answer = sums.ask([Query(Count(self.count_varies), _COUNT), first])
         rows = max(float(count.values[0]), 1.0)
         hulls = _octaves(answer, rows)
         found = np.array([hull is not None for hull in hulls])

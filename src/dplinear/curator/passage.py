@@ -40,7 +40,6 @@ from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
 from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
-from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.units import Unit
 from dplinear.registry import is_own
@@ -170,11 +169,8 @@ class Passage:
                 raise rejection(self._weights, self.where, rule, "a weight", hint)
             rule = f"left out for {method.name}, whose proof is about single rows"
             raise rejection("unit", self.where, rule, self.unit and self.unit.column, hint)
-        if self._weights is not None and method.neighbours is not Neighbours.ADD_REMOVE:
-            rule = "add_remove where rows have survey weights"
-            raise rejection("neighbours", self.where, rule, method.neighbours)
         if method.neighbours not in RELATIONS:
-            rule = "add_remove or replace where a unit of privacy is named"
+            rule = "add_remove or replace where a unit of privacy is named, or rows have weights"
             raise rejection("neighbours", self.where, rule, method.neighbours)
 
     def cross(

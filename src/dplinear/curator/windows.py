@@ -86,10 +86,10 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
 
 
 def check_counted(schema: Schema, neighbours: Neighbours, where: str) -> None:
-    """Raise where replacing a row, or a unit's, may change the count, which is then free."""
+    """Raise where replacing a row, or a unit's, changes a count that a proof takes for public."""
     if schema.count_varies and neighbours.rows_are_public:
-        rule = "add_remove where rows with missing cells are left out, or belong to units"
-        hint = 'of single rows, declare what stands for a missing cell: {..., "missing": 0}.'
+        rule = "add_remove where rows are left out, have weights or belong to units"
+        hint = 'of rows without weights, declare what stands for a missing cell: {"missing": 0}.'
         raise rejection("neighbours", where, rule, str(neighbours), hint)
 
 

@@ -46,7 +46,7 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
     def __init__(self, schema: Schema, groups: Sequence[Blocks[Part]]) -> None:
         super().__init__(schema)
         self._groups = groups
-        self._held: list[list[npt.NDArray[np.float32]]] = [[] for _ in groups]
+        self._held: list[list[Kept]] = [[] for _ in groups]
 
     def _split(self, rows: Floats) -> Iterator[tuple[int, Floats, Any]]:
         """Return each group that has rows here: its index, its rows, and which those are."""
@@ -91,23 +91,23 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
     ) -> None:
         """Add a block of rounded rows, but for those that are left out; keep each group's apart.
 
-        So that later passes over them need not split them again. Rows in groups have no survey
-        weights (`curator/gates/groups.py`); those of units come with `add_weighted`.
+        So that later passes over them need not split them again. `weights` are those of a survey;
+        those of units come with `add_weighted`.
         """
-        if weights is not None:
-            raise TypeError("Rows in groups carry no survey weights.")
         if present is not None:
-            self.leave(rows[:, ~present])
+            self.leave(rows[:, ~present], None if weights is None else weights[~present])
             rows = rows[:, present]
-        for group, own, _ in self._split(rows):
-            self._groups[group].add(own)
+            weights = None if weights is None else weights[present]
+        for group, own, chosen in self._split(rows):
+            some = None if weights is None else weights[chosen]
+            self._groups[group].add_present(own, None, some)
             if self.keep is not None:
-                self._hold(group, own)
+                self._hold(group, Kept(own.astype(np.float32), some))
 
-    def _hold(self, group: int, rows: Floats) -> None:
+    def _hold(self, group: int, rows: Kept) -> None:
         held = self._held[group]
-        held.append(rows.astype(np.float32))
-        if sum(some.shape[1] for some in held) >= BLOCK_ROWS:
+        held.append(rows)
+        if sum(some.rows.shape[1] for some in held) >= BLOCK_ROWS:
             self._keep_group(group)
 
     def _keep_group(self, group: int) -> None:
@@ -115,11 +115,14 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
         held, self._held[group] = self._held[group], []
         if self.keep is None or not held:
             return
-        rows = np.concatenate(held, axis=1)
+        rows = np.concatenate([some.rows for some in held], axis=1)
+        heavy = [some.weights for some in held if some.weights is not None]
+        weights = np.concatenate(heavy) if heavy else None
         for start in range(0, rows.shape[1], BLOCK_ROWS):
             some = rows[:, start : start + BLOCK_ROWS]
             codes = np.full((1, some.shape[1]), group, np.float32)
-            self.keep.append(Kept(np.concatenate((some, codes)), None))
+            own = None if weights is None else weights[start : start + BLOCK_ROWS]
+            self.keep.append(Kept(np.concatenate((some, codes)), own))
 
     def result(self) -> GroupParts[Part]:
         """Return the sums of all groups so far."""

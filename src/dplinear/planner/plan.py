@@ -323,13 +323,9 @@ def _able_ways(
     question: Question, facts: Facts
 ) -> tuple[list[str], tuple[tuple[str, Refusal], ...]]:
     """Return the ways that can keep the guarantee, and why the others cannot."""
-    if facts.units is not None and facts.neighbours is not Neighbours.ADD_REMOVE:
-        if Neighbours.ADD_REMOVE not in question.relations:
-            rule = f"a question about sums where units are planned for; {question.name} is of rows"
-            raise rejection("learn", WHERE, rule, question.name)
-        if not question.replaces_units:
-            rule = f"add_remove for the {question.name} of units"
-            raise rejection("neighbours", WHERE, rule, facts.neighbours)
+    if facts.units is not None and Neighbours.ADD_REMOVE not in question.relations:
+        rule = f"a question about sums where units are planned for; {question.name} is of rows"
+        raise rejection("learn", WHERE, rule, question.name)
     refusals = {way: question.refusal(way, facts) for way in question.ways}
     refused = tuple((way, why) for way, why in refusals.items() if why is not None)
     able = [way for way, why in refusals.items() if why is None]

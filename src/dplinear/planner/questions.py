@@ -56,8 +56,7 @@ class Question(ABC):
 
     `name` is the value of `learn`; `measure` says what an error is; `trivial` is the error of an
     answer that needs no data, if any; `alike` is the ratio of errors below which the usual way is
-    as good; `adds_squares` says that noise and sampling add up in squares;
-    `replaces_units`, that neighbours may have other rows of a unit.
+    as good; `adds_squares` says that noise and sampling add up in squares.
     """
 
     name: ClassVar[str]
@@ -67,7 +66,6 @@ class Question(ABC):
     trivial: ClassVar[float | None] = None
     alike: ClassVar[float] = 1.05
     adds_squares: ClassVar[bool] = False
-    replaces_units: ClassVar[bool] = True
 
     @property
     @abstractmethod

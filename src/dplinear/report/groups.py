@@ -25,10 +25,10 @@ def groups_panel(groups: Groups[Any]) -> Panel:
         text = f"{text} {_LISTED}"
     found = [_numbers(release) for release in groups.releases]
     names = tuple(next((own for own in found if own), {}))[:_MOST]
-    unit = groups.certificate.unit
+    unit, weight = groups.certificate.unit, groups.schema.weight_name
     rows = []
     for label, count, own in zip(groups.labels(), groups.counts().values(), found, strict=True):
-        about = "not released" if count is None else size(count, unit)
+        about = "not released" if count is None else size(count, unit, weight=weight)
         rows.append((label, about, *(significant(own[n]) if own else "hidden" for n in names)))
     heads = (", ".join(groups.by), "size", *names)
     note = "A group whose numbers are hidden has too few rows for the noise."

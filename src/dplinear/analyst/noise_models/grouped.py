@@ -85,6 +85,11 @@ class GroupedGaussian(NoiseModel):
             found.append((np.array(own), t))
         return found
 
+    def scaled(self, factor: float) -> "GroupedGaussian":
+        """Return the noise model of the matrix times a number above 0."""
+        variances = (factor**2 * self.diagonal, factor**2 * self.off_diagonal)
+        return GroupedGaussian(*variances, self.sources, self.members)
+
     def unbiased_estimate(self, released: Floats) -> Floats:
         """Return the assembled matrix."""
         return released

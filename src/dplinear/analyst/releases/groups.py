@@ -114,6 +114,14 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         """Return about how many rows, or units, each group has; None where that is not known."""
         return {level: getattr(self[level], "count", None) for level in self.levels}
 
+    def _sizes(self) -> list[str]:
+        """Return in words how large each group is, about, in the order of the levels."""
+        unit, weight = self.certificate.unit, self.schema.weight_name
+        return [
+            "size not released" if count is None else size(count, unit, weight=weight)
+            for count in self.counts().values()
+        ]
+
     def pooled(
         self, levels: Sequence[Level] | None = None, *, fixed_effects: bool = False
     ) -> MomentsRelease:
@@ -174,11 +182,8 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
     def summary(self) -> str:
         """Return a table of the groups in words: each with what is known of its size."""
         width = max(len(label) for label in self.labels())
-        unit = self.certificate.unit
-        lines = [
-            f"{label:<{width}}  {_size(count, unit)}"
-            for label, count in zip(self.labels(), self.counts().values(), strict=True)
-        ]
+        sizes = zip(self.labels(), self._sizes(), strict=True)
+        lines = [f"{label:<{width}}  {size_}" for label, size_ in sizes]
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         return "\n".join([self._title(), *lines[:_SHOWN], *more])
 
@@ -194,11 +199,7 @@ class Groups(Mapping[Level, _Release_co], Generic[_Release_co]):
         return self.describe()
 
     def _repr_html_(self) -> str:
-        unit = self.certificate.unit
-        rows = [
-            [label, _size(count, unit)]
-            for label, count in zip(self.labels(), self.counts().values(), strict=True)
-        ]
+        rows = [list(pair) for pair in zip(self.labels(), self._sizes(), strict=True)]
         table = notebook.table([", ".join(self.by), "size"], rows)
         return notebook.card(self._title(), table, self.certificate._repr_html_())
 
@@ -221,10 +222,6 @@ def _fitted(release: object, target: Any, features: Any, options: RegressOptions
 def level_label(level: Level) -> str:
     """Return a level as words: those of several columns with commas between them."""
     return ", ".join(map(str, level)) if isinstance(level, tuple) else str(level)
-
-
-def _size(count: float | None, unit: str | None) -> str:
-    return "size not released" if count is None else size(count, unit)
 
 
 class GroupsKind:

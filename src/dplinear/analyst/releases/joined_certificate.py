@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of
+from dplinear.analyst.design_effect import LEFT_OUT, POOLED, SQUARES, noise_of
 from dplinear.analyst.releases.certificate import Certificate, Part, Scalar
 from dplinear.privacy import compose
 from dplinear.privacy.conversions import zcdp_delta
@@ -122,16 +122,25 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     # Rounding to a coarser grid moves the difference of two entries by less than a step.
     norm = math.sqrt(twice) * bound**2 + math.sqrt(coordinates) * step
     side = _side_noises(certificate)
-    # A sum beside the matrix moves by 1, and by one step of its own, of step/sigma deviations.
-    mu = math.hypot(norm / sigma, *(1 / noise + step / sigma for noise in side))
-    inverse = (coordinates + len(side)) * (step / sigma) ** 2
+    # A sum beside the matrix moves by 1, and by one step of its own, of step/sigma deviations; of
+    # groups, by 1 in all together (by 1 in each of two, where a row changes its group).
+    ends = 2 if certificate.neighbours is Neighbours.REPLACE and groups > 1 else 1
+    steps = math.sqrt((groups - ends) * len(side)) * step / sigma
+    moved = [math.sqrt(ends) * (1 / noise + step / sigma) for noise in side]
+    mu = math.hypot(norm / sigma, steps, *moved)
+    inverse = (coordinates + groups * len(side)) * (step / sigma) ** 2
     return up(mu, _ROUNDING), up(inverse, _ROUNDING)
 
 
 def _side_noises(certificate: Certificate) -> list[float]:
-    """Return the standard deviations of the noise of sums that are released beside a matrix."""
+    """Return the standard deviations of the noise of sums that are released beside a matrix.
+
+    Where those of groups were added up, it is that of each.
+    """
     found = [certificate.parameters.get(noise_of(name)) for name in (LEFT_OUT, SQUARES)]
-    return [noise for noise in found if isinstance(noise, float) and noise > 0]
+    pooled = certificate.parameters.get(POOLED, 1)
+    added = math.sqrt(pooled) if type(pooled) is int and pooled > 1 else 1.0
+    return [noise / added for noise in found if isinstance(noise, float) and noise > 0]
 
 
 def _of_all(certificates: Sequence[Certificate]) -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dplinear.analyst import notebook
 from dplinear.analyst.design_effect import released_effect, weight_scale
-from dplinear.analyst.noise_models import grouped  # noqa: F401 - files name its law
+from dplinear.analyst.noise_models.grouped import GroupedGaussian
 from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.regression import names as naming
 from dplinear.analyst.regression.column_notes import column_notes
@@ -32,6 +32,8 @@ from dplinear.noise.entropy import system
 from dplinear.privacy.guarantees import ApproxDP
 from dplinear.privacy.units import size
 from dplinear.schema import Schema
+
+_SCALABLE = (SymmetricGaussian, GroupedGaussian)  # noise that a number times the matrix has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +102,7 @@ class MomentsRelease:
     @property
     def design_effect(self) -> float:
         """What unequal survey weights multiply sampling variances by: 1 without any."""
-        scalable = isinstance(self.noise_model, SymmetricGaussian)
+        scalable = isinstance(self.noise_model, _SCALABLE)
         return released_effect(self.certificate.parameters, self.weight) if scalable else 1.0
 
     @property
@@ -252,7 +254,7 @@ class MomentsRelease:
         All sums are divided by the design effect; so sampling variances are multiplied by it.
         """
         noise_model = self.noise_model
-        if isinstance(noise_model, SymmetricGaussian):
+        if isinstance(noise_model, _SCALABLE):
             noise_model = noise_model.scaled(1 / effect)
         return replace(self, values=self.values / effect, noise_model=noise_model)
 

@@ -6,11 +6,13 @@ whatever is computed from them is post-processing of one release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dplinear.analyst.design_effect import POOLED, noise_of
 from dplinear.analyst.noise_models.grouped import GroupedGaussian
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.analyst.noise_models.sums import add_noise
@@ -21,7 +23,7 @@ from dplinear.schema.features import Level
 from dplinear.schema.terms import OwnTerm
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dplinear.analyst.releases.certificate import Certificate
     from dplinear.analyst.releases.groups import Groups
@@ -79,7 +81,7 @@ def pool(blocks: Blocks, *, fixed_effects: bool) -> MomentsRelease:
     models = [release.noise_model for release in blocks.releases]
     noise = add_noise(models, [1.0] * len(models), "groups", _WHERE)
     total = np.sum([release.values for release in blocks.releases], axis=0)
-    return MomentsRelease(blocks.releases[0].schema, total, noise, blocks.certificate)
+    return MomentsRelease(blocks.releases[0].schema, total, noise, _with_side_sums(blocks))
 
 
 def _with_levels(blocks: Blocks) -> MomentsRelease:
@@ -94,7 +96,21 @@ def _with_levels(blocks: Blocks) -> MomentsRelease:
     sources, members = _assembly(schema, first.schema, blocks)
     noise = GroupedGaussian(model.diagonal, model.off_diagonal, sources, members)
     values = [release.values for release in blocks.releases]
-    return MomentsRelease(schema, assemble(values, noise), noise, blocks.certificate)
+    return MomentsRelease(schema, assemble(values, noise), noise, _with_side_sums(blocks))
+
+
+def _with_side_sums(blocks: Blocks) -> Certificate:
+    """Return the certificate, with the sums that were released beside each matrix added up."""
+    told: list[Mapping[str, Any]] = [release.certificate.parameters for release in blocks.releases]
+    names = [name for name in told[0] if all(noise_of(name) in each for each in told)]
+    if not names:
+        return blocks.certificate
+    added: dict[str, Any] = {POOLED: len(told)}
+    for name in names:
+        added[name] = math.fsum(each[name] for each in told)
+        added[noise_of(name)] = math.hypot(*(each[noise_of(name)] for each in told))
+    whole = blocks.certificate
+    return replace(whole, parameters={**whole.parameters, **added})
 
 
 def assemble(matrices: Sequence[Floats], noise: GroupedGaussian) -> Floats:

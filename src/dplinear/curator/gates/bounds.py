@@ -15,7 +15,7 @@ from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
 from dplinear.curator.sources.types import DATES, types_without_numbers
-from dplinear.curator.windows import Windowed, check_counted, check_plain
+from dplinear.curator.windows import Windowed, check_plain
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
@@ -85,10 +85,9 @@ def suggest_bounds(
         asked = read_guarantee(_WHERE, epsilon, delta, guarantee, rho=rho)
         own_options(Bounds, options, _WHERE)
         schema = passage.with_unit(_declare_schema(columns, within, weight))
-        check_counted(schema, relation, _WHERE)
         wide = _around_zero(schema)
         method = Bounds(guarantee=asked, neighbours=relation)
-        prepared = method.prepare(len(schema.columns))
+        prepared = method.prepare(len(schema.columns), count_varies=schema.count_varies)
         reading: dict[str, Any] = reading_options(options)
 
         def open_part(part: Schema) -> Reader:

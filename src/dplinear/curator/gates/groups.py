@@ -33,10 +33,6 @@ class Grouping:
     @classmethod
     def of(cls, passage: Passage, schema: Schema, by: object) -> "Grouping":
         """Read the argument `by` of a gate; raise where it names no public groups."""
-        if schema.weight is not None:
-            rule = "left out where rows have survey weights"
-            hint = "make the levels features, or release one level's rows at a time."
-            raise rejection("by", passage.where, rule, by, hint)
         split = read_by(schema, by, passage.where)
         levels = group_levels(split)
         passage.given["by"] = list(split.by)

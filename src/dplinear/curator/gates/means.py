@@ -31,7 +31,7 @@ from dplinear.curator.in_step import InStep
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
-from dplinear.curator.windows import Windowed, check_counted, check_plain
+from dplinear.curator.windows import Windowed, check_plain
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.mechanisms.groups import PreparedGroups
@@ -127,7 +127,7 @@ def release_mean(
                 mean=NamedVector(names, estimate.values),
                 noise=NamedMatrix(names, _symmetric(estimate.noise)),
                 certificate=certificate,
-                rows=None if grouping else _rows(method, found),
+                rows=None if grouping else _rows(method, schema, found),
                 count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
@@ -210,7 +210,7 @@ def release_covariance(
                 covariance=NamedMatrix(names, _symmetric(estimate.values)),
                 privacy_errors=NamedMatrix(names, _symmetric(estimate.errors)),
                 certificate=certificate,
-                rows=None if grouping else _rows(method, found),
+                rows=None if grouping else _rows(method, schema, found),
                 count=found.count * weight_scale(schema, certificate.rows_per_unit),
             )
 
@@ -247,8 +247,8 @@ def _cross(
     release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
 ) -> _Release:
     """Calibrate, check the table, and go through the passage."""
-    check_counted(schema, method.neighbours, passage.where)
-    prepared = method.prepare(len(check_plain(schema, passage.where)))
+    columns = len(check_plain(schema, passage.where))
+    prepared = method.prepare(columns, count_varies=schema.count_varies)
     open_part = _opening(passage)
     open_part(schema)
     public = _public(passage, method)
@@ -297,9 +297,12 @@ def _public(passage: Passage, method: CoinPress[Any]) -> dict[str, Any]:
     return {name: getattr(method, name) for name in own}
 
 
-def _rows(method: CoinPress[_Estimate], found: CoinPressOutcome[_Estimate]) -> int | None:
+def _rows(
+    method: CoinPress[_Estimate], schema: Schema, found: CoinPressOutcome[_Estimate]
+) -> int | None:
     """Return the number of rows where that is public."""
-    return round(found.count) if method.neighbours.rows_are_public else None
+    public = method.neighbours.rows_are_public and not schema.count_varies
+    return round(found.count) if public else None
 
 
 def _symmetric(matrix: Floats) -> Floats:

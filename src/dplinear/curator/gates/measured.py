@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from dplinear.analyst.design_effect import LEFT_OUT, SQUARES
 from dplinear.analyst.releases.certificate import Certificate
@@ -19,6 +19,7 @@ from dplinear.exact.grid import moments_shape
 from dplinear.exact.groups import GroupReduction
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.exact.weights import WHOLE
+from dplinear.mechanisms import AnalyzeGauss
 from dplinear.mechanisms.contract import (
     Measurement,
     Mechanism,
@@ -81,7 +82,33 @@ def read_groups(reader: Reader, grouping: Grouping, shape: Shape) -> Separate[St
     """Return the second moments of each group, in one pass. How many rows one has is private."""
     groups = [Moments(grouping.schema) for _ in grouping.levels]
     found = reader.run(GroupReduction(grouping.split, groups))
-    return Separate([Statistic(shape, moments.integers) for moments in found.parts])
+    return Separate(
+        [Statistic(shape, moments.integers, side=_side_sums(moments)) for moments in found.parts]
+    )
+
+
+def prepare_measured(built: MomentsMechanism, schema: Schema) -> PreparedMoments:
+    """Calibrate, for sums beside the moments as well where the mechanism releases such."""
+    if _releases_side(built):
+        return built.prepare_with(moments_shape(schema), side_names(schema))
+    return built.prepare(moments_shape(schema))  # of one's own, perhaps, with other noise
+
+
+def prepare_groups(built: MomentsMechanism, schema: Schema, moved: int) -> PreparedMoments:
+    """Do so for groups, of which neighbours move at most so many."""
+    if _releases_side(built):
+        return built.prepare_groups(moments_shape(schema), moved, side_names(schema))
+    return built.prepare_groups(moments_shape(schema), moved)
+
+
+def _releases_side(built: MomentsMechanism) -> TypeGuard[AnalyzeGauss]:
+    """Return whether a mechanism is Analyze Gauss, calibrated as that is."""
+    kind = type(built)
+    return (
+        isinstance(built, AnalyzeGauss)
+        and kind.prepare is AnalyzeGauss.prepare
+        and kind.prepare_groups is AnalyzeGauss.prepare_groups
+    )
 
 
 def groups_through(
@@ -96,7 +123,7 @@ def groups_through(
     passage.check_rows(built)
     grouping.check(passage, built)
     moved = grouping.moved(passage, built.neighbours)
-    group = built.prepare_groups(moments_shape(grouping.schema), moved)
+    group = prepare_groups(built, grouping.schema, moved)
     reading = reading_options(passage.given["options"])
     data, rows = passage.given["data"], passage.rows_per_unit
     reader = open_reader(data, grouping.split, rows_per_unit=rows, **reading)

@@ -283,7 +283,7 @@ def model_through(
         return table[0]
 
     def release(solution: Solution, certificate: Certificate) -> ModelRelease:
-        known = solver.neighbours.rows_are_public and passage.unit is None
+        known = solver.neighbours.rows_are_public and not schema.is_weighted
         public = table[0].count() if known else None
         return model.release(solution, certificate, public)
 

@@ -6,20 +6,18 @@ from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import choice, rejection
 from dplinear.curator.gates.groups import Grouping
-from dplinear.curator.gates.measured import groups_through, measured_through, side_names
+from dplinear.curator.gates.measured import groups_through, measured_through, prepare_measured
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.options import MomentsOptions, for_units, own_options
 from dplinear.curator.passage import Passage
-from dplinear.exact.grid import moments_shape
 from dplinear.ledger import AnyLedger
-from dplinear.mechanisms import AnalyzeGauss, GaussianSketch, MomentsMechanism
+from dplinear.mechanisms import GaussianSketch, MomentsMechanism
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
-from dplinear.mechanisms.contract import PreparedMoments
 from dplinear.planner.auto import AUTO, Asked, choose, read_expected
 from dplinear.privacy.guarantees import Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.registry import MOMENTS
-from dplinear.schema import Schema, SchemaLike
+from dplinear.schema import SchemaLike
 from dplinear.schema.groups import By
 
 
@@ -130,13 +128,5 @@ def release_moments(
         if grouping is not None:
             return groups_through(passage, built, own, grouping, kind=MomentsRelease)
         passage.check_rows(built)
-        prepared = _prepare(built, schema)
+        prepared = prepare_measured(built, schema)
         return measured_through(passage, built, prepared, own, schema, kind=MomentsRelease)
-
-
-def _prepare(built: MomentsMechanism, schema: Schema) -> PreparedMoments:
-    """Calibrate, for sums beside the moments as well where the mechanism releases such."""
-    shape, side = moments_shape(schema), side_names(schema)
-    if isinstance(built, AnalyzeGauss) and type(built).prepare is AnalyzeGauss.prepare:
-        return built.prepare_with(shape, side)
-    return built.prepare(shape)  # of one's own, perhaps, with other noise

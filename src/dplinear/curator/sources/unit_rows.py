@@ -89,6 +89,8 @@ class Gatherer(Blocks[_Gathered]):
             room[:, -1] = WHOLE if weights is None else weights  # exact: up to 2^24, of 12 bits
             if present is not None:
                 room[~present, -1] *= -1
+            if self.schema.by:
+                room[rows[-1] < 0, -1] = 0  # in no group: a weight of 0, and so none is put aside
 
     def _start(self, rows: int) -> None:
         """Make room for so many rows."""
@@ -130,7 +132,7 @@ class _Gathering(Reduction[_Gathered]):
 def keeps_weights(schema: Schema) -> bool:
     """Return whether rows are put aside with weights of their own, in one more cell.
 
-    They have such, or may be left out, as rows are that are in no group.
+    They have such, or may be left out, or weigh nothing, as rows do that are in no group.
     """
     return schema.weight is not None or bool(schema.needed_features or schema.by)
 

@@ -65,7 +65,7 @@ class AnalyzeGauss(MomentsMechanism):
 
     def prepare(self, shape: Shape) -> "PreparedGauss":
         """Choose the variances, in units of the grid, and the step of the grid."""
-        return self.prepare_groups(shape, 1)
+        return self._prepare(shape, 1, ())
 
     def prepare_with(self, shape: Shape, side: tuple[str, ...]) -> "PreparedGauss":
         """Do so for the matrix and further sums: `side` names them.
@@ -74,9 +74,15 @@ class AnalyzeGauss(MomentsMechanism):
         """
         return self._prepare(shape, 1, side)
 
-    def prepare_groups(self, shape: Shape, moved: int) -> "PreparedGauss":
-        """Choose them for matrices of which neighbours move at most so many."""
-        return self._prepare(shape, moved, ())
+    def prepare_groups(
+        self, shape: Shape, moved: int, side: tuple[str, ...] = ()
+    ) -> "PreparedGauss":
+        """Choose them for matrices of which neighbours move at most so many.
+
+        With each of them the sums that `side` names are released: numbers that are never negative,
+        and that a row, or all rows of a unit, move by at most 1 in all groups together.
+        """
+        return replace(self._prepare(shape, moved, side), of_groups=True)
 
     def _prepare(self, shape: Shape, moved: int, side: tuple[str, ...]) -> "PreparedGauss":
         weight = self._weight(shape)
@@ -125,9 +131,10 @@ class Difference:
     A matrix vvᵀ has Frobenius norm |v|², and uuᵀ − vvᵀ at most √2 times the larger (in one
     dimension: at most the larger, unless they are in two of the matrices that are `moved`, which
     are √2 apart together). Rounding to the coarser grid moves the difference of two entries by less
-    than 1, in each of those matrices. `side` further sums are released in units of 1/`side_scale`:
-    each moves by at most so many, and by one more for its rounding, and the squares of all that
-    moves add up.
+    than 1, in each of those matrices. `side` further sums are released with each matrix, in units
+    of 1/`side_scale`. In all matrices together each moves by at most so many, `ends` times (a row
+    that changes its group is less in one and more in another), and by one more in each for its
+    rounding; the squares of all that moves add up (docs/theory.md, "Groups").
     """
 
     shape: Shape
@@ -137,6 +144,7 @@ class Difference:
     moved: int = 1
     side: int = 0
     side_scale: int = 1
+    ends: int = 1
 
     @classmethod
     def of(
@@ -149,21 +157,24 @@ class Difference:
         if step:
             d = shape.dimension
             norm = up(norm + math.sqrt(moved * (d + weight * d * (d - 1) // 2)))
-        return cls(shape, step, weight, norm, moved)
+        ends = 2 if neighbours is Neighbours.REPLACE and moved > 1 else 1
+        return cls(shape, step, weight, norm, moved, ends=ends)
 
     def with_side(self, count: int) -> "Difference":
         """Return the same of a matrix with so many further sums, on a scale that costs little."""
         if not count:
             return self
-        scale = max(1, math.floor(self.norm / math.sqrt(_SIDE * count)))
-        norm = root_ceiling(Fraction(self.norm) ** 2 + count * (scale + 1) ** 2)
+        scale = max(1, math.floor(self.norm / math.sqrt(_SIDE * count * self.ends)))
+        # Σ(t·d + 1)² over groups, with 0 ≤ d ≤ 1 and Σd ≤ ends, so that Σd² ≤ ends.
+        each = self.ends * (scale + 1) ** 2 + self.moved - self.ends
+        norm = root_ceiling(Fraction(self.norm) ** 2 + count * each)
         return replace(self, norm=norm, side=count, side_scale=scale)
 
     @property
     def coordinates(self) -> int:
         """The entries of the triangles, each counted by the weight of its noise, and side sums."""
         d = self.shape.dimension
-        return self.moved * (d + self.weight * (d * (d - 1) // 2)) + self.side
+        return self.moved * (d + self.weight * (d * (d - 1) // 2) + self.side)
 
     def profile(self, variance: float, neighbours: Neighbours) -> GridGaussian:
         """Return the profile of noise of this variance on the diagonal."""
@@ -183,6 +194,7 @@ class PreparedGauss(PreparedMoments):
     account: Account
     side: tuple[str, ...] = ()
     side_scale: int = 1
+    of_groups: bool = False
 
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise on integers; round each entry once."""
@@ -202,7 +214,10 @@ class PreparedGauss(PreparedMoments):
         return Measurement(values, self.noise_model, self.account, said)
 
     def _release_side(self, statistic: Statistic, entropy: Entropy) -> dict[str, float]:
-        """Release the further sums, by name, each with the deviation of its noise."""
+        """Release the further sums, by name, each with the deviation of its noise.
+
+        None is negative. Those of groups may come out so: cut off at 0, they would not add up.
+        """
         if not self.side:
             return {}
         if len(statistic.side) != len(self.side):
@@ -211,7 +226,8 @@ class PreparedGauss(PreparedMoments):
         scaled = [math.floor(each * self.side_scale + Fraction(1, 2)) for each in statistic.side]
         found = [(a + int(b)) / self.side_scale for a, b in zip(scaled, noise, strict=True)]
         sigma = math.sqrt(self.variance) / self.side_scale
-        said = {name: max(each, 0.0) for name, each in zip(self.side, found, strict=True)}
+        least = -math.inf if self.of_groups else 0.0
+        said = {name: max(each, least) for name, each in zip(self.side, found, strict=True)}
         return said | {noise_of(name): sigma for name in self.side}
 
     def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:

@@ -32,7 +32,8 @@ _MISSED = "so few rows that CoinPress may not find a column: then it is as wrong
 
 def last_shares(facts: Facts, steps: int) -> list[float]:
     """Return what the steps may spend of μ², once rows are counted and columns are found."""
-    counted = 0 if facts.neighbours.rows_are_public else COUNT
+    public = facts.neighbours.rows_are_public and facts.units is None
+    counted = 0 if public else COUNT
     return [float(share) for share in shares(steps, 1 - counted - _LOOKS * FIRST)]
 
 
@@ -62,7 +63,6 @@ class _Location(Question):
     gate: ClassVar[str]
     reader: ClassVar[str]
     adds_squares: ClassVar[bool] = True
-    replaces_units: ClassVar[bool] = False
 
     @property
     def ways(self) -> tuple[str, ...]:
