@@ -19,6 +19,7 @@ from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Claim, Subject
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
 from dplinear.audit.subjects.noisy_sums import NoisySumsSubject
+from dplinear.audit.subjects.weighted import WEIGHTED
 from dplinear.exact import mapped_sums
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import (
@@ -62,7 +63,7 @@ EVERY = [(name, relation) for name, entry in ENTRIES.items() for relation in ent
 # A run of these is a whole learning: a few of them for one or two, and all of them in long tests.
 LONG = {*SUBJECTS, "adassp", "frank_wolfe_pure", "exponential", "objective_perturbation"}
 LONG |= {"sketch_after_query", "inverse_wishart_after_query", "projection_quantile"}
-LONG |= {"output_perturbation", "rows_left_out", "groups"}
+LONG |= {"output_perturbation", "rows_left_out", "groups", "groups_of_units_model", *WEIGHTED}
 LONG |= {"noisy_gradient_units", "exponential_units"}
 QUICK = [pair for pair in EVERY if pair[0] not in LONG]
 RUNS = {"mi_projection": 600, "output_perturbation_gaussian": 200, "sketch": 2500}

@@ -7,6 +7,7 @@ noise is made for, on integers; and the worst unit must come within 1% of that.
 """
 
 import datetime as dt
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -268,6 +269,18 @@ def test_no_unit_that_becomes_another_moves_a_release_farther(name: str) -> None
     seed = dt.date.today().toordinal()  # noqa: DTZ011 - as above
     k = 1 + seed % 5
     assert check(name, 6, seed, k, Neighbours.REPLACE) > 0.7, (seed, k)
+
+
+def test_replaced_units_move_a_gram_matrix_as_far_as_corners_allow() -> None:
+    """No two corners (1, ±1, ±1) are at a right angle: √(16/18) of what is declared is all.
+
+    With an intercept ‖uuᵀ − vvᵀ‖² is convex in each cell, so that corners are the worst rows.
+    """
+    corners = [np.array([1, *cells]) for cells in itertools.product((-1, 1), repeat=2)]
+    apart = [square((np.outer(u, u) - np.outer(v, v)).flat) for u in corners for v in corners]
+    assert max(apart) == 16
+    found = check_adassp(40, 13, 3, Neighbours.REPLACE)
+    assert Fraction(99, 100) * Fraction(16, 18) < found.gram <= Fraction(16, 18)
 
 
 @pytest.mark.parametrize("mechanism", ["whitened_descent", "coinpress"])

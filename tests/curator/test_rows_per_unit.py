@@ -17,17 +17,14 @@ import dplinear as dpl
 from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.container import Parts
 from dplinear.analyst.releases.rows_per_unit import RowsPerUnitKind, shares_of
-from dplinear.arrays import Floats
-from dplinear.audit import densities
 from dplinear.audit.audit import AuditResult, audit_subject
-from dplinear.audit.subjects.contract import Claim, Subject
+from dplinear.audit.subjects.unit_sizes import UnitSizesSubject
 from dplinear.cli.main import main
 from dplinear.curator.sources import open_reader, unit_rows
 from dplinear.exact.unit_sizes import UnitSizes, weights_at
 from dplinear.exact.weights import WHOLE, shared_weights
 from dplinear.mechanisms.unit_sizes import UnitSizeHistogram
 from dplinear.noise import simulation
-from dplinear.noise.entropy import Entropy
 from dplinear.planner.units import CANDIDATES
 from dplinear.privacy import ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 
@@ -35,7 +32,6 @@ EDGES = (1, 2, 3, 5, 8, 13)
 SCHEMA = dpl.Schema({"x": (0, 1)}, unit="id")
 ROWS = (0, 1, 2, 3, 4, 5, 6, 8, 9, 13, 14, 64, 1_000)
 WHOLE_NOISE = Fraction(1)
-COPIES = 100  # of a table's counts in one run of an audit, each with noise of its own
 LEAST = 1 - 2.0**-11  # of a whole unit, as weights are rounded down
 
 
@@ -128,49 +124,20 @@ def test_the_same_bits_from_dask() -> None:
     assert counted(frame) == counted(data)
 
 
-class Neighbouring(Subject):
-    """Noisy counts of two tables, of which one has a unit more."""
-
-    name, batch = "unit_size_histogram", 4_000
-
-    def __init__(self, guarantee: Guarantee, part: Fraction = WHOLE_NOISE) -> None:
-        self.guarantee, self.neighbours = guarantee, Neighbours.ADD_REMOVE
-        self.claim = Claim.of(guarantee, normal=isinstance(guarantee, ZCDP))
-        unit = pa.table({"id": ["new"] * 64, "x": [1.0] * 64})
-        common = table(2, 10)
-        self._sums = [
-            np.array(counted(data), object) for data in (pa.concat_tables([common, unit]), common)
-        ]
-        prepared = UnitSizeHistogram(guarantee=guarantee).prepare(COPIES * (len(EDGES) + 1))
-        self._prepared = replace(prepared, noise=prepared.noise * part)
-
-    def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
-        """Run the mechanism, and compare likelihoods."""
-        sums = np.tile(self._sums[other], COPIES)
-        found = [
-            self._prepared.run(sums, entropy).counts.reshape(COPIES, -1)
-            for _ in range(-(-count // COPIES))
-        ]
-        runs = np.concatenate(found)[:count]
-        one, far = (sums.astype(float) / WHOLE for sums in self._sums)
-        if self._prepared.normal:
-            variance = np.full(len(one), self._prepared.deviation**2)
-            return densities.normal(runs, one, far, variance)
-        scale = self._prepared.deviation / math.sqrt(2)
-        return densities.laplace(runs, one, far, scale)
-
-
-def audited(guarantee: Guarantee, trials: int, part: Fraction = WHOLE_NOISE) -> AuditResult:
-    return audit_subject(Neighbouring(guarantee, part), trials, entropy=simulation.entropy(1))
+def audited(guarantee: Guarantee, part: Fraction = WHOLE_NOISE) -> AuditResult:
+    """Return an audit of two tables that differ by a unit; of a part of the noise, if so."""
+    subject = UnitSizesSubject(guarantee, Neighbours.ADD_REMOVE)
+    subject.prepared = replace(subject.prepared, noise=subject.prepared.noise * part)
+    return audit_subject(subject, 20_000, entropy=simulation.entropy(1))
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(2.0)], ids=str)
 def test_an_audit_comes_near_the_claim_and_sees_too_little_noise(guarantee: Guarantee) -> None:
     """A promise that is kept is called broken once in 10,000 audits; the seed is fixed."""
-    found = audited(guarantee, 20_000)
+    found = audited(guarantee)
     assert not found.broken
     assert found.ratio > 0.9
-    assert audited(guarantee, 20_000, part=WHOLE_NOISE / 2).broken
+    assert audited(guarantee, part=WHOLE_NOISE / 2).broken
 
 
 def test_the_guarantee_is_calibrated_exactly() -> None:

@@ -2,6 +2,7 @@
 
 from planted.bug import Bug
 
+_SPLIT = "tests/audit/test_split_replays.py"
 _GROUPS = "tests/curator/test_groups.py::"
 _MODELS = "tests/curator/test_group_models.py::"
 _LISTED = "tests/curator/test_listed_groups.py::"
@@ -187,5 +188,25 @@ BUGS = (
         "slice(None)\n",
         "tests/curator/test_clustered_groups.py::"
         "test_scores_of_groups_are_those_of_each_units_rows_in_them",
+    ),
+    Bug(
+        "units_weighed_in_every_group",
+        "the weights of a unit add up to 1 in each group, and not over all of them",
+        "curator/sources/unit_rows.py",
+        "    every, _ = capped_weights(np.abs(signed), codes, units, rows_per_unit)\n",
+        "    if schema.by:\n"
+        "        groups = np.concatenate([cells[:, -2] for cells, _ in rows]).astype(np.int64)\n"
+        "        codes, units = codes * 1_001 + groups + 1, units * 1_001\n"
+        "    every, _ = capped_weights(np.abs(signed), codes, units, rows_per_unit)\n",
+        f"{_SPLIT}::test_a_unit_in_all_groups_counts_once",
+    ),
+    Bug(
+        "units_in_one_group",
+        "noise is made as if a unit were in one group, though it may be in all of them",
+        "curator/gates/groups.py",
+        "            return len(self.levels)\n",
+        "            return 1\n",
+        f"{_SPLIT}::test_nobody_moves_all_groups_farther_than_is_declared"
+        "[whitened_descent-units-add_remove]",
     ),
 )

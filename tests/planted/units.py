@@ -1,9 +1,10 @@
-"""Bugs of units of privacy: weights and ids."""
+"""Bugs of units of privacy: weights, ids, scores, levels and sizes."""
 
 from planted.bug import Bug
 
 _REPLAY = "tests/audit/test_unit_replays.py::test_no_unit_moves_a_release_farther_than_is_declared"
 _WEIGHTS = "tests/curator/test_survey_weights.py"
+_ENTRIES = "tests/audit/test_unit_entries.py"
 
 BUGS = (
     Bug(
@@ -138,5 +139,67 @@ BUGS = (
         "solver.neighbours.rows_are_public and not schema.is_weighted",
         "solver.neighbours.rows_are_public and passage.unit is None",
         f"{_WEIGHTS}::test_what_rows_weigh_is_noisy_where_they_are_replaced",
+    ),
+    Bug(
+        "survey_weights_of_the_heaviest",
+        "a survey weight is a part of the largest one in the table, and not of its public bound",
+        "schema/survey_weights.py",
+        "np.clip(raw, float(self.low), float(self.high)) / float(self.high)",
+        "np.minimum(np.abs(raw) / np.nanmax(np.abs(raw), initial=1.0), 1.0)",
+        "tests/audit/test_table_replays.py"
+        "::test_a_row_or_a_unit_changes_no_other_rows_integers[parquet-weights-rows]",
+    ),
+    Bug(
+        "scores_that_turn_move_one_square",
+        "a unit that becomes another moves the outer products of scores as if it only went",
+        "exact/unit_scores.py",
+        "    replaced: ClassVar[int] = 2\n",
+        "    replaced: ClassVar[int] = 1\n",
+        "tests/exact/test_unit_scores.py"
+        "::test_one_unit_for_another_moves_the_sum_by_no_more_than_is_declared",
+    ),
+    Bug(
+        "scores_in_half_steps",
+        "scores of units are in half the steps that noise is made for, and not held to its bound",
+        "exact/unit_scores.py",
+        "        shorter = np.sign(scores) * (np.abs(scores) >> (BITS + self._shift))\n"
+        "        short = bound_norms(shorter.astype(np.float64), self.bound)\n",
+        "        shorter = np.sign(scores) * (np.abs(scores) >> (BITS + self._shift - 1))\n"
+        "        short = shorter.astype(np.float64)\n",
+        "tests/audit/test_unit_replays.py::test_scores_of_units_are_among_what_is_replayed",
+    ),
+    Bug(
+        "levels_of_one_of_two_units",
+        "a unit that becomes another moves the counts of levels as if it only went",
+        "mechanisms/levels.py",
+        "        moved = 2 * most if self.neighbours is Neighbours.REPLACE else most\n",
+        "        moved = most\n",
+        f"{_ENTRIES}::test_normal_noise_comes_near_its_claim[suggest_levels-replace]",
+    ),
+    Bug(
+        "levels_counted_by_rows",
+        "a unit counts for its levels as often as it has rows that hold them",
+        "curator/level_table.py",
+        "    ones = pa.array(np.ones(len(levels), np.int64))\n"
+        "    return pa.table({LEVEL: levels, ROWS: ones})\n",
+        "    rows = ordered.column(ROWS).filter(pa.array(chosen))\n"
+        "    return pa.table({LEVEL: levels, ROWS: rows})\n",
+        f"{_ENTRIES}::test_normal_noise_comes_near_its_claim[suggest_levels-add_remove]",
+    ),
+    Bug(
+        "rows_counted_as_units",
+        "a unit counts in its bin as often as it has rows",
+        "exact/unit_sizes.py",
+        "        np.add.at(self._sums, bins, weights)",
+        "        np.add.at(self._sums, bins, WHOLE)",
+        "tests/curator/test_rows_per_unit.py::test_one_unit_moves_one_count_by_at_most_one",
+    ),
+    Bug(
+        "sizes_with_half_the_variance",
+        "normal noise on the numbers of units has half the variance that ρ asks for",
+        "mechanisms/unit_sizes.py",
+        "        return WHOLE**2 / (2 * Fraction(guarantee.rho))\n",
+        "        return WHOLE**2 / (4 * Fraction(guarantee.rho))\n",
+        f"{_ENTRIES}::test_noise_of_unit_sizes_comes_near_its_claim[suggest_rows_per_unit_gaussian]",
     ),
 )

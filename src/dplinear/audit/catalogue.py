@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from scipy.special import ndtr
@@ -11,10 +12,12 @@ from dplinear.audit.audit import CONFIDENCE, AuditResult, audit_subject
 from dplinear.audit.densities import BY_NOISE_MODEL
 from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Subject
+from dplinear.audit.subjects.grouped_units import GROUPS
 from dplinear.audit.subjects.groups import groups_of_rows
 from dplinear.audit.subjects.learner_units import DrawsOfUnits, gradients_of_units
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
 from dplinear.audit.subjects.left_out import rows_left_out
+from dplinear.audit.subjects.levels import LevelsSubject
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
 from dplinear.audit.subjects.noisy_sums import LaplaceSubject, NoisySumsSubject
 from dplinear.audit.subjects.queries import AdaSSPSubject, EigenvalueSubject
@@ -26,6 +29,8 @@ from dplinear.audit.subjects.registered import (
 )
 from dplinear.audit.subjects.released_rows import PUBLIC, CellSketch, NoisyCells, Projected
 from dplinear.audit.subjects.row_kinds import Labelled, Perturbed, Quantile
+from dplinear.audit.subjects.unit_sizes import UnitSizesSubject
+from dplinear.audit.subjects.weighted import WEIGHTED
 from dplinear.convex.learners.exponential import Exponential
 from dplinear.convex.learners.frank_wolfe import FrankWolfe
 from dplinear.convex.learners.objective_perturbation import ObjectivePerturbation
@@ -48,6 +53,7 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.registry import MODELS, MOMENTS, Registered
 
 _ROWS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+_ADDED = (Neighbours.ADD_REMOVE,)
 _CELLS = (Neighbours.ELEMENT,)
 _PARTS = (Neighbours.ELEMENT, Neighbours.ROW_L1, Neighbours.ROW_L2)
 _CHANGE = 0.5  # of a row, where neighbours are a distance apart
@@ -105,19 +111,13 @@ def _laplace(guarantee: PureDP, neighbours: Neighbours, entropy: Entropy) -> Sub
     return LaplaceSubject(guarantee, neighbours)
 
 
-def _whole(name: str) -> Make:
+def _pair(subject: Callable[[Any, Neighbours], Subject]) -> Make:
+    """Return how to make a subject of which nothing is drawn before it runs."""
+
     def make(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
-        return SUBJECTS[name](guarantee, neighbours)
+        return subject(guarantee, neighbours)
 
     return make
-
-
-def _left_out(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
-    return rows_left_out(guarantee, neighbours)
-
-
-def _groups(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
-    return groups_of_rows(guarantee, neighbours)
 
 
 def _output(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
@@ -231,9 +231,21 @@ ENTRIES: dict[str, Entry] = {
     "adassp": Entry(_adassp, _ROWS, WHOLE_DELTA),
     "sketch_after_query": Entry(_asking(GaussianSketch, rows=40), _ROWS, VISIBLE_DELTA),
     "inverse_wishart_after_query": Entry(_asking(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
-    **{name: Entry(_whole(name), _ROWS, WHOLE_DELTA) for name in SUBJECTS},
-    "rows_left_out": Entry(_left_out, _ROWS, WHOLE_DELTA),
-    "groups": Entry(_groups, _ROWS, WHOLE_DELTA),
+    **{name: Entry(_pair(make), _ROWS, WHOLE_DELTA) for name, make in SUBJECTS.items()},
+    "rows_left_out": Entry(_pair(rows_left_out), _ROWS, WHOLE_DELTA),
+    "groups": Entry(_pair(groups_of_rows), _ROWS, WHOLE_DELTA),
+    "units": Entry(_pair(WEIGHTED["units"]), _ROWS, WHOLE_DELTA),
+    "clustered": Entry(_pair(WEIGHTED["clustered"]), _ROWS, WHOLE_DELTA),
+    "survey_weights": Entry(_pair(WEIGHTED["survey_weights"]), _ADDED, WHOLE_DELTA),
+    "survey_weights_of_units": Entry(
+        _pair(WEIGHTED["survey_weights_of_units"]), _ADDED, WHOLE_DELTA
+    ),
+    "groups_of_units": Entry(_pair(GROUPS["groups_of_units"]), _ROWS, NORMAL_DELTA),
+    "groups_of_units_model": Entry(_pair(GROUPS["groups_of_units_model"]), _ADDED, WHOLE_DELTA),
+    "suggest_levels": Entry(_pair(LevelsSubject), _ROWS, NORMAL_DELTA),
+    "suggest_levels_rare": Entry(_pair(partial(LevelsSubject, rare=True)), _ROWS, VISIBLE_DELTA),
+    "suggest_rows_per_unit": Entry(_pair(UnitSizesSubject), _ADDED, None),
+    "suggest_rows_per_unit_gaussian": Entry(_pair(UnitSizesSubject), _ADDED, "rho"),
     "frank_wolfe_pure": Entry(_subject_of_draws(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
     "exponential": Entry(_subject_of_draws(Exponential), _ROWS, None),
     "noisy_gradient_units": Entry(_gradients_of_units, _ROWS, WHOLE_DELTA),
