@@ -16,7 +16,8 @@ class Design:
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
     units; `surveyed`, that the weights are a survey's; `leaves_out`, that rows may be left out
-    because of what they hold. `groups` is how many such regressions, of a group of rows each, one
+    because of what they hold; `filled` names the counts of cells that are filled in, one for each
+    column that may have some. `groups` is how many such regressions, of a group of rows each, one
     unit of privacy may have rows in.
     """
 
@@ -30,6 +31,7 @@ class Design:
     weighted: bool = False
     surveyed: bool = False
     leaves_out: bool = False
+    filled: tuple[str, ...] = ()
     groups: int = 1
 
     @property

@@ -95,7 +95,8 @@ def gaussian_profile(certificate: Certificate, dimension: int) -> GridGaussian |
     profile that lies below the proved curve anywhere is not that of the mechanism.
     """
     numbers = [certificate.parameters.get(name) for name in ("mu", "inverse_variance")]
-    if certificate.mechanism == "analyze_gauss" and certificate.numerics == "exact":
+    exact = certificate.mechanism == "analyze_gauss" and certificate.numerics == "exact"
+    if exact and None in numbers:  # counts of cells that were filled in come with both
         numbers = list(_analyze_gauss(certificate, dimension))
     mu, inverse = (value if isinstance(value, float) and value > 0 else None for value in numbers)
     if mu is None or inverse is None:

@@ -7,7 +7,12 @@ from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import choice, rejection
 from dplinear.curator.gates.groups import Grouping
-from dplinear.curator.gates.measured import groups_through, measured_through, side_names
+from dplinear.curator.gates.measured import (
+    filled_relief,
+    groups_through,
+    measured_through,
+    side_names,
+)
 from dplinear.curator.gates.objects import unfold
 from dplinear.curator.gates.options import MomentsOptions, for_units, own_options
 from dplinear.curator.passage import Passage
@@ -136,5 +141,5 @@ def _prepare(built: MomentsMechanism, schema: Schema) -> PreparedMoments:
     """Calibrate, for sums beside the moments as well where the mechanism releases such."""
     shape, side = moments_shape(schema), side_names(schema)
     if isinstance(built, AnalyzeGauss) and type(built).prepare is AnalyzeGauss.prepare:
-        return built.prepare_with(shape, side)
+        return built.prepare_with(shape, side, filled_relief(schema))
     return built.prepare(shape)  # of one's own, perhaps, with other noise
