@@ -15,8 +15,9 @@ from scipy import sparse
 import dplinear as dpl
 from dplinear.analyst.filled_in import filled_name
 from dplinear.curator.sources import open_reader
-from dplinear.exact.filling import pack, unpack
+from dplinear.exact.filling import pack, relief, unpack
 from dplinear.exact.gram import Moments, SecondMoments
+from dplinear.exact.grid import Grid
 from dplinear.exact.groups import GroupReduction
 from dplinear.exact.row_sums import Count, FilledIn
 from dplinear.exact.sums import Sums
@@ -157,7 +158,7 @@ def test_weights_of_rows_with_filled_cells_add_up(weight: Any) -> None:
         held[row["id"]] = held.get(row["id"], Fraction(0)) + share
     totals = [Fraction(0)] * len(COUNTED)
     for row, share in zip(rows, own, strict=True):
-        part = share / max(held[row["id"]], k)
+        part = share / max(held[row["id"]], Fraction(k))
         totals = [a + part * gap for a, gap in zip(totals, gaps(row), strict=True)]
     found = moments(data, schema, rows_per_unit=k).filled
     for exact, count in zip(totals, found, strict=True):
@@ -196,7 +197,7 @@ def test_counts_are_sent_by_workers_and_add_up() -> None:
 @pytest.mark.parametrize("columns", [1, 24, 25, 100])
 def test_gaps_of_rows_that_wait_are_those_that_were_found(columns: int) -> None:
     gapped = simulation.generator(columns).uniform(size=(columns, 50)) < 0.3
-    assert (unpack(pack(gapped), columns) == gapped).all()
+    assert np.array_equal(np.asarray(unpack(pack(gapped), columns)), gapped)
     assert unpack(pack(np.zeros_like(gapped)), columns) is None
 
 
@@ -227,7 +228,7 @@ def test_every_release_says_what_share_it_filled_in(way: str, face: str) -> None
         release: Any = dpl.release_moments(data, schema, **given)
         summary: Any = release.regress("x").summary()
     else:
-        own = {"loss": way} if way in {"huber", "logistic"} else {"mechanism": way}
+        own: dict[str, Any] = {"loss": way} if way in {"huber", "logistic"} else {"mechanism": way}
         release = dpl.release_model(data, schema, "x", **own, **given)
         summary = release.summary()
     said = release.certificate.parameters
@@ -303,3 +304,13 @@ def test_the_report_tells_the_share() -> None:
 
     notes = [note for panel in content(released).panels for note in panel.notes]
     assert any("of 'x' (noise" in note for note in notes)
+
+
+def test_rows_that_are_clipped_are_no_shorter_for_a_gap() -> None:
+    """What is left of them may be as long as the norm they are clipped to."""
+    columns = {"x": (-3, 3), "y": (-3, 3), "low": LOW, "town": TOWN}
+    for norm, expected_share in ((None, [1, 1, 0, 0]), (1.1, [0, 0, 0, 0])):
+        schema = dpl.Schema(columns, row_norm=norm)
+        grid = Grid.of(schema)
+        found = relief(schema, grid)
+        assert [int(each) / grid.steps_per_unit**2 for each in found] == expected_share

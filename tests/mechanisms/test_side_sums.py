@@ -106,7 +106,7 @@ def farthest(ready: Any, relief: list[int], *, twice: bool) -> Fraction:
 
     def square(lacking: tuple[int, ...], told: tuple[int, ...]) -> Fraction:
         length = Fraction(SHAPE.sensitivity - sum(relief[j] for j in lacking), coarse)
-        return length**2 + sum(ready.filled_scales[j] ** 2 for j in told)
+        return length**2 + sum(int(ready.filled_scales[j]) ** 2 for j in told)
 
     columns = range(len(relief))
     subsets = [s for size in range(len(relief) + 1) for s in itertools.combinations(columns, size)]

@@ -11,6 +11,8 @@ from dplinear.schema.describe import describe_filling
 from dplinear.schema.filling import filled_columns
 
 FILLED = "filled_in"
+SENSITIVITY = "sensitivity"  # of second moments and all sums beside them, in the cells' units
+COLUMNS = "columns_filled_in"  # how many columns have cells counted
 _PREFIX = f"{FILLED}:"
 _LONGEST = 200  # letters of a column's name in that of a parameter
 _MOST = 100  # counts that a certificate tells: those that stand out most

@@ -12,7 +12,7 @@ from dplinear.audit.densities import BY_NOISE_MODEL
 from dplinear.audit.subjects.adaptive import SUBJECTS
 from dplinear.audit.subjects.contract import Subject
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
-from dplinear.audit.subjects.left_out import rows_left_out
+from dplinear.audit.subjects.left_out import cells_filled_in, rows_left_out
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
 from dplinear.audit.subjects.noisy_sums import LaplaceSubject, NoisySumsSubject
 from dplinear.audit.subjects.queries import AdaSSPSubject, EigenvalueSubject
@@ -112,6 +112,10 @@ def _whole(name: str) -> Make:
 
 def _left_out(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
     return rows_left_out(guarantee, neighbours)
+
+
+def _filled_in(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
+    return cells_filled_in(guarantee, neighbours)
 
 
 def _output(guarantee: Guarantee, neighbours: Neighbours, entropy: Entropy) -> Subject:  # noqa: ARG001
@@ -218,6 +222,7 @@ ENTRIES: dict[str, Entry] = {
     "inverse_wishart_after_query": Entry(_asking(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
     **{name: Entry(_whole(name), _ROWS, WHOLE_DELTA) for name in SUBJECTS},
     "rows_left_out": Entry(_left_out, _ROWS, WHOLE_DELTA),
+    "cells_filled_in": Entry(_filled_in, _ROWS, WHOLE_DELTA),
     "frank_wolfe_pure": Entry(_subject_of_draws(FrankWolfe, steps=1, stride=1.0), _ROWS, None),
     "exponential": Entry(_subject_of_draws(Exponential), _ROWS, None),
     "output_perturbation": Entry(_output, _ROWS, None),

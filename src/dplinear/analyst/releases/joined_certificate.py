@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of
+from dplinear.analyst.filled_in import COLUMNS, SENSITIVITY
 from dplinear.analyst.releases.certificate import Certificate, Part, Scalar
 from dplinear.privacy import compose
 from dplinear.privacy.conversions import zcdp_delta
@@ -95,8 +96,7 @@ def gaussian_profile(certificate: Certificate, dimension: int) -> GridGaussian |
     profile that lies below the proved curve anywhere is not that of the mechanism.
     """
     numbers = [certificate.parameters.get(name) for name in ("mu", "inverse_variance")]
-    exact = certificate.mechanism == "analyze_gauss" and certificate.numerics == "exact"
-    if exact and None in numbers:  # counts of cells that were filled in come with both
+    if certificate.mechanism == "analyze_gauss" and certificate.numerics == "exact":
         numbers = list(_analyze_gauss(certificate, dimension))
     mu, inverse = (value if isinstance(value, float) and value > 0 else None for value in numbers)
     if mu is None or inverse is None:
@@ -124,7 +124,11 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     side = _side_noises(certificate)
     # A sum beside the matrix moves by 1, and by one step of its own, of step/sigma deviations.
     mu = math.hypot(norm / sigma, *(1 / noise + step / sigma for noise in side))
-    inverse = (coordinates + len(side)) * (step / sigma) ** 2
+    whole, columns = (certificate.parameters.get(name) for name in (SENSITIVITY, COLUMNS))
+    counts = columns if isinstance(columns, int) else 0
+    if counts and isinstance(whole, float):  # counts of cells move together with the matrix
+        mu = whole / sigma
+    inverse = (coordinates + len(side) + counts) * (step / sigma) ** 2
     return up(mu, _ROUNDING), up(inverse, _ROUNDING)
 
 

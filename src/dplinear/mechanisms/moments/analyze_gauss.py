@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear import arguments
-from dplinear.analyst.filled_in import tell_sums
+from dplinear.analyst.filled_in import COLUMNS, SENSITIVITY, tell_sums
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
@@ -95,7 +95,7 @@ class AnalyzeGauss(MomentsMechanism):
             apart = alone.with_side(len(side) - len(relief)).with_filled(relief)
             noise = self._noise(apart)
             if noise.variance <= _LARGEST_VARIANCE:
-                scales = apart.side_scale, apart.filled_scales
+                scales = apart.side_scale, apart.filled_scales, apart.norm
                 return PreparedGauss(
                     shape, step, noise.variance, weight, noise.account, side, *scales
                 )
@@ -219,6 +219,7 @@ class PreparedGauss(PreparedMoments):
     side: tuple[str, ...] = ()
     side_scale: int = 1
     filled_scales: tuple[int, ...] = ()
+    norm: float = 0.0
 
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
         """Add the noise on integers; round each entry once."""
@@ -252,14 +253,14 @@ class PreparedGauss(PreparedMoments):
         }
         sigma = math.sqrt(self.variance)
         said = tell_sums({name: (value, sigma / t) for name, (value, t) in found.items()})
-        return said | self._told_profile()
+        return said | self._told_distance()
 
-    def _told_profile(self) -> dict[str, float]:
-        """Tell μ and Σ 1/σ², which the noise of counts of filled cells does not let one compute."""
-        profile = self.account.profile
-        if not self.filled_scales or not isinstance(profile, GridGaussian):
+    def _told_distance(self) -> dict[str, float]:
+        """Tell how far apart neighbours are, which the noise of counts of cells does not tell."""
+        if not self.filled_scales:
             return {}
-        return {"mu": profile.mu, "inverse_variance": profile.inverse_variance}
+        whole = ceiling(Fraction(self.norm) * (1 << self.step) / self.shape.unit)
+        return {SENSITIVITY: whole, COLUMNS: len(self.filled_scales)}
 
     def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:
         # Python divides integers of any length with one rounding.
