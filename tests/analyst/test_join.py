@@ -16,7 +16,7 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian, WishartNoi
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.joined_certificate import delta_at, gaussian_profile
 from dplinear.analyst.releases.moments import MomentsRelease
-from dplinear.curator.gates.measured import side_names
+from dplinear.curator.gates.measured import filled_relief, side_names
 from dplinear.exact.grid import moments_shape
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
 from dplinear.noise import simulation
@@ -208,7 +208,8 @@ def test_sums_beside_the_matrix_compose_with_it(epsilon: float, neighbours: str)
         whole = [table(i).append_column("w", pa.array(np.ones(200))) for i in (1, 2)]
         parts = [dpl.release_moments(each, schema, **asked) for each in whole]
         model = AnalyzeGauss(guarantee=ApproxDP(epsilon, 1e-9), neighbours=Neighbours(neighbours))
-        true = model.prepare_with(moments_shape(schema), side_names(schema)).account.profile
+        shape, side = moments_shape(schema), side_names(schema)
+        true = model.prepare_with(shape, side, filled_relief(schema)).account.profile
         assert isinstance(true, GridGaussian)
         found = gaussian_profile(parts[0].certificate, 3)
         assert found is not None

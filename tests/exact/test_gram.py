@@ -199,4 +199,4 @@ def test_a_pass_adds_reads_and_merges() -> None:
     assert passed.merge(iter(parts)) == exact(PLAIN, block)
     sent = parts[0].to_bytes()
     assert passed.read(sent) == parts[0]
-    assert sent.startswith(b"dplinear-gram-3\n" + (3).to_bytes(8, "little"))
+    assert sent.startswith(b"dplinear-gram-4\n" + (3).to_bytes(8, "little"))

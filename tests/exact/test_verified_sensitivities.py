@@ -30,6 +30,7 @@ from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals,
 from dplinear.exact.row_sums import (
     ClippedGram,
     Count,
+    FilledIn,
     LeftOut,
     RowSum,
     SquaredNorms,
@@ -50,6 +51,7 @@ WHOLE = float(SHAPE.bound)  # the norm of the longest row: nothing to clip, so i
 SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "count": (Count, ()),
     "left_out": (LeftOut, ()),
+    "filled_in": (lambda: FilledIn(3), ()),
     "squared weights": (SquaredWeights, ()),
     "unit scores": (lambda: UnitScores(Gradient(SHAPE, MATRIX, WEIGHTS, 0.4, 0.3)), ()),
     "squares": (lambda: SquaredNorms(SHAPE, [0, 1, 2], 1.0), ()),

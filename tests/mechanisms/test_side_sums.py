@@ -1,5 +1,6 @@
 """Sums that are released beside second moments, as further coordinates of the same noise."""
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -173,3 +174,109 @@ def test_sums_of_groups_are_not_cut_off_at_0() -> None:
         entropy = simulation.entropy(4)
         found = [ready.run(exact, entropy).parameters[NAMES[0]] for _ in range(200)]
         assert (min(found) < 0) == below
+
+
+CELLS = ("filled_in:a", "filled_in:b", "filled_in:c")
+UNIT = SHAPE.unit
+
+
+def joint(shape: Any, relief: list[int], neighbours: str, epsilon: float = 1.0) -> Any:
+    names = tuple(f"filled_in:{index}" for index in range(len(relief)))
+    return gauss(neighbours, epsilon).prepare_with(shape, names, relief)
+
+
+def farthest(ready: Any, relief: list[int], *, twice: bool) -> Fraction:
+    """The oracle: rows lack any columns J, and are as long as they then can be; all subsets.
+
+    A replaced row has a matrix that is orthogonal to the other's, and lacks other columns.
+    """
+    coarse = 1 << ready.step
+
+    def square(lacking: tuple[int, ...], told: tuple[int, ...]) -> Fraction:
+        length = Fraction(SHAPE.sensitivity - sum(relief[j] for j in lacking), coarse)
+        return length**2 + sum(int(ready.filled_scales[j]) ** 2 for j in told)
+
+    columns = range(len(relief))
+    subsets = [s for size in range(len(relief) + 1) for s in itertools.combinations(columns, size)]
+    if not twice:
+        return max(square(s, s) for s in subsets)
+    pairs = itertools.product(subsets, subsets)
+    return max(
+        square(a, tuple(set(a) - set(b))) + square(b, tuple(set(b) - set(a))) for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 50.0])
+@pytest.mark.parametrize(
+    "relief", [[UNIT] * 3, [UNIT, UNIT // 2, 0], [0, 0, 0], [UNIT // 9, UNIT, UNIT // 7]]
+)
+def test_no_row_with_gaps_moves_matrix_and_counts_too_far(
+    neighbours: str, epsilon: float, relief: list[int]
+) -> None:
+    ready = joint(SHAPE, relief, neighbours, epsilon)
+    profile: Any = ready.account.profile
+    moved = farthest(ready, relief, twice=neighbours == "replace")
+    assert Fraction(profile.mu) ** 2 >= moved / Fraction(ready.variance)
+    assert profile.keeps(gauss(neighbours, epsilon).guarantee)
+
+
+def test_counts_of_cells_that_shorten_rows_are_free() -> None:
+    plain = gauss().prepare(SHAPE)
+    for relief, least, most in (([UNIT] * 3, 1, 1 + 1e-9), ([0] * 3, 1.006, 1.009)):
+        ready = joint(SHAPE, relief, "add_remove")
+        wider = ready.variance * 4.0**ready.step / (plain.variance * 4.0**plain.step)
+        assert least <= wider < most
+
+
+def test_counts_that_are_free_are_as_exact_as_may_be() -> None:
+    """One row without any cell of a schema's columns uses up all of the distance."""
+    shape = plain_shape(4)  # an intercept, and three columns that are 0 where they are missing
+    relief = [shape.unit] * 3
+    ready = joint(shape, relief, "add_remove")
+    whole = farthest(ready, relief, twice=False)
+    every = Fraction(SHAPE.sensitivity - sum(relief), 1 << ready.step) ** 2 + sum(
+        scale**2 for scale in ready.filled_scales
+    )
+    assert every > Fraction(999, 1000) * whole
+    assert math.sqrt(ready.variance) / ready.filled_scales[0] < 2.5 / 0.2367  # rows, at ε = 1
+
+
+def test_a_matrix_of_one_number_pays_for_its_counts() -> None:
+    shape = plain_shape(1)
+    ready = joint(shape, [shape.unit], "replace")
+    alone = Difference.of(shape, ready.step, Neighbours.REPLACE, ready.weight)
+    moved = Fraction(alone.norm) ** 2 + ready.filled_scales[0] ** 2
+    assert Fraction(ready.account.profile.mu) ** 2 >= moved / Fraction(ready.variance)
+
+
+def test_counts_of_cells_have_the_noise_that_is_told() -> None:
+    """Five deviations of the mean and of the variance: a false alarm in 400,000 runs of the six."""
+    ready = gauss().prepare_with(SHAPE, CELLS, [UNIT, UNIT // 2, 0])
+    entropy, whole = simulation.entropy(4), np.zeros((4, 4), object)
+    exact = Statistic(SHAPE, whole, side=(Fraction(10**6), Fraction(10**6, 3), Fraction(10**7)))
+    runs = [ready.run(exact, entropy).parameters for _ in range(400)]
+    for name, value in zip(CELLS, exact.side, strict=True):
+        errors = np.array([said[name] - float(value) for said in runs]) / runs[0][f"{name}_noise"]
+        assert abs(errors.mean()) < 5 / math.sqrt(len(runs))
+        assert abs(np.square(errors).mean() - 1) < 5 * math.sqrt(2 / len(runs))
+
+
+@pytest.mark.parametrize("neighbours", list(map(Neighbours, ("add_remove", "replace"))))
+def test_adassp_pays_for_counts_of_cells(neighbours: Neighbours) -> None:
+    square = SHAPE.steps_per_unit**2
+    facts: dict[str, Any] = {"intercept": False, "indicators": (False,) * 3}
+    designs = [
+        Design(SHAPE, (0, 1, 2), 3, 3 * square, square, filled=filled, **facts)
+        for filled in ((), CELLS)
+    ]
+    method = AdaSSP(guarantee=ApproxDP(1.0, 1e-6), neighbours=neighbours)
+    without, ready = (method.prepare(design) for design in designs)
+    apart, variances = ready.distance, ready.variances
+    moved = without.distance.squared_distance(variances)
+    assert apart.squared_distance(variances) == moved + 3 * Fraction(
+        (apart.filled_scale + 1) ** 2
+    ) / Fraction(variances.cross)
+    profile: Any = ready.account.profile
+    assert Fraction(profile.mu) ** 2 >= apart.squared_distance(variances)
+    assert 1 <= float(variances.cross / without.variances.cross) < 1.01

@@ -1,4 +1,6 @@
-"""Sentences on what a certificate tells beside the numbers: rows left out, and survey weights."""
+"""Sentences on what a certificate tells beside the numbers: rows, cells, and survey weights."""
+
+from collections.abc import Sequence
 
 from dplinear.analyst.design_effect import (
     LEFT_OUT,
@@ -8,6 +10,7 @@ from dplinear.analyst.design_effect import (
     weight_scale,
     weight_words,
 )
+from dplinear.analyst.filled_in import filled_notes, filled_shares
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.schema import Schema
 
@@ -17,18 +20,33 @@ MOMENTS = "lack a number in a column that leaves such rows out of the moments."
 
 
 def side_notes(
-    schema: Schema, certificate: Certificate, count: float | None, lacking: str = _MODEL
+    schema: Schema,
+    certificate: Certificate,
+    count: float | None,
+    lacking: str = _MODEL,
+    features: Sequence[str] | None = None,
 ) -> list[str]:
-    """Return sentences on rows that were left out, and on survey weights.
+    """Return sentences on rows that were left out, on cells filled in, and on survey weights.
 
-    `count` is the number of rows that a release tells of, or the sum of their weights.
+    `count` is the number of rows that a release tells of, or the sum of their weights; `features`
+    are those in use, by name (None: all of them).
     """
     scale = weight_scale(schema, certificate.rows_per_unit)
     total = None if count is None else count / scale
     told = total is not None and SQUARES in certificate.parameters
     effect = released_effect(certificate.parameters, total) if told and total is not None else None
     left = _left_out(schema, certificate, count, scale)
-    return [f"{size} {lacking}" for size in left] + weight_words(schema, effect, total)
+    shares = filled_shares(schema, certificate.parameters, count, scale)
+    if features is not None:
+        used = {
+            factor.column
+            for feature in schema.features
+            if feature.name in features
+            for factor in feature.factors
+        }
+        shares = [share for share in shares if share.column in used]
+    filled = filled_notes(schema, shares)
+    return [f"{size} {lacking}" for size in left] + filled + weight_words(schema, effect, total)
 
 
 def _left_out(

@@ -16,7 +16,7 @@ from dplinear.audit.subjects.grouped_units import GROUPS
 from dplinear.audit.subjects.groups import groups_of_rows
 from dplinear.audit.subjects.learner_units import DrawsOfUnits, gradients_of_units
 from dplinear.audit.subjects.learners import LearnerSubject, OutputSubject
-from dplinear.audit.subjects.left_out import rows_left_out
+from dplinear.audit.subjects.left_out import cells_filled_in, rows_left_out
 from dplinear.audit.subjects.levels import LevelsSubject
 from dplinear.audit.subjects.matrices import SHAPE, MatrixSubject
 from dplinear.audit.subjects.noisy_sums import LaplaceSubject, NoisySumsSubject
@@ -233,6 +233,7 @@ ENTRIES: dict[str, Entry] = {
     "inverse_wishart_after_query": Entry(_asking(InverseWishart, degrees=40), _ROWS, VISIBLE_DELTA),
     **{name: Entry(_pair(make), _ROWS, WHOLE_DELTA) for name, make in SUBJECTS.items()},
     "rows_left_out": Entry(_pair(rows_left_out), _ROWS, WHOLE_DELTA),
+    "cells_filled_in": Entry(_pair(cells_filled_in), _ROWS, WHOLE_DELTA),
     "groups": Entry(_pair(groups_of_rows), _ROWS, WHOLE_DELTA),
     "units": Entry(_pair(WEIGHTED["units"]), _ROWS, WHOLE_DELTA),
     "clustered": Entry(_pair(WEIGHTED["clustered"]), _ROWS, WHOLE_DELTA),

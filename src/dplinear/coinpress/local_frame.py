@@ -42,6 +42,7 @@ class Shares:
     gram: Fraction = Fraction(170, 1000)
     squares: Fraction = Fraction(50, 1000)
     left_out: Fraction = Fraction(1, 1000)  # only where rows may be left out
+    filled_in: Fraction = Fraction(8, 1000)  # only where cells may be filled in
     squared_weights: Fraction = Fraction(4, 1000)  # only of rows with survey weights
 
 
@@ -89,7 +90,7 @@ def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFr
     moving = design.intercept and structure in {"mean", "general"}
     columns = _numeric(design)
     octaves = Octaves(design.shape, [*columns, design.target])
-    asked = side_queries(design, SHARES.left_out, SHARES.squared_weights)
+    asked = side_queries(design, SHARES)
     counted, seen, *others = sums.ask(
         [
             Query(Count(design.count_varies), SHARES.count),
@@ -98,7 +99,8 @@ def find_local_frame(sums: NoisySums, design: Design, structure: str) -> LocalFr
         ]
     )
     count = max(float(counted.values[0]), 0.0)
-    row_count = RowCount(count, counted.sigma, dict(zip(asked, others, strict=True)))
+    side = dict(zip(asked, others, strict=True))
+    row_count = RowCount(count, counted.sigma, side, design.filled)
     rows = max(count, _FEWEST)
     found = boxes(seen.values, seen.sigma, rows, centred=not moving)
     if not found.found.all():

@@ -114,7 +114,7 @@ class CoinPressRegression(ModelMechanism):
         """Calibrate the whole chain; every sum that may be asked for is counted."""
         p = design.dimension
         coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
-        coordinates += design.leaves_out + design.surveyed
+        coordinates += design.leaves_out + design.surveyed + len(design.filled)
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)
         radius = self.radius or "planned"

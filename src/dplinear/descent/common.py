@@ -76,7 +76,7 @@ class Descent(ModelMechanism):
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
         matrices = 3 if self.settings.unit_scores else 2
-        coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8
+        coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8 + len(design.filled)
         where = type(self).__name__
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, where, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)

@@ -21,6 +21,7 @@ class Settings:
     count: Fraction = Fraction(40, 1000)
     count_first: Fraction = Fraction(10, 1000)  # of that; the rest only where it is needed
     left_out: Fraction = Fraction(1, 1000)  # for the number of rows that lack a number
+    filled_in: Fraction = Fraction(8, 1000)  # for counts of cells, where some may be filled in
     squared_weights: Fraction = Fraction(4, 1000)  # of rows with survey weights
     feature_sums: Fraction = Fraction(12, 1000)
     target_sum: Fraction = Fraction(8, 1000)
@@ -38,7 +39,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
-        parts += [self.left_out, self.squared_weights, self.bands, self.intercept]
+        parts += [self.left_out, self.filled_in, self.squared_weights, self.bands, self.intercept]
         parts.append(self.unit_scores)
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):

@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
-from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, noise_of, released_effect
+from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, released_effect
+from dplinear.analyst.filled_in import FILLED, tell_sums
 from dplinear.arrays import Floats, Indices
 from dplinear.descent.frame import Frame
 from dplinear.descent.settings import Settings
@@ -19,7 +21,7 @@ from dplinear.descent.whitening import Whitening, plain, whitening
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import SumOfSquares
-from dplinear.exact.row_sums import Count, LeftOut, RowSum, SquaredWeights
+from dplinear.exact.row_sums import Count, FilledIn, LeftOut, RowSum, SquaredWeights
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
@@ -37,18 +39,24 @@ class RowCount:
     """The number of rows: as released, and biased up, so that steps err towards small.
 
     `side` are further sums, by name: how many others lack a number that the model needs
-    (`LEFT_OUT`), and the sum of squared survey weights (`SQUARES`), where they are released.
+    (`LEFT_OUT`), and the sum of squared survey weights (`SQUARES`), where they are released; and
+    how many cells were filled in (`FILLED`), of as many columns as are `filled`.
     """
 
     released: float
     error: float
     side: Mapping[str, Answer] = field(default_factory=dict)
+    filled: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What a certificate says of rows that were left out, and of weights."""
-        said = {name: max(float(answer.values[0]), 0.0) for name, answer in self.side.items()}
-        return said | {noise_of(name): answer.sigma for name, answer in self.side.items()}
+        """What a certificate says of rows that were left out, of cells filled in, of weights."""
+        found: dict[str, tuple[float, float]] = {}
+        for name, answer in self.side.items():
+            names = self.filled if name == FILLED else (name,)
+            values = map(float, answer.values)
+            found |= {own: (value, answer.sigma) for own, value in zip(names, values, strict=True)}
+        return tell_sums(found)
 
     @property
     def design_effect(self) -> float:
@@ -104,7 +112,7 @@ def _release_centre(
         if target:
             whole = MappedSum(design.shape, frame.residual(np.zeros(size + 1))[None], 1.0)
             queries.append(Query(whole, settings.target_sum))
-    asked = side_queries(design, settings.left_out, settings.squared_weights)
+    asked = side_queries(design, settings)
     count, *sums = noisy_sums.ask([*queries, *asked.values()])
     side = dict(zip(asked, sums[len(sums) - len(asked) :], strict=True))
     sums = sums[: len(sums) - len(asked)]
@@ -112,7 +120,7 @@ def _release_centre(
         count = again(
             noisy_sums, Count(design.count_varies), count, settings.count_first, settings.count
         )
-    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, side)
+    row_count = RowCount(max(float(count.values[0]), 0.0), count.sigma, side, design.filled)
     if not sums:
         return row_count, frame
     middle = _mean(sums[0], row_count.rows, doubt=1.5, worst=0.1)
@@ -120,11 +128,29 @@ def _release_centre(
     return row_count, replace(frame, middle=middle, target_mean=target_mean)
 
 
-def side_queries(design: Design, left_out: Fraction, squared_weights: Fraction) -> dict[str, Query]:
+class SideShares(Protocol):
+    """The parts of μ² of sums beside the number of rows."""
+
+    @property
+    def left_out(self) -> Fraction:
+        """For the number of rows that are left out."""
+
+    @property
+    def filled_in(self) -> Fraction:
+        """For all counts of cells that are filled in."""
+
+    @property
+    def squared_weights(self) -> Fraction:
+        """For the sum of squared survey weights."""
+
+
+def side_queries(design: Design, shares: SideShares) -> dict[str, Query]:
     """Return what is asked for beside the number of rows, by name, each for its share."""
-    queries = {LEFT_OUT: Query(LeftOut(), left_out)} if design.leaves_out else {}
+    queries = {LEFT_OUT: Query(LeftOut(), shares.left_out)} if design.leaves_out else {}
     if design.surveyed:
-        queries[SQUARES] = Query(SquaredWeights(), squared_weights)
+        queries[SQUARES] = Query(SquaredWeights(), shares.squared_weights)
+    if design.filled:
+        queries[FILLED] = Query(FilledIn(len(design.filled)), shares.filled_in)
     return queries
 
 

@@ -18,6 +18,7 @@ from dplinear.exact.design import Design
 from dplinear.exact.integers import bound_norms
 from dplinear.exact.row_sums import (
     Count,
+    FilledIn,
     LeftOut,
     RowSum,
     check_shape,
@@ -106,11 +107,17 @@ def design_moments(rows: Rows, design: Design) -> BigIntegers:
     return _whole(asked, found)
 
 
-def moments_and_left(rows: Rows, design: Design) -> tuple[BigIntegers, int]:
-    """Return the same, and how many rows are left out, or their weight, in the same pass."""
+def moments_and_side(rows: Rows, design: Design) -> tuple[BigIntegers, list[int]]:
+    """Return the same, and sums beside them, in the same pass.
+
+    They are how many rows are left out, where some may be, and how many cells of each column are
+    filled in; or their weights.
+    """
     asked = _asked(design)
-    found, left = rows.sums([asked, LeftOut()])
-    return _whole(asked, found), int(left[0])
+    beside: list[RowSum] = [LeftOut()] if design.leaves_out else []
+    beside += [FilledIn(len(design.filled))] if design.filled else []
+    found, *side = rows.sums([asked, *beside])
+    return _whole(asked, found), [int(each) for sums in side for each in sums]
 
 
 def _asked(design: Design) -> BlockMoments:

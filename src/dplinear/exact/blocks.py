@@ -15,13 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dplinear.arrays import Floats, Integers
-from dplinear.exact.grid import Grid, round_to_grid
+from dplinear.exact.filling import hold_relief, relief
+from dplinear.exact.grid import Gaps, Grid, round_with_gaps
 from dplinear.exact.integers import scratch
 from dplinear.exact.row_sums import BLOCK_ROWS, take_columns
 from dplinear.exact.weights import parts, survey_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
 from dplinear.schema.encoding import Encoder, decode
+from dplinear.schema.filling import filled_features, levels_filled
 from dplinear.schema.groups import GroupEncoder, group_codes
 
 _Present = npt.NDArray[np.bool_]
@@ -64,6 +66,22 @@ class Blocks(ABC, Generic[Part]):
         if not self.schema.group_schemas:
             return None
         return GroupEncoder(self.schema, float(self._grid.steps_per_unit))
+
+    @cached_property
+    def _gap_features(self) -> tuple[int, ...]:
+        """The features whose missing cells are filled in."""
+        return filled_features(self.schema)
+
+    @cached_property
+    def _filled_levels(self) -> tuple[str, ...]:
+        """The categories whose cells without a level join a declared one."""
+        return levels_filled(self.schema)
+
+    @cached_property
+    def _relief(self) -> Integers:
+        """How much shorter rows with gaps are, if they are so at all: not in groups."""
+        shorter = relief(self.schema, self._grid)
+        return np.zeros_like(shorter) if self.schema.by else shorter
 
     @abstractmethod
     def add(self, rows: Floats) -> None:
@@ -109,13 +127,15 @@ class Blocks(ABC, Generic[Part]):
             codes = group_codes(self.schema, block) if self.schema.by else None
             own = None if weights is None else weights[start:stop]
             if codes is not None and self._group_encoder is not None:
-                self.update_cells(self._group_encoder.map_values(block, codes), codes, own)
+                scaled = self._group_encoder.map_values(block, codes)
             else:
-                self.update_cells(self._encoder.map_values(block, stop - start), codes, own)
+                scaled = self._encoder.map_values(block, stop - start)
+            unseen = [block[name] < 0 for name in self._filled_levels]
+            self.update_cells(scaled, codes, own, np.array(unseen) if unseen else None)
 
     def update_array(self, block: npt.NDArray[Any]) -> None:
         """Add rows of a NumPy array whose columns are those that the schema reads, in order."""
-        if self.schema.by:
+        if self.schema.by or self._filled_levels:
             names = enumerate(self.schema.read_columns)
             self._add_columns({name: block[:, index] for index, name in names}, len(block))
             return
@@ -132,29 +152,49 @@ class Blocks(ABC, Generic[Part]):
             self.update_cells(self._encoder.array(rows, room[: len(rows)]), None, own)
 
     def update_cells(
-        self, scaled: Floats, codes: Floats | None = None, weights: Integers | None = None
+        self,
+        scaled: Floats,
+        codes: Floats | None = None,
+        weights: Integers | None = None,
+        unseen: Gaps | None = None,
     ) -> None:
         """Add rows of cells times `grid.cells`, shape (dimension, rows). Overwrites them.
 
         `codes` are the groups that rows are in, where there are some: below 0, none, so that the
         row is left out. They go with the rounded rows from here on, as one more number of each.
+        `unseen` says which cells of categories join a declared level for want of their own.
         Promises: exact, whatever the number of rows; bad cells never raise.
         """
         for start in range(0, scaled.shape[1], BLOCK_ROWS):
             block = scaled[:, start : start + BLOCK_ROWS]
+            other_gaps = None if unseen is None else unseen[:, start : start + BLOCK_ROWS]
             present = self._present(block)
             heavy = None if weights is None else weights[start : start + BLOCK_ROWS]
             if codes is None:
-                rows = round_to_grid(self._grid, block, self._encoder.missing)
+                missing = self._encoder.missing
+                rows, gaps = round_with_gaps(self._grid, block, missing, self._gap_features)
+                gaps = self._join_gaps(gaps, other_gaps)
+                if gaps is not None and self._relief.any():
+                    hold_relief(self._grid, rows, gaps, self._relief)
             else:
                 own = codes[start : start + BLOCK_ROWS]
                 other = self._group_encoder
                 missing = self._encoder.missing if other is None else other.missing(own)
                 rows = scratch("rows in groups", (len(block) + 1, len(own)))
-                rows[:-1], rows[-1] = round_to_grid(self._grid, block, missing), own
+                rounded, gaps = round_with_gaps(self._grid, block, missing, self._gap_features)
+                rows[:-1], rows[-1] = rounded, own
+                gaps = self._join_gaps(gaps, other_gaps)
                 if own.min(initial=0) < 0:
                     present = own >= 0 if present is None else present & (own >= 0)
-            self.add_present(rows, present, heavy)
+            self.add_present(rows, present, heavy, gaps)
+
+    def _join_gaps(self, gaps: Gaps | None, unseen: Gaps | None) -> Gaps | None:
+        """Return the gaps of all columns that may have some; None where there are none."""
+        if unseen is None or (gaps is None and not unseen.any()):
+            return gaps
+        if gaps is None:
+            gaps = np.zeros((len(self._gap_features), unseen.shape[1]), np.bool_)
+        return np.concatenate((gaps, unseen))
 
     def _present(self, scaled: Floats) -> _Present | None:
         """Return which rows have all the numbers that they need; None: all of them do.
@@ -172,16 +212,28 @@ class Blocks(ABC, Generic[Part]):
     def leave(self, rows: Floats, weights: Integers | None = None) -> None:
         """Take note of rows that are left out, with their weights if they have any."""
 
+    def fill(self, rows: Floats, gaps: Gaps, weights: Integers | None = None) -> None:
+        """Take note of which cells of rows that count were filled in."""
+
     def weigh(self, weights: Integers, totals: Integers) -> None:
         """Take note of survey weights of rows, and of the total of each row's unit."""
 
-    def add_present(self, rows: Floats, present: _Present | None, weights: Integers | None) -> None:
+    def add_present(
+        self,
+        rows: Floats,
+        present: _Present | None,
+        weights: Integers | None,
+        gaps: Gaps | None = None,
+    ) -> None:
         """Add a block of rounded rows, but for those that are left out."""
         if present is not None:
             gone = None if weights is None else weights[~present]
             self.leave(rows[:, ~present], gone)
             rows = rows[:, present]
             weights = None if weights is None else weights[present]
+            gaps = None if gaps is None else gaps[:, present]
+        if gaps is not None:
+            self.fill(rows, gaps, weights)
         self._add(rows, weights)
         if self.keep is not None:
             self.keep.append(Kept(rows.astype(np.float32), weights))

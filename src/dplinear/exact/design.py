@@ -16,7 +16,8 @@ class Design:
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
     units; `surveyed`, that the weights are a survey's; `leaves_out`, that rows may be left out
-    because of what they hold. `in_group` says that the rows are those of one group of a table,
+    because of what they hold; `filled` names the counts of cells that are filled in, one for each
+    column that may have some. `in_group` says that the rows are those of one group of a table,
     which a row that is replaced may leave; `groups` is how many such regressions neighbours may
     move.
     """
@@ -31,6 +32,7 @@ class Design:
     weighted: bool = False
     surveyed: bool = False
     leaves_out: bool = False
+    filled: tuple[str, ...] = ()
     groups: int = 1
     in_group: bool = False
 

@@ -20,12 +20,14 @@ import numpy.typing as npt
 from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
-from dplinear.exact.grid import Grid
+from dplinear.exact.filling import count_gaps
+from dplinear.exact.grid import Gaps, Grid
 from dplinear.exact.totals import WORD, Total, integers_of, normalise
 from dplinear.exact.weights import WHOLE, squared_weights
 from dplinear.schema import Schema
+from dplinear.schema.filling import filled_columns
 
-_MAGIC = b"dplinear-gram-3\n"
+_MAGIC = b"dplinear-gram-4\n"
 
 
 class SecondMoments:
@@ -38,10 +40,11 @@ class SecondMoments:
     names a unit of privacy or a survey weight, rows carry weights, whole numbers of 1/2^24: so do
     `integers` and `count`, and one unit more or less changes the matrix by at most 2^24 times as
     much. `left` is the number, or weight, of rows that are left out, and `squares` what the squared
-    weights of units, or of rows, add up to, in units of 1/2^48.
+    weights of units, or of rows, add up to, in units of 1/2^48. `filled` is how many cells of each
+    column that may have some were filled in, or the weight of their rows.
     """
 
-    __slots__ = ("_count", "_grid", "_high", "_low", "_schema", "left", "squares")
+    __slots__ = ("_count", "_grid", "_high", "_low", "_schema", "filled", "left", "squares")
 
     def __init__(
         self,
@@ -52,10 +55,12 @@ class SecondMoments:
         *,
         left: int = 0,
         squares: int = 0,
+        filled: Iterable[int] = (),
     ) -> None:
         self._schema = schema
         self._count = count
         self.left, self.squares = left, squares
+        self.filled = tuple(filled) or (0,) * len(filled_columns(schema))
         self._grid = Grid.of(schema)
         self._high, self._low = normalise(high, low)
         self._high.flags.writeable = self._low.flags.writeable = False
@@ -128,8 +133,9 @@ class SecondMoments:
             raise rejection("other", "SecondMoments.__add__", "of the same schema", other)
         words = (self._high + other._high, self._low + other._low)
         left, squares = self.left + other.left, self.squares + other.squares
+        filled = map(add, self.filled, other.filled)
         count = self._count + other._count
-        return type(self)(self._schema, *words, count, left=left, squares=squares)
+        return type(self)(self._schema, *words, count, left=left, squares=squares, filled=filled)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SecondMoments):
@@ -151,6 +157,7 @@ class SecondMoments:
     def to_bytes(self) -> bytes:
         """Return the matrix and its schema as bytes, without pickle. They are private."""
         facts = {"schema": self._schema.to_dict(), "left": self.left, "squares": self.squares}
+        facts["filled"] = self.filled
         header = json.dumps(facts).encode()
         words = np.stack((self._high, self._low)).astype("<i8")
         return _MAGIC + struct.pack("<QQ", self._count, len(header)) + header + words.tobytes()
@@ -172,13 +179,14 @@ class SecondMoments:
             facts = json.loads(data[start:end])
             schema = Schema.from_dict(facts["schema"])
             left, squares = int(facts["left"]), int(facts["squares"])
+            filled = [int(count) for count in facts["filled"]]
         except (ValueError, TypeError, KeyError):
             raise rejection("data", where, rule, f"{len(data)} bytes") from None
         if len(data) - end != 16 * schema.dimension**2:
             raise rejection("data", where, rule, f"{len(data)} bytes")
         words = np.frombuffer(data, "<i8", offset=end).astype(np.int64)
         high, low = words.reshape(2, schema.dimension, schema.dimension)
-        return cls(schema, high, low, count, left=left, squares=squares)
+        return cls(schema, high, low, count, left=left, squares=squares, filled=filled)
 
 
 class Hold(Protocol):
@@ -196,6 +204,7 @@ class Accumulator(Blocks[SecondMoments]):
         self._held = held
         self._total = Total((schema.dimension, schema.dimension))
         self._rows = self._left = self._squares = 0
+        self._gaps = np.zeros(len(filled_columns(schema)), np.int64)
 
     def add(self, rows: Floats) -> None:
         """Add a block of rounded rows."""
@@ -213,6 +222,10 @@ class Accumulator(Blocks[SecondMoments]):
         """Count rows that are left out, or add up their weights."""
         self._left += rows.shape[1] if weights is None else int(weights.sum())
 
+    def fill(self, rows: Floats, gaps: Gaps, weights: Integers | None = None) -> None:
+        """Count the cells that were filled in, or add up the weights of their rows."""
+        self._gaps += count_gaps(gaps, weights)
+
     def weigh(self, weights: Integers, totals: Integers) -> None:
         """Add up squares of weights."""
         self._squares += squared_weights(weights, totals)
@@ -220,8 +233,15 @@ class Accumulator(Blocks[SecondMoments]):
     def result(self) -> SecondMoments:
         """Return the matrix of all rows so far."""
         high, low = self._total.words()
-        left, squares = self._left, self._squares
-        return SecondMoments(self.schema, high, low, self._rows, left=left, squares=squares)
+        return SecondMoments(
+            self.schema,
+            high,
+            low,
+            self._rows,
+            left=self._left,
+            squares=self._squares,
+            filled=self._gaps.tolist(),
+        )
 
 
 class Moments(Reduction[SecondMoments]):

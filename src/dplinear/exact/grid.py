@@ -6,7 +6,7 @@ most 2^`exponent`. So the grid's unit is 1/`steps_per_unit`, exactly, the number
 proofs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,16 +14,19 @@ from math import isqrt
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dplinear.arguments import integer
 from dplinear.arrays import Floats
 from dplinear.exact.integers import shrink
-from dplinear.exact.row_sums import BLOCK_ROWS
+from dplinear.exact.row_sums import BLOCK_ROWS, take_columns
 from dplinear.exact.shape import Shape
 from dplinear.schema import Schema
 
 _EXACT = 2**53
 _LARGEST_CELL_SQUARED = _EXACT // BLOCK_ROWS
+Gaps = npt.NDArray[np.bool_]  # which cells are filled in: a row for each column, as in blocks
+
 _LARGEST_EXPONENT = 26  # so that the squared norms we verify stay below 2^53
 
 
@@ -105,28 +108,38 @@ def _finest_of(schema: Schema) -> tuple[int, int]:
 
 
 def round_to_grid(grid: Grid, scaled: Floats, missing: Floats) -> Floats:
-    """Round cells (already times `grid.cells`) to integers whose rows have norm ≤ 2^exponent.
+    """Round cells (already times `grid.cells`) to integers whose rows have norm ≤ 2^exponent."""
+    return round_with_gaps(grid, scaled, missing)[0]
+
+
+def round_with_gaps(
+    grid: Grid, scaled: Floats, missing: Floats, filled: Sequence[int] = ()
+) -> tuple[Floats, Gaps | None]:
+    """Do so, and say which cells of the features `filled` are filled in; None: none of them.
 
     Requires: shape (dimension, rows), any float64 at all; `missing`, a column of the public cells
     that replace NaN. Overwrites `scaled`.
     Promises: integer-valued; every column's squared norm is at most 4^exponent, verified on the
     integers; column j is a bitwise function of column j alone.
     """
-    rows = np.rint(scaled, out=scaled)
+    rows, found = np.rint(scaled, out=scaled), None
     largest = float(grid.steps_per_unit)
     np.clip(rows, -largest, largest, out=rows)
     if rows.size and np.isnan(rows.min()):
-        np.copyto(rows, np.clip(np.rint(missing), -largest, largest), where=np.isnan(rows))
+        gaps = np.isnan(rows)
+        np.copyto(rows, np.clip(np.rint(missing), -largest, largest), where=gaps)
+        found = take_columns(gaps, filled) if filled else None
     if len(rows) * grid.steps_per_unit**2 <= grid.sensitivity:
-        return rows  # no row of such cells can be longer
-    squares = _squared_norms(grid, rows)
+        return rows, found  # no row of such cells can be longer
+    squares = squared_norms(grid, rows)
     over = np.flatnonzero(squares > grid.sensitivity)
     if len(over):
         rows[:, over] = shrink(rows[:, over], squares[over], grid.sensitivity)
-    return rows
+    return rows, found
 
 
-def _squared_norms(grid: Grid, rows: Floats) -> Floats:
+def squared_norms(grid: Grid, rows: Floats) -> Floats:
+    """Return the squared norm of each column: exact, or in an order that is fixed for each."""
     if len(rows) * grid.steps_per_unit**2 <= _EXACT:
         # All partial sums are integers below 2^53: exact, in whatever order they are added.
         return np.asarray(np.einsum("ij,ij->j", rows, rows))

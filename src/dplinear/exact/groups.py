@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Kept, Part, Reduction
+from dplinear.exact.grid import Gaps
 from dplinear.exact.integers import scratch
 from dplinear.exact.row_sums import BLOCK_ROWS
 from dplinear.exact.sums import Sums
@@ -83,11 +84,18 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
         for group, own, chosen in self._split(rows):
             self._groups[group].leave(own, None if weights is None else weights[chosen])
 
+    def fill(self, rows: Floats, gaps: Gaps, weights: Integers | None = None) -> None:
+        """Let each group take note of which cells of its rows were filled in."""
+        for group, own, chosen in self._split(rows):
+            some = None if weights is None else weights[chosen]
+            self._groups[group].fill(own, gaps[:, chosen], some)
+
     def add_present(
         self,
         rows: Floats,
         present: npt.NDArray[np.bool_] | None,
         weights: Integers | None,
+        gaps: Gaps | None = None,
     ) -> None:
         """Add a block of rounded rows, but for those that are left out; keep each group's apart.
 
@@ -98,6 +106,9 @@ class GroupBlocks(Blocks[GroupParts[Part]]):
             self.leave(rows[:, ~present], None if weights is None else weights[~present])
             rows = rows[:, present]
             weights = None if weights is None else weights[present]
+            gaps = None if gaps is None else gaps[:, present]
+        if gaps is not None:
+            self.fill(rows, gaps, weights)
         for group, own, chosen in self._split(rows):
             some = None if weights is None else weights[chosen]
             self._groups[group].add_present(own, None, some)

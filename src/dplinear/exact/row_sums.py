@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dplinear.arguments import integer, positive, rejection, wrong_type
 from dplinear.arrays import Floats, Integers
@@ -25,6 +26,7 @@ BLOCK_ROWS = 4096  # the most rows that `sum` is handed at once
 _RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 WORD = 62  # and the most bits of what it returns
 _LARGEST_EXPONENT = 26
+_Cell = TypeVar("_Cell", bound=np.generic)
 
 
 class RowSum(ABC):
@@ -114,6 +116,37 @@ class LeftOut(RowSum):
     def sum(self, rows: Floats) -> Integers:
         """Return 0: these rows were not left out."""
         return np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class FilledIn(RowSum):
+    """How many cells of each of `size` columns are filled in, among the rows that count.
+
+    Requires: the first pass over rows, as `LeftOut`.
+    Promises: a row adds 0 or 1 to each number, and a unit's rows, whose weights add up to at most
+    1, from 0 to 1. So neighbours of either kind are at most √size apart: a replaced row, or unit,
+    moves each number by at most 1, too. The accumulator counts them (`Blocks.fill`), and verifies
+    that no row adds more.
+    """
+
+    size: int
+    shape: Shape | None = field(default=None, init=False)
+    bound: int = field(init=False)
+    unit: Fraction = field(default=Fraction(1), init=False)
+    replaced: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        integer(self.size, "size", "FilledIn", low=1)
+        freeze(self, bound=isqrt(self.size - 1) + 1)
+
+    def sensitivity_squared(self, neighbours: Neighbours) -> int:
+        """Return the most that the sums of two neighbours differ by, in squared norm."""
+        Neighbours.parse(neighbours, "FilledIn.sensitivity_squared", _RELATIONS)
+        return self.size
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return 0: rounded rows do not tell which of their cells were missing."""
+        return np.zeros(self.size, np.int64)
 
 
 @dataclass(frozen=True)
@@ -228,7 +261,7 @@ def chosen_columns(columns: Any, shape: Shape, where: str) -> tuple[int, ...]:
     return chosen
 
 
-def take_columns(rows: Floats, columns: Sequence[int]) -> Floats:
+def take_columns(rows: npt.NDArray[_Cell], columns: Sequence[int]) -> npt.NDArray[_Cell]:
     """Return the chosen cells of each row; without a copy where they stand side by side."""
     first, last = columns[0], columns[-1]
     if tuple(columns) == tuple(range(first, last + 1)):

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.blocks import Blocks, Reduction
-from dplinear.exact.grid import Grid
-from dplinear.exact.row_sums import BLOCK_ROWS, WORD, LeftOut, RowSum, SquaredWeights
+from dplinear.exact.filling import count_gaps
+from dplinear.exact.grid import Gaps, Grid
+from dplinear.exact.row_sums import BLOCK_ROWS, WORD, FilledIn, LeftOut, RowSum, SquaredWeights
 from dplinear.exact.totals import Total, integers_of, normalise
 from dplinear.exact.unit_scores import UnitScores, UnitTotals
 from dplinear.exact.weights import WHOLE, squared_weights
@@ -99,6 +100,13 @@ class SumAccumulator(Blocks[ExactSums]):
         for total in self._totals:
             if isinstance(total.statistic, LeftOut):
                 total.add_integer(count)
+
+    def fill(self, rows: Floats, gaps: Gaps, weights: Integers | None = None) -> None:
+        """Count the cells that were filled in, where that is asked for."""
+        for total in self._totals:
+            if isinstance(total.statistic, FilledIn):
+                most = rows.shape[1] * WHOLE
+                total.add(count_gaps(gaps, weights), most)
 
     def weigh(self, weights: Integers, totals: Integers) -> None:
         """Add up squares of weights, where that is asked for."""

@@ -5,7 +5,8 @@ one vector of discrete Gaussian noise (docs/theory.md, "AdaSSP").
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -15,10 +16,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from dplinear import arguments
-from dplinear.analyst.design_effect import LEFT_OUT, noise_of
+from dplinear.analyst.design_effect import LEFT_OUT
+from dplinear.analyst.filled_in import tell_sums
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
-from dplinear.exact.block_moments import moments_and_left
+from dplinear.exact.block_moments import moments_and_side
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Statistic
@@ -42,6 +44,7 @@ FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 SHARES = (0.1, 0.6, 0.3)
 _DEVIATIONS = 3.0
 _SIDE = 256  # the squared sensitivity of Xᵀy over that of the number of rows left out
+_FILLED = 128  # the same of all counts of cells that are filled in
 _UNKNOWN = (
     "This method releases nothing about the residuals, so the part of the error that is due to "
     "sampling is not known, nor is what the ridge shrinks. For intervals, release moments instead: "
@@ -71,7 +74,8 @@ class AdaSSP(ModelMechanism):
     Departs from the paper: one joint calibration instead of ε/3 and δ/3 for each part; noise of
     half the variance off the diagonal; most of μ² for XᵀX; a ridge of the noise's expected norm, at
     the most, less what the noisy matrix itself shows; levels that no row seems to hold left out.
-    How many rows lack a number they need is one more coordinate beside Xᵀy, where rows may do so.
+    How many rows lack a number they need is one more coordinate beside Xᵀy, where rows may do so;
+    how many cells are filled in, one for each column that may have such.
     """
 
     shares: tuple[float, float, float] = SHARES
@@ -178,6 +182,20 @@ class Distance:
             return 0
         return max(1, math.isqrt(math.floor(self.single.cross / _SIDE)))
 
+    @cached_property
+    def filled_scale(self) -> int:
+        """In parts of how much counts of filled cells are released; 0: there are none."""
+        if not self.design.filled:
+            return 0
+        most = self.single.cross / (_FILLED * len(self.design.filled))
+        return max(1, math.isqrt(math.floor(most)))
+
+    @property
+    def side(self) -> tuple[tuple[str, int], ...]:
+        """The further sums, by name, each with its scale."""
+        left = ((LEFT_OUT, self.left_scale),) if self.left_scale else ()
+        return (*left, *((name, self.filled_scale) for name in self.design.filled))
+
     @property
     def single(self) -> Parts:
         """The squares of what one row more or less moves, before the eigenvalue is rounded."""
@@ -207,8 +225,8 @@ class Distance:
     def squared_distance(self, variances: Parts) -> Fraction:
         """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
         least = self.squares.least / variances.least
-        if self.left_scale:
-            least += self._number_square(self.left_scale, 1) / variances.cross
+        numbers = sum(self._number_square(scale, 1) for _, scale in self.side)
+        least += numbers / variances.cross
         if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
             g = self.single.gram / variances.gram
             h = self.single.cross / variances.cross
@@ -224,7 +242,7 @@ class Distance:
 
     def inverse(self, variances: Parts) -> Fraction:
         """Return Σ 1/σ² over all coordinates."""
-        own = 1 / variances.least + (1 / variances.cross if self.left_scale else 0)
+        own = 1 / variances.least + len(self.side) / variances.cross
         return self._rounding_cost(variances) + self.design.groups * own
 
     def _rounding_cost(self, variances: Parts) -> Fraction:
@@ -245,7 +263,7 @@ class Released:
     least: float
     gram: Floats
     cross: Floats
-    left: float | None = None
+    side: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -263,9 +281,10 @@ class PreparedAdaSSP(PreparedModel):
     def run(self, rows: Rows, entropy: Entropy) -> Solution:
         """Release the vector, and solve."""
         design, shape = self.design.of_rows(), self.design.shape
-        if design.leaves_out:
-            moments, left = moments_and_left(rows, design)
-            statistic = Statistic(shape, moments, side=(Fraction(left, rows.denominator),))
+        if self.distance.side:
+            moments, found = moments_and_side(rows, design)
+            side = tuple(Fraction(each, rows.denominator) for each in found)
+            statistic = Statistic(shape, moments, side=side)
         else:
             statistic = Statistic(shape, rows.bounded_moments(design))
         return self.solution(self.measure(statistic, entropy))
@@ -287,17 +306,19 @@ class PreparedAdaSSP(PreparedModel):
         right = self._noisy(cross, self.variances.cross, entropy)
         noise = int(discrete.gaussian(self.variances.least, 1, entropy=entropy)[0])
         units = least_units(gram, self.design.feature_square) + noise
-        left = self._release_left(statistic, entropy)
-        return Released(units * self._least_unit, matrix, right, left)
+        side = self._release_side(statistic, entropy)
+        return Released(units * self._least_unit, matrix, right, side)
 
-    def _release_left(self, statistic: Statistic, entropy: Entropy) -> float | None:
-        """Release how many rows are left out, or their weight."""
-        scale = self.distance.left_scale
-        if not scale:
-            return None
-        (left,) = statistic.side
-        noise = int(discrete.gaussian(self.variances.cross, 1, entropy=entropy)[0])
-        return max((math.floor(left * scale + Fraction(1, 2)) + noise) / scale, 0.0)
+    def _release_side(self, statistic: Statistic, entropy: Entropy) -> dict[str, float]:
+        """Release how many rows are left out, and how many cells filled in, or their weight."""
+        names = self.distance.side
+        if not names:
+            return {}
+        noise = discrete.gaussian(self.variances.cross, len(names), entropy=entropy)
+        return {
+            name: (math.floor(exact * scale + Fraction(1, 2)) + int(own)) / scale
+            for (name, scale), exact, own in zip(names, statistic.side, noise, strict=True)
+        }
 
     def _noisy(
         self, integers: npt.NDArray[np.object_], variance: Fraction, entropy: Entropy
@@ -335,7 +356,7 @@ class PreparedAdaSSP(PreparedModel):
         return Solution(
             coefficients,
             self.account,
-            self._parameters(lower, ridge) | self._left_out(released),
+            self._parameters(lower, ridge) | self._told_side(released),
             noise=inverse @ self._noise(coefficients) @ inverse,
             unknown=_UNKNOWN,
             weight=max(float(released.gram[0, 0]), 0.0) if self.design.intercept else None,
@@ -378,11 +399,10 @@ class PreparedAdaSSP(PreparedModel):
         _, sigma, _ = self._sigmas
         return max(sigma, rounding)
 
-    def _left_out(self, released: Released) -> dict[str, float]:
-        if released.left is None:
-            return {}
-        sigma = math.sqrt(float(self.variances.cross)) / self.distance.left_scale
-        return {LEFT_OUT: released.left, noise_of(LEFT_OUT): sigma}
+    def _told_side(self, released: Released) -> dict[str, float]:
+        sigma = math.sqrt(float(self.variances.cross))
+        scales = dict(self.distance.side)
+        return tell_sums({n: (value, sigma / scales[n]) for n, value in released.side.items()})
 
     def _parameters(self, lower: float, ridge: float) -> dict[str, float]:
         least, gram, cross = self._sigmas

@@ -10,6 +10,7 @@ from dplinear.schema.columns import Category, Column, Numeric
 from dplinear.schema.schema import Schema
 
 DERIVED = "derived"
+OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,19 @@ def _allowed(column: Column, most: int) -> str:
 def _missing(name: str, column: Column) -> str:
     """Return what becomes of a cell that holds no number, or of one that holds no level."""
     if isinstance(column, Category):
-        return f"{name}=other" if column.other is None else f"count as {_level(column.other)}"
+        return f"{name}=other" if column.other is None else f"count as {describe_filling(column)}"
     if column.leave_out:
         return "row left out"
-    middle = column.missing == (column.low + column.high) / 2
-    filled = describe_value(column, column.missing) + (", the middle" if middle else "")
+    filled = describe_filling(column)
     return f"{filled}; {name}:missing is 1" if column.missing_indicator else filled
+
+
+def describe_filling(column: Column) -> str:
+    """Return what stands for a cell that holds no number, or no level."""
+    if isinstance(column, Category):
+        return OTHER if column.other is None else _level(column.other)
+    middle = column.missing == (column.low + column.high) / 2
+    return describe_value(column, column.missing) + (", the middle" if middle else "")
 
 
 def describe_value(column: Numeric, value: Fraction) -> str:

@@ -30,7 +30,10 @@ _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operato
 
 
 def decode(schema: Schema, columns: Mapping[str, Cells]) -> dict[str, Floats]:
-    """Return each column as numbers (NaN where there is none) or level codes (-1: unseen)."""
+    """Return each column as numbers (NaN where there is none) or level codes (-1: unseen).
+
+    So a cell that is to be filled in can be told, whatever stands for it: NaN, or −1.
+    """
     with np.errstate(all="ignore"):
         return {name: _decode_column(what, columns[name]) for name, what in schema.declared.items()}
 
@@ -39,10 +42,14 @@ def _decode_column(column: Column, cells: Cells) -> Floats:
     if isinstance(column, Numeric):
         raw = numbers_of(column, cells)
         return raw if column.type in {"number", "date"} else np.rint(raw)
-    codes = codes_of(column, cells).astype(np.float64)
-    if column.other is not None:
-        codes[codes < 0] = column.levels.index(column.other)
-    return codes
+    return codes_of(column, cells).astype(np.float64)
+
+
+def level_codes(column: Category, codes: Floats) -> Floats:
+    """Return what `decode` made of levels; cells without one join the level that is declared."""
+    if column.other is None:
+        return codes
+    return np.where(codes < 0, float(column.levels.index(column.other)), codes)
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,7 @@ class _Values:
         self._declared = schema.declared
         self._table = table
         self._clamped: dict[str, Floats] = {}
+        self._levels: dict[str, Floats] = {}
 
     def product(self, factors: Sequence[Factor], shifts: Sequence[int] | None) -> Floats:
         """Return the product of factors, times 2^Σshifts if there are shifts.
@@ -220,7 +228,7 @@ class _Values:
         """Return a factor's values, row by row."""
         column = self._table[factor.column]
         if isinstance(factor, Level):
-            return np.asarray(column == factor.code, dtype=np.float64)
+            return np.asarray(self._codes(factor.column) == factor.code, dtype=np.float64)
         if isinstance(factor, Missing):
             return np.asarray(np.isnan(column), dtype=np.float64)
         base = self._values(factor.column)
@@ -231,6 +239,14 @@ class _Values:
         for _ in range(factor.exponent - 1):
             power *= base
         return power
+
+    def _codes(self, name: str) -> Floats:
+        """Return the codes of levels; cells without a level join the one that is declared."""
+        if name not in self._levels:
+            column = self._declared[name]
+            assert isinstance(column, Category)  # noqa: S101 - by construction of features
+            self._levels[name] = level_codes(column, self._table[name])
+        return self._levels[name]
 
     def _values(self, name: str) -> Floats:
         if name not in self._clamped:

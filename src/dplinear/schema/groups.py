@@ -20,7 +20,7 @@ import numpy as np
 from dplinear.arguments import rejection, wrong_type
 from dplinear.schema.canonical import canonical
 from dplinear.schema.columns import Category, Numeric, check_levels, write_number
-from dplinear.schema.encoding import Encoder
+from dplinear.schema.encoding import Encoder, level_codes
 from dplinear.schema.terms import DerivedTerm
 
 if TYPE_CHECKING:
@@ -222,7 +222,8 @@ def _places(codes: Floats, listed: Floats) -> Floats:
 def _column_codes(column: Column, values: Floats) -> Floats:
     """Return the index of each cell's level: what `decode` made of the cell, or where that goes."""
     if isinstance(column, Category):
-        return np.where(values < 0, float(len(column.levels)), values)
+        known = level_codes(column, values)
+        return np.where(known < 0, float(len(column.levels)), known)
     constant = -1.0
     if not column.leave_out and column.missing in {0, 1}:
         constant = float(column.missing)

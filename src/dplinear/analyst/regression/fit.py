@@ -185,7 +185,8 @@ class Fit:
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
         notes += self.notes
-        notes += side_notes(self.schema, self.certificate, self.count, MOMENTS)
+        used = (*self.names, self.target)
+        notes += side_notes(self.schema, self.certificate, self.count, MOMENTS, used)
         found = self.intervals(level, method=method, draws=draws, seed=seed)
         if self.ridge > 0 and found.swamped is None:
             notes.append(_SHRUNK)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dplinear.analyst import notebook
+from dplinear.analyst.filled_in import is_count_of_cells
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
@@ -160,8 +161,10 @@ class Certificate:
             points = (f"δ({epsilon:g}) ≤ {delta:.3g}" for epsilon, delta in self.curve[:5])
             lines.append(("curve", ", ".join(points) + (", …" if len(self.curve) > 5 else "")))
         if self.parameters:
-            shown = (f"{name} = {_format(value)}" for name, value in self.parameters.items())
+            told = {n: each for n, each in self.parameters.items() if not is_count_of_cells(n)}
+            shown = (f"{name} = {_format(value)}" for name, value in told.items())
             lines.append(("parameters", ", ".join(shown)))
+            lines += _cells_line(self.parameters)
         if self.dataset is not None:
             lines.append(("dataset", self.dataset))
         if self.parts:
@@ -271,6 +274,12 @@ def _text(value: Any, parameter: str) -> str:
     if len(value) > _LONGEST or not value.isprintable():
         raise rejection(parameter, _WHERE, rule, value)
     return str(value)
+
+
+def _cells_line(parameters: Mapping[str, Scalar]) -> list[tuple[str, str]]:
+    """Return how many columns have counts of cells filled in: too many to list them here."""
+    counts = sum(map(is_count_of_cells, parameters)) // 2  # each with its noise
+    return [("filled in", f"counts of {counts} columns, in `parameters`")] if counts else []
 
 
 def _flag(value: Any) -> bool:

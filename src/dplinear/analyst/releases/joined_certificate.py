@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dplinear.analyst.design_effect import LEFT_OUT, POOLED, SQUARES, noise_of
+from dplinear.analyst.filled_in import COLUMNS, SENSITIVITY
 from dplinear.analyst.releases.certificate import Certificate, Part, Scalar
 from dplinear.privacy import compose
 from dplinear.privacy.conversions import zcdp_delta
@@ -128,7 +129,11 @@ def _analyze_gauss(certificate: Certificate, dimension: int) -> tuple[float | No
     steps = math.sqrt((groups - ends) * len(side)) * step / sigma
     moved = [math.sqrt(ends) * (1 / noise + step / sigma) for noise in side]
     mu = math.hypot(norm / sigma, steps, *moved)
-    inverse = (coordinates + groups * len(side)) * (step / sigma) ** 2
+    whole, columns = (certificate.parameters.get(name) for name in (SENSITIVITY, COLUMNS))
+    counts = columns if isinstance(columns, int) else 0
+    if counts and isinstance(whole, float):  # counts of cells move together with the matrix
+        mu = whole / sigma
+    inverse = (coordinates + groups * (len(side) + counts)) * (step / sigma) ** 2
     return up(mu, _ROUNDING), up(inverse, _ROUNDING)
 
 

@@ -24,6 +24,16 @@ _DELTA = 1e-6  # at which (ε, δ) is told where none was asked for
 _NO_NUMBERS = (
     "cells without a number, all text and dates too, count as 0 (or the middle of `within`)"
 )
+_COUNTING = frozenset(  # mechanisms that release what share of a column was filled in
+    (
+        "analyze_gauss",
+        "whitened_descent",
+        "adassp",
+        "coinpress",
+        "huber_descent",
+        "logistic_descent",
+    )
+)
 _REAL = frozenset({"engine", "progress", "public_types"})  # of a table that is there
 
 
@@ -118,6 +128,7 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
     lines = [("release", order.gate.name), ("table", f"{order.description} (not opened)")]
     lines += _column_lines(order, found)
     lines += _row_lines(order)
+    lines += _filled_lines(order, found)
     request = found.request
     if request is None:
         lines.append(("price", "nothing: the output holds this release already"))
@@ -165,6 +176,21 @@ def _row_lines(order: "gates.Order") -> list[tuple[str, str]]:
     elif schema is not None and schema.needed_features:
         lines.append(("left out", 'rows without a number in a column of missing = "leave_out"'))
     return lines
+
+
+def _filled_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
+    """Return which cells are filled in with what, and whether their share is released."""
+    from dplinear.schema.describe import describe_filling, shorten
+    from dplinear.schema.filling import filled_columns
+
+    read = _read_schema(order, found)
+    names = () if read is None or found.request is None else filled_columns(read)
+    if read is None or found.request is None or not names:
+        return []
+    filled = [f"{name} with {describe_filling(read.declared[name])}" for name in names]
+    told = f"missing cells of {shorten(filled, _NAMED)}"
+    released = found.request.mechanism in _COUNTING
+    return [("filled in", f"{told}; their share is released" if released else told)]
 
 
 def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:

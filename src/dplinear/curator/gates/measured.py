@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeGuard, TypeVar
 
 from dplinear.analyst.design_effect import LEFT_OUT, SQUARES
+from dplinear.analyst.filled_in import filled_names
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.release import Release
@@ -14,8 +15,9 @@ from dplinear.curator.gates.options import reading_options
 from dplinear.curator.passage import Passage
 from dplinear.curator.sources import open_reader
 from dplinear.curator.sources.source import Reader
+from dplinear.exact.filling import relief
 from dplinear.exact.gram import Hold, Moments, SecondMoments
-from dplinear.exact.grid import moments_shape
+from dplinear.exact.grid import Grid, moments_shape
 from dplinear.exact.groups import GroupReduction
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.exact.weights import WHOLE
@@ -64,12 +66,21 @@ def read_moments(
 def side_names(schema: Schema) -> tuple[str, ...]:
     """Return the names of the sums that are released beside the moments of such rows."""
     left = (LEFT_OUT,) if schema.needed_features else ()
-    return (*left, SQUARES) if schema.weight is not None else left
+    squares = (SQUARES,) if schema.weight is not None else ()
+    return (*left, *squares, *filled_names(schema))
+
+
+def filled_relief(schema: Schema) -> list[int]:
+    """Return how much less a row adds to the moments for each cell that is filled in (`relief`)."""
+    whole = WHOLE if schema.is_weighted else 1
+    return [int(each) * whole for each in relief(schema, Grid.of(schema))]
 
 
 def _side_sums(moments: SecondMoments) -> tuple[Fraction, ...]:
     whole = WHOLE if moments.schema.is_weighted else 1
     found = {LEFT_OUT: Fraction(moments.left, whole), SQUARES: Fraction(moments.squares, whole**2)}
+    cells = zip(filled_names(moments.schema), moments.filled, strict=True)
+    found |= {name: Fraction(count, whole) for name, count in cells}
     return tuple(found[name] for name in side_names(moments.schema))
 
 
@@ -90,7 +101,7 @@ def read_groups(reader: Reader, grouping: Grouping, shape: Shape) -> Separate[St
 def prepare_measured(built: MomentsMechanism, schema: Schema) -> PreparedMoments:
     """Calibrate, for sums beside the moments as well where the mechanism releases such."""
     if _releases_side(built):
-        return built.prepare_with(moments_shape(schema), side_names(schema))
+        return built.prepare_with(moments_shape(schema), side_names(schema), filled_relief(schema))
     return built.prepare(moments_shape(schema))  # of one's own, perhaps, with other noise
 
 

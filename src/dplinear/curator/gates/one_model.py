@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dplinear.analyst.design_effect import weight_scale
+from dplinear.analyst.filled_in import filled_names
 from dplinear.analyst.regression.model import read_model, readout
 from dplinear.analyst.regression.names import TARGET
 from dplinear.analyst.releases.certificate import Certificate
@@ -140,6 +141,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         weighted=schema.is_weighted,
         surveyed=schema.weight is not None,
         leaves_out=bool(schema.needed_features),
+        filled=filled_names(schema),
     )
 
 

@@ -62,7 +62,7 @@ class _Cutter(Blocks[_Nothing]):
                 self.ready.append(self._block)
                 self._block, self._filled = self._room(), 0
 
-    def add_present(self, rows: Floats, present: Any, weights: Any) -> None:
+    def add_present(self, rows: Floats, present: Any, weights: Any, gaps: Any = None) -> None:
         """Hand over every row: released rows are as many as the table's."""
         self.add(rows)
 

@@ -23,11 +23,14 @@ from dplinear.curator.sources.pool import run
 from dplinear.curator.sources.source import Source, failure
 from dplinear.curator.sources.spool import Chunk, Rows, Spool, Weighed
 from dplinear.exact.blocks import Blocks, Part, Reduction
+from dplinear.exact.filling import pack, unpack, words_of
+from dplinear.exact.grid import Gaps
 from dplinear.exact.groups import GroupParts, GroupReduction, is_by_unit
 from dplinear.exact.sums import ExactSums, SumAccumulator
 from dplinear.exact.weights import WHOLE, capped_weights, shared_weights
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
+from dplinear.schema.filling import filled_columns
 from dplinear.schema.unit_keys import keys_of
 
 _SCORES = 2**23  # numbers in the scores that are held at a time
@@ -46,7 +49,8 @@ class _Gathered:
 class Gatherer(Blocks[_Gathered]):
     """Rounds rows, and puts them aside with the keys of their units.
 
-    A row without a key has weight 0, and is not kept. Where rows have weights of their own, or may
+    A row without a key has weight 0, and is not kept. Behind its cells stand the gaps that were
+    filled in, as bits of a few numbers. Where rows have weights of their own, or may
     be left out, one more cell says how much each weighs: below 0 if it is left out.
     """
 
@@ -78,13 +82,19 @@ class Gatherer(Blocks[_Gathered]):
         self.add_present(rows, None, None)
 
     def add_present(
-        self, rows: Floats, present: npt.NDArray[np.bool_] | None, weights: Integers | None
+        self,
+        rows: Floats,
+        present: npt.NDArray[np.bool_] | None,
+        weights: Integers | None,
+        gaps: Gaps | None = None,
     ) -> None:
-        """Take note of rounded rows, of their weights, and of which are left out."""
+        """Take note of rounded rows, of their weights and gaps, and of which are left out."""
         start = self._stop
         self._stop = start + rows.shape[1]
         room = self._rounded[start : self._stop]
-        room[:, : self.schema.row_size] = rows.T
+        first, last = gap_columns(self.schema)
+        room[:, :first] = rows.T
+        room[:, first:last] = 0 if gaps is None else pack(gaps)
         if keeps_weights(self.schema):
             room[:, -1] = WHOLE if weights is None else weights  # exact: up to 2^24, of 12 bits
             if present is not None:
@@ -138,8 +148,13 @@ def keeps_weights(schema: Schema) -> bool:
 
 
 def width_of(schema: Schema) -> int:
-    """Return how many cells a row has that is put aside."""
-    return schema.row_size + keeps_weights(schema)
+    """Return how many numbers a row has that is put aside: its cells, its gaps, its weight."""
+    return gap_columns(schema)[1] + keeps_weights(schema)
+
+
+def gap_columns(schema: Schema) -> tuple[int, int]:
+    """Return from where to where the gaps of a row stand that is put aside."""
+    return schema.row_size, schema.row_size + words_of(schema)
 
 
 def weigh(rows: Rows, *, schema: Schema, rows_per_unit: int) -> Weighed:
@@ -205,10 +220,15 @@ def add_chunk(chunk: Chunk, accumulator: Blocks[Any]) -> Iterator[int]:
     cells = load_cells(chunk)
     order = np.argsort(chunk.weights, kind="stable")  # rows of one weight are then a run
     weights = chunk.weights[order].astype(np.int64)
-    rows = np.ascontiguousarray(cells[order, : accumulator.schema.row_size].T, np.float64)
+    schema = accumulator.schema
+    rows = np.ascontiguousarray(cells[order, : schema.row_size].T, np.float64)
     left = int(np.searchsorted(weights, 0))
     if left:
         accumulator.leave(rows[:, :left], -weights[:left])
+    first, last = gap_columns(schema)
+    gaps = unpack(cells[order[left:], first:last], len(filled_columns(schema)))
+    if gaps is not None:
+        accumulator.fill(rows[:, left:], gaps, weights[left:])
     totals = None if chunk.totals is None else chunk.totals[order[left:]].astype(np.int64)
     accumulator.add_weighted(rows[:, left:], weights[left:], totals)
     yield len(order)

@@ -5,6 +5,7 @@ Gauss". docs/theory.md, "Releasing second moments".
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear import arguments
-from dplinear.analyst.design_effect import noise_of
+from dplinear.analyst.filled_in import COLUMNS, SENSITIVITY, is_count_of_cells, tell_sums
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
 from dplinear.exact.shape import Shape, Statistic
@@ -31,6 +32,8 @@ _WHERE = "AnalyzeGauss"
 # Wider noise is drawn on a coarser grid, so the sampler's own limit of 2^100 is never met.
 _LARGEST_VARIANCE = 2.0**96
 _SIDE = 256  # the squared sensitivity of the matrix over that of all side sums together
+_FILLED = 128  # the same of counts of cells that rows are no shorter for
+_SHORTER = 8  # the part of a cell's square by which a row is shorter, from which counts are free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,8 @@ class AnalyzeGauss(MomentsMechanism):
     Departs from the paper: off-diagonal variance is half of the diagonal's, as each such entry
     stands for two of the Frobenius norm; σ is the least by the exact profile. Further sums that a
     row moves by at most 1, such as the number of rows that are left out, may be released with the
-    matrix, as further coordinates of the same noise; they make it .2% wider.
+    matrix, as further coordinates of the same noise; they make it .2% wider. Counts of cells that
+    were filled in make it no wider where rows with such cells are shorter, and .4% where not.
     """
 
     name: ClassVar[str] = "analyze_gauss"
@@ -67,12 +71,16 @@ class AnalyzeGauss(MomentsMechanism):
         """Choose the variances, in units of the grid, and the step of the grid."""
         return self._prepare(shape, 1, ())
 
-    def prepare_with(self, shape: Shape, side: tuple[str, ...]) -> "PreparedGauss":
+    def prepare_with(
+        self, shape: Shape, side: tuple[str, ...], relief: Sequence[int] = ()
+    ) -> "PreparedGauss":
         """Do so for the matrix and further sums: `side` names them.
 
-        Neighbours move each of them by at most 1.
+        Neighbours move each of them by at most 1. The last of them, as many as there are `relief`,
+        are counts of cells: what a row that counts there adds to the matrix has a norm that is less
+        by so many integers for each of them.
         """
-        return self._prepare(shape, 1, side)
+        return self._prepare(shape, 1, side, relief)
 
     def prepare_groups(
         self, shape: Shape, moved: int, side: tuple[str, ...] = ()
@@ -84,15 +92,18 @@ class AnalyzeGauss(MomentsMechanism):
         """
         return replace(self._prepare(shape, moved, side), of_groups=True)
 
-    def _prepare(self, shape: Shape, moved: int, side: tuple[str, ...]) -> "PreparedGauss":
+    def _prepare(
+        self, shape: Shape, moved: int, side: tuple[str, ...], relief: Sequence[int] = ()
+    ) -> "PreparedGauss":
         weight = self._weight(shape)
         for step in range(0, 256, 4):
             alone = Difference.of(shape, step, self.neighbours, weight, moved)
-            apart = alone.with_side(len(side))
+            apart = alone.with_side(len(side) - len(relief)).with_filled(relief)
             noise = self._noise(apart)
             if noise.variance <= _LARGEST_VARIANCE:
+                scales = apart.side_scale, apart.filled_scales, apart.norm
                 return PreparedGauss(
-                    shape, step, noise.variance, weight, noise.account, side, apart.side_scale
+                    shape, step, noise.variance, weight, noise.account, side, *scales
                 )
         hint = "that much noise leaves nothing of any table: ask for a larger ε or ρ."
         raise arguments.rejection("guarantee", _WHERE, "within reach", self.guarantee, hint)
@@ -134,7 +145,8 @@ class Difference:
     than 1, in each of those matrices. `side` further sums are released with each matrix, in units
     of 1/`side_scale`. In all matrices together each moves by at most so many, `ends` times (a row
     that changes its group is less in one and more in another), and by one more in each for its
-    rounding; the squares of all that moves add up (docs/theory.md, "Groups").
+    rounding; the squares of all that moves add up (docs/theory.md, "Groups"). Counts of cells that
+    were filled in have scales of their own (`with_filled`).
     """
 
     shape: Shape
@@ -145,6 +157,7 @@ class Difference:
     side: int = 0
     side_scale: int = 1
     ends: int = 1
+    filled_scales: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -170,6 +183,29 @@ class Difference:
         norm = root_ceiling(Fraction(self.norm) ** 2 + count * each)
         return replace(self, norm=norm, side=count, side_scale=scale)
 
+    def with_filled(self, relief: Sequence[int]) -> "Difference":
+        """Return the same of a matrix with counts of cells that were filled in, one a column.
+
+        A row that lacks the cells J adds a matrix of norm at most Δ − Σ rⱼ, r the `relief`. So with
+        R = Σ r over all columns and scales t² ≤ r·(2Δ − R) it moves the matrix and the counts by no
+        more than Δ together: (Δ − Σ rⱼ)² + Σ rⱼ·(2Δ − R) ≤ Δ² (docs/theory.md, "Cells filled in").
+        Counts of columns with next to no relief are paid for, as other sums are.
+        """
+        if not relief:
+            return self
+        # In one dimension replaced rows are Δ apart and not √2·Δ: no room for more.
+        apart = self.shape.dimension > 1 and self.moved == 1
+        least = self.shape.unit / _SHORTER if apart else math.inf
+        shorter = [each if each >= least else 0 for each in relief]
+        room = 2 * self.shape.sensitivity - sum(shorter)
+        scales = [math.isqrt(each * room) >> self.step for each in shorter]
+        paid = scales.count(0)
+        scale = max(1, math.floor(self.norm / math.sqrt(_FILLED * max(paid, 1))))
+        norm = root_ceiling(Fraction(self.norm) ** 2 + paid * (scale + 1) ** 2)
+        norm = up(norm + math.sqrt(len(scales) - paid))  # rounding moves each by less than 1
+        filled = tuple(each or scale for each in scales)
+        return replace(self, norm=norm, side=self.side + len(filled), filled_scales=filled)
+
     @property
     def coordinates(self) -> int:
         """The entries of the triangles, each counted by the weight of its noise, and side sums."""
@@ -194,6 +230,8 @@ class PreparedGauss(PreparedMoments):
     account: Account
     side: tuple[str, ...] = ()
     side_scale: int = 1
+    filled_scales: tuple[int, ...] = ()
+    norm: float = 0.0
     of_groups: bool = False
 
     def run(self, statistic: Statistic, entropy: Entropy) -> Measurement:
@@ -223,12 +261,23 @@ class PreparedGauss(PreparedMoments):
         if len(statistic.side) != len(self.side):
             raise ValueError("A statistic has other sums beside its matrix than were asked for.")
         noise = discrete.gaussian(Fraction(self.variance), len(self.side), entropy=entropy)
-        scaled = [math.floor(each * self.side_scale + Fraction(1, 2)) for each in statistic.side]
-        found = [(a + int(b)) / self.side_scale for a, b in zip(scaled, noise, strict=True)]
-        sigma = math.sqrt(self.variance) / self.side_scale
-        least = -math.inf if self.of_groups else 0.0
-        said = {name: max(each, least) for name, each in zip(self.side, found, strict=True)}
-        return said | {noise_of(name): sigma for name in self.side}
+        first = (self.side_scale,) * (len(self.side) - len(self.filled_scales))
+        sums = zip(self.side, statistic.side, (*first, *self.filled_scales), noise, strict=True)
+        found = {
+            name: ((math.floor(exact * scale + Fraction(1, 2)) + int(own)) / scale, scale)
+            for name, exact, scale, own in sums
+        }
+        sigma, least = math.sqrt(self.variance), -math.inf if self.of_groups else 0.0
+        said = tell_sums({name: (value, sigma / t) for name, (value, t) in found.items()}, least)
+        return said | self._told_distance()
+
+    def _told_distance(self) -> dict[str, float]:
+        """Tell how far apart neighbours are, which the noise of counts of cells does not tell."""
+        counts = sum(map(is_count_of_cells, self.side))
+        if not counts:
+            return {}
+        whole = ceiling(Fraction(self.norm) * (1 << self.step) / self.shape.unit)
+        return {SENSITIVITY: whole, COLUMNS: counts}
 
     def _cells(self, integers: npt.NDArray[np.object_]) -> Floats:
         # Python divides integers of any length with one rounding.
