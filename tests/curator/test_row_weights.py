@@ -13,14 +13,17 @@ import pytest
 from scipy import sparse
 
 import dplinear as dpl
+from dplinear.adaptive.noisy_sums import NoisySums
 from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.arguments import ArgumentError
 from dplinear.convex.learners.contract import Task
 from dplinear.convex.sets import L2Ball
 from dplinear.curator.gates import constrained
 from dplinear.curator.row_weights import RowWeights
+from dplinear.exact.row_sums import Count
 from dplinear.exact.weights import WHOLE
 from dplinear.noise import simulation
+from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.units import Unit
 
 ROWS = 400
@@ -286,7 +289,6 @@ def refused(**given: Any) -> ArgumentError:
         ("weight_bound", {"sample_weight": WEIGHTS, "weight_bound": 0}),
         ("weight_bound", {"sample_weight": WEIGHTS, "weight_bound": np.inf}),
         ("weight_bound", {"weight_bound": 5}),
-        ("neighbours", {"sample_weight": WEIGHTS, "weight_bound": 5, "neighbours": "replace"}),
         ("unit", {"groups": IDS, "name": "objective_perturbation", "projection": None}),
     ],
 )
@@ -331,6 +333,27 @@ def test_single_rows_with_weights_perturb_the_objective() -> None:
     given: dict[str, Any] = {"sample_weight": WEIGHTS, "weight_bound": 5, "projection": None}
     found = released("objective_perturbation", **given)
     assert found.certificate.holds is not None
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "objective_perturbation"])
+def test_a_row_that_is_replaced_may_change_its_weight(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what all rows weigh is not public, and is counted with noise where it is counted."""
+    counted: list[Count] = []
+    ask = NoisySums.ask
+
+    def kept(self: Any, queries: Any, rows: Any = None) -> Any:
+        counted.extend(query.statistic for query in queries if isinstance(query.statistic, Count))
+        return ask(self, queries, rows)
+
+    monkeypatch.setattr(NoisySums, "ask", kept)
+    given: dict[str, Any] = {"sample_weight": WEIGHTS, "weight_bound": 5, "projection": None}
+    found = released(name, neighbours="replace", **given)
+    assert found.certificate.neighbours == "replace"
+    assert found.rows is None
+    assert bool(counted) == (name in {"noisy_gradient", "whitened"})
+    assert all(count.sensitivity_squared(Neighbours.REPLACE) == 1 for count in counted)
 
 
 def test_no_weight_and_no_id_raises_or_warns() -> None:
