@@ -87,9 +87,9 @@ def test_pooled_moments_are_those_of_the_whole_table() -> None:
     assert pooled.noise_model == SymmetricGaussian(3 * model.diagonal, 3 * model.off_diagonal)
     said = pooled.certificate.parameters  # with counts of filled cells, added up
     assert replace(pooled.certificate, parameters={}) == replace(groups.certificate, parameters={})
-    told = [release.certificate.parameters for release in groups.values()]
+    told: list[Any] = [release.certificate.parameters for release in groups.values()]
     for name in ("filled_in:x", "filled_in:y"):
-        assert said[name] == pytest.approx(math.fsum(float(each[name]) for each in told))
+        assert said[name] == pytest.approx(math.fsum(each[name] for each in told))
     two = groups.pooled(["north", "east"])
     assert np.array_equal(two.values, groups["north"].values + groups["east"].values)
     assert two.noise_model == SymmetricGaussian(2 * model.diagonal, 2 * model.off_diagonal)
