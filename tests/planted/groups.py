@@ -56,8 +56,10 @@ BUGS = (
         "survey_weights_of_other_rows",
         "rows of a group have the survey weights of the first rows of the block",
         "exact/groups.py",
-        "            some = None if weights is None else weights[chosen]\n",
-        "            some = None if weights is None else weights[: own.shape[1]]\n",
+        "            some = None if weights is None else weights[chosen]\n"
+        "            self._groups[group].add_present(own, None, some)\n",
+        "            some = None if weights is None else weights[: own.shape[1]]\n"
+        "            self._groups[group].add_present(own, None, some)\n",
         f"{_WEIGHTS}test_sums_of_groups_are_those_of_the_definition",
     ),
     Bug(
