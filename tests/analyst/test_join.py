@@ -62,6 +62,42 @@ def oracle_mu(release: MomentsRelease, *, replace_one: bool = False) -> float:
 # Sums.
 
 
+def weighted(seed: int, rows_per_unit: int | None = None) -> MomentsRelease:
+    draw, rows = simulation.generator(seed), 3000
+    x = draw.uniform(-1, 1, rows)
+    w = np.where(draw.uniform(0, 1, rows) < 0.3, 2.0, 0.2)
+    y = np.where(draw.uniform(0, 1, rows) < 0.1, np.nan, 1.5 + x)
+    own = pa.table({"x": x, "y": y, "w": w, "id": [f"{seed} {i // 3}" for i in range(rows)]})
+    schema = dpl.Schema({"x": (-1, 1), "y": (0, 3)}, weight=("w", 0, 2)).leaving_out()
+    schema = schema if rows_per_unit is None else schema.with_unit("id")
+    return dpl.release_moments(
+        own, schema, guarantee=ZCDP(1e6), rows_per_unit=rows_per_unit, request=f"{seed}"
+    )
+
+
+@pytest.mark.parametrize("counted", [(None, None), (1, 3)])
+def test_sums_beside_the_matrices_add_up(counted: tuple[int | None, int | None]) -> None:
+    """With next to no noise: squared weights of joined tables, in the scale of the largest k."""
+    parts = [weighted(seed, k) for seed, k in enumerate(counted)]
+    joined = dpl.join(parts, disjoint=True)
+    shares = [(k or 1) / max(each or 1 for each in counted) for k in counted]
+    said: list[Any] = [part.certificate.parameters for part in parts]
+    for name, power in (("squared_weights", 2), ("rows_left_out", 1)):
+        for at in (name, f"{name}_noise"):
+            terms = [share**power * each[at] for share, each in zip(shares, said, strict=True)]
+            total = math.hypot(*terms) if at != name else math.fsum(terms)
+            assert joined.certificate.parameters[at] == pytest.approx(total, rel=1e-12)
+    assert joined.design_effect == pytest.approx(
+        sum(s * s * each["squared_weights"] for s, each in zip(shares, said, strict=True))
+        / joined.weight,
+        rel=1e-3,
+    )
+    assert joined.design_effect < 1
+    shared = dpl.join(parts, disjoint=False)  # the same rows, perhaps: the bound
+    assert "squared_weights" not in shared.certificate.parameters
+    assert shared.design_effect == 1
+
+
 def test_matrices_variances_and_public_rows_add_up() -> None:
     parts = [released(i, neighbours="replace", epsilon=0.5 + i) for i in range(3)]
     joined = dpl.join(parts, disjoint=True)

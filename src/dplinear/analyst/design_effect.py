@@ -6,7 +6,8 @@ Sums of weighted rows tell Σ v·e²·xxᵀ instead. Where weights are unrelated
 weights").
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dplinear.schema import Schema
@@ -59,3 +60,22 @@ def released_effect(parameters: Mapping[str, Any], total: float) -> float:
     if not isinstance(squares, float) or not isinstance(noise, float):
         return 1.0
     return design_effect(squares, noise, total)
+
+
+def add_side_sums(
+    told: Sequence[Mapping[str, Any]], scales: Sequence[float]
+) -> dict[str, str | int | float | bool | None]:
+    """Return the sums, each with its noise, that several certificates tell, added up.
+
+    Requires: what each table's weights are multiplied by; squares of them are by its square.
+    Promises: the same to the bit in any order.
+    """
+    added: dict[str, str | int | float | bool | None] = {}
+    for name in told[0]:
+        if all(noise_of(name) in each for each in told):
+            factors = [scale**2 if name == SQUARES else scale for scale in scales]
+            parts = list(zip(factors, told, strict=True))
+            added[name] = math.fsum(factor * each[name] for factor, each in parts)
+            squares = ((factor * each[noise_of(name)]) ** 2 for factor, each in parts)
+            added[noise_of(name)] = math.sqrt(math.fsum(squares))
+    return added

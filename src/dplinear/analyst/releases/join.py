@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dplinear.analyst.design_effect import SQUARES, add_side_sums
 from dplinear.analyst.noise_models.matrices import NoiseModel, SymmetricGaussian
 from dplinear.analyst.noise_models.sums import add_noise
 from dplinear.analyst.releases.certificate import Certificate, Scalar
@@ -87,12 +88,15 @@ def _join_moments(listed: Sequence[MomentsRelease], *, disjoint: bool) -> Moment
     scales = [each / largest if has_unit else 1.0 for each in counted]
     models = [release.noise_model for release in listed]
     noise_model = add_noise(models, scales, "releases", _WHERE)
+    side_sums = add_side_sums([each.parameters for each in certificates], scales)
+    if not disjoint:  # whose rows may be in several tables: squares would count them as several
+        side_sums = {name: sums for name, sums in side_sums.items() if SQUARES not in name}
     certificate = join_certificates(
         certificates,
         listed[0].dimension,
         disjoint=disjoint,
         rows_per_unit=largest if has_unit else None,
-        parameters=_noise_parameters(noise_model),
+        parameters=_noise_parameters(noise_model) | side_sums,
     )
     rows = [release.rows for release in listed]
     return MomentsRelease(

@@ -6,13 +6,12 @@ whatever is computed from them is post-processing of one release.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dplinear.analyst.design_effect import POOLED, noise_of
+from dplinear.analyst.design_effect import POOLED, add_side_sums
 from dplinear.analyst.noise_models.grouped import GroupedGaussian
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.analyst.noise_models.sums import add_noise
@@ -23,7 +22,7 @@ from dplinear.schema.features import Level
 from dplinear.schema.terms import OwnTerm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dplinear.analyst.releases.certificate import Certificate
     from dplinear.analyst.releases.groups import Groups
@@ -101,16 +100,11 @@ def _with_levels(blocks: Blocks) -> MomentsRelease:
 
 def _with_side_sums(blocks: Blocks) -> Certificate:
     """Return the certificate, with the sums that were released beside each matrix added up."""
-    told: list[Mapping[str, Any]] = [release.certificate.parameters for release in blocks.releases]
-    names = [name for name in told[0] if all(noise_of(name) in each for each in told)]
-    if not names:
-        return blocks.certificate
-    added: dict[str, Any] = {POOLED: len(told)}
-    for name in names:
-        added[name] = math.fsum(each[name] for each in told)
-        added[noise_of(name)] = math.hypot(*(each[noise_of(name)] for each in told))
-    whole = blocks.certificate
-    return replace(whole, parameters={**whole.parameters, **added})
+    told = [release.certificate.parameters for release in blocks.releases]
+    added, whole = add_side_sums(told, [1.0] * len(told)), blocks.certificate
+    if not added:
+        return whole
+    return replace(whole, parameters={**whole.parameters, POOLED: len(told), **added})
 
 
 def assemble(matrices: Sequence[Floats], noise: GroupedGaussian) -> Floats:
