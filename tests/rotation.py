@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import pytest
 
+TODAY = dt.datetime.now(dt.UTC).date().toordinal()  # also the seed of samples that change daily
+
 # Every so many days a case of these files has its turn.
 DAYS = {
     "analyst/test_clusters.py": 3,
@@ -37,7 +39,7 @@ DAYS = {
 
 def rotate(items: Iterable[pytest.Item], today: int | None = None) -> None:
     """Mark the cases as `long` whose turn is on another day."""
-    day = dt.date.today().toordinal() if today is None else today  # noqa: DTZ011 - any day will do
+    day = TODAY if today is None else today
     for item in items:
         file, _, case = item.nodeid.removeprefix("tests/").partition("::")
         if (zlib.crc32(case.encode()) + day) % DAYS.get(file, 1):

@@ -6,7 +6,6 @@ added to, must be within what the noise is made for; and the worst of them must 
 """
 
 import csv
-import datetime as dt
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -31,6 +30,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -45,7 +45,6 @@ MIXED = Schema({"a": (-BOUND, BOUND), "b": LOW, "c": (-BOUND, BOUND)}, derived=[
 SHORT = Schema(dict.fromkeys(NAMES, (-BOUND, BOUND)), row_norm=1.2)
 SCHEMAS = {"middle": MIDDLE, "mixed": MIXED, "short": SHORT}
 BUDGET = dpl.ZCDP(2.0)
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 
 
 def of_units(way: str) -> bool:

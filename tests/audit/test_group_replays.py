@@ -6,7 +6,6 @@ noise is made for, on integers: where a row, or a unit of 1 to 60 rows in any gr
 and where it becomes another, in the same group, in others, or in none.
 """
 
-import datetime as dt
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -26,6 +25,7 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.groups import By, group_levels, read_by
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -161,7 +161,7 @@ def test_neighbours_move_all_groups_together_by_no_more_than_is_paid_for(
     name: str, unit: bool, relation: Neighbours
 ) -> None:
     """A few pairs, other ones every day."""
-    seed = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
+    seed = TODAY
     by: By = LISTED if seed % 2 else "ward"
     found = check(name, seed, 4, unit=unit, relation=relation, by=by)
     assert found.first > 0.1, (seed, vars(found))
@@ -223,7 +223,7 @@ def check_adassp(seed: int, count: int, *, unit: bool, relation: Neighbours) -> 
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 def test_adassp_of_groups_is_paid_for(unit: bool, relation: Neighbours) -> None:
-    seed = dt.date.today().toordinal()  # noqa: DTZ011 - as above
+    seed = TODAY
     assert max(check_adassp(seed, 6, unit=unit, relation=relation)) > 0.05
 
 

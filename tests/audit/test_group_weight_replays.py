@@ -6,7 +6,6 @@ beside them are held together to the distance that the noise is made for, on int
 sums that models and means ask of each group.
 """
 
-import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -34,6 +33,7 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.groups import group_levels, read_by
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -49,7 +49,6 @@ SCHEMAS = {
 }
 K = 2
 PAIRS = 1_000
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 ARROW: list[Hold] = [arrow]
 CORNER = (5.0, 5.0, 5.0)
 

@@ -7,7 +7,6 @@ them must come within 1% of that. Neighbours are held by pandas, Polars and Duck
 types.
 """
 
-import datetime as dt
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -30,6 +29,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -233,9 +233,6 @@ def check(name: str, way: str, count: int, seed: int, holds: Sequence[Hold]) -> 
     if name == "adassp":
         return check_adassp(way, count, seed, holds)
     return check_sums(name, way, count, seed, holds)
-
-
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)

@@ -6,7 +6,6 @@ must be no farther apart than is declared, on integers; and the worst pair must 
 that. What all rows weigh is one of these sums: it is not public, though the number of rows is.
 """
 
-import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -31,6 +30,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -44,7 +44,6 @@ SCHEMAS = {
 BUDGET = dpl.ZCDP(2.0)
 PAIRS = 1_000
 K = 2
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 ARROW: list[Hold] = [arrow]
 Pair = tuple[list[Row], list[Row]]
 

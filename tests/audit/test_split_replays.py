@@ -8,7 +8,6 @@ The worst of them must come within 1% of that. A further mechanism is a line in 
 further relation one in `CASES`.
 """
 
-import datetime as dt
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.groups import group_levels, read_by
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = pytest.mark.heavy
 
@@ -235,9 +235,6 @@ def check(case: Case, count: int, seed: int, k: int) -> float:
     if case.gate == "adassp":
         return check_adassp(case, count, seed, k)
     return check_sums(case, count, seed, k)
-
-
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -7,7 +7,6 @@ these rows alone, as an Arrow table: so the integers of all other rows are the s
 And no difference is beyond what is declared.
 """
 
-import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from exact.oracles import square
+from rotation import TODAY
 
 pytestmark = [pytest.mark.heavy, pytest.mark.engine]
 
@@ -36,7 +36,6 @@ PAIRS = 1_000
 # Each way: what of a schema it has, and its gate.
 WAYS = [(what, kind) for what in ("groups", "weights") for kind in ("rows", "units")]
 GATES = ("model", "mean")
-TODAY = dt.date.today().toordinal()  # noqa: DTZ011 - any day will do
 
 
 def schema_of(what: str, kind: str) -> Schema:

@@ -15,7 +15,7 @@ from dplinear.exact.grid import plain_shape
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.mapped_sums import MappedGram, MappedSum
 from dplinear.exact.row_sums import ClippedGram, Count, LeftOut, SquaredNorms, SquaredWeights
-from dplinear.mechanisms.adassp import Distance, Parts
+from dplinear.mechanisms.adassp_distance import Distance, Parts
 from dplinear.mechanisms.moments.analyze_gauss import Difference
 from dplinear.privacy.neighbours import Neighbours
 

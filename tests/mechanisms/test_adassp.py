@@ -12,7 +12,8 @@ from scipy import stats
 from dplinear.exact.design import Design
 from dplinear.exact.shape import Shape, Statistic
 from dplinear.mechanisms import adassp
-from dplinear.mechanisms.adassp import AdaSSP, Distance, Parts, PreparedAdaSSP
+from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
+from dplinear.mechanisms.adassp_distance import Distance, Parts
 from dplinear.mechanisms.moments.eigenvalues import SENSITIVITY, UNITS
 from dplinear.noise import simulation
 from dplinear.papers import constants

@@ -153,7 +153,7 @@ BUGS = (
     Bug(
         "eigenvalue_of_one_group",
         "AdaSSP's least eigenvalues have the noise of one group, though a unit moves several",
-        "mechanisms/adassp.py",
+        "mechanisms/adassp_distance.py",
         "        moved, own = self.design.groups, rounding + 1\n",
         "        moved, own = 1, rounding + 1\n",
         f"{_REPLAYS}test_adassp_counts_each_group_that_moves",

@@ -8,15 +8,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from dplinear import arguments
-from dplinear.analyst.design_effect import LEFT_OUT
 from dplinear.analyst.filled_in import tell_sums
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.arrays import Floats
@@ -25,16 +23,16 @@ from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.exact.shape import Statistic
 from dplinear.mechanisms import checks
+from dplinear.mechanisms.adassp_distance import Distance, Parts
 from dplinear.mechanisms.contract import Account
 from dplinear.mechanisms.model import ModelMechanism, PreparedModel, Solution
-from dplinear.mechanisms.moments.eigenvalues import ROUNDING, UNITS, least_units
+from dplinear.mechanisms.moments.eigenvalues import UNITS, least_units
 from dplinear.noise import discrete
 from dplinear.noise.entropy import Entropy
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import ZCDP
-from dplinear.privacy.neighbours import Neighbours
-from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE, GridGaussian
-from dplinear.privacy.rounding import ceiling, root_ceiling, up
+from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE
+from dplinear.privacy.rounding import ceiling, up
 
 _WHERE = "AdaSSP"
 _LARGEST_VARIANCE = 2.0**96
@@ -43,21 +41,11 @@ FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 # (docs/theory.md, "AdaSSP").
 SHARES = (0.1, 0.6, 0.3)
 _DEVIATIONS = 3.0
-_SIDE = 256  # the squared sensitivity of Xᵀy over that of the number of rows left out
-_FILLED = 128  # the same of all counts of cells that are filled in
 _UNKNOWN = (
     "This method releases nothing about the residuals, so the part of the error that is due to "
     "sampling is not known, nor is what the ridge shrinks. For intervals, release moments instead: "
     "release_moments(...).regress(...)."
 )
-
-
-class Parts(NamedTuple):
-    """One number for each part of the release: λ_min(XᵀX), XᵀX (its diagonal), Xᵀy."""
-
-    least: Fraction
-    gram: Fraction
-    cross: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +99,11 @@ class AdaSSP(ModelMechanism):
         """Return what the variance is divided by off the diagonal."""
         return 2 if design.dimension > 1 else 1
 
-    def _make_prepared(self, distance: "Distance", variances: Parts) -> "PreparedAdaSSP":
+    def _make_prepared(self, distance: Distance, variances: Parts) -> "PreparedAdaSSP":
         account = checks.exact_account(self.guarantee, distance.profile(variances))
         return PreparedAdaSSP(distance.design, distance, variances, account)
 
-    def _variances(self, distance: "Distance") -> Parts | None:
+    def _variances(self, distance: Distance) -> Parts | None:
         relative = Parts(
             *(part / Fraction(s) for part, s in zip(distance.squares, self.shares, strict=True))
         )
@@ -124,7 +112,7 @@ class AdaSSP(ModelMechanism):
         variance = self._least_variance(distance, relative)
         return None if math.isinf(variance) else _scale_variances(relative, variance)
 
-    def _least_variance(self, distance: "Distance", relative: Parts) -> float:
+    def _least_variance(self, distance: Distance, relative: Parts) -> float:
         """Return what to multiply relative variances by, the smallest of which is 1."""
         variance = GRID_LEAST_VARIANCE
         if not self._suffices(distance, _scale_variances(relative, variance)):
@@ -141,7 +129,7 @@ class AdaSSP(ModelMechanism):
             variance = up(variance, 8)
         return variance
 
-    def _suffices(self, distance: "Distance", variances: Parts) -> bool:
+    def _suffices(self, distance: Distance, variances: Parts) -> bool:
         return distance.profile(variances).keeps(self.guarantee)
 
 
@@ -158,102 +146,6 @@ def _shares(shares: object) -> tuple[float, float, float]:
     if abs(least + gram + cross - 1) > 1e-9:
         raise arguments.rejection("shares", _WHERE, rule, shares)
     return least, gram, cross
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far apart neighbours are, on a grid of 2^`step` units; off-diagonals count `halved`.
-
-    The squares of all parts add up, each over its own variance, in all groups that move.
-    """
-
-    design: Design
-    neighbours: Neighbours
-    step: int
-    halved: int
-
-    @cached_property
-    def left_scale(self) -> int:
-        """In parts of how much the number of rows left out is released; 0: it is not.
-
-        It moves by at most so many, and by one more for its rounding.
-        """
-        if not self.design.leaves_out:
-            return 0
-        return max(1, math.isqrt(math.floor(self.single.cross / _SIDE)))
-
-    @cached_property
-    def filled_scale(self) -> int:
-        """In parts of how much counts of filled cells are released; 0: there are none."""
-        if not self.design.filled:
-            return 0
-        most = self.single.cross / (_FILLED * len(self.design.filled))
-        return max(1, math.isqrt(math.floor(most)))
-
-    @property
-    def side(self) -> tuple[tuple[str, int], ...]:
-        """The further sums, by name, each with its scale."""
-        left = ((LEFT_OUT, self.left_scale),) if self.left_scale else ()
-        return (*left, *((name, self.filled_scale) for name in self.design.filled))
-
-    @property
-    def single(self) -> Parts:
-        """The squares of what one row more or less moves, before the eigenvalue is rounded."""
-        a, c = self.design.feature_square, self.design.target_square
-        coarse = 1 << 2 * self.step
-        return Parts(Fraction(UNITS) ** 2, Fraction(a * a, coarse), Fraction(a * c, coarse))
-
-    @property
-    def squares(self) -> Parts:
-        """The squared sensitivity of each part by itself."""
-        _, gram, cross = self.single
-        if self.neighbours is Neighbours.REPLACE:
-            apart = self.design.dimension * self.design.groups > 1
-            gram, cross = gram * (2 if apart else 1), cross * 4
-        return Parts(self._number_square(UNITS, ROUNDING), gram, cross)
-
-    def _number_square(self, most: int, rounding: int) -> Fraction:
-        """Return how far a number of each group moves, squared, over all groups that move.
-
-        A row moves it by `most`, and `rounding` comes on top, and 1 for parts of whole numbers.
-        """
-        moved, own = self.design.groups, rounding + 1
-        twice = 1 + (self.neighbours is Neighbours.REPLACE)
-        several = twice * (most**2 + 2 * own * most) + moved * own**2
-        return Fraction((most + rounding) ** 2 if moved == 1 else several)
-
-    def squared_distance(self, variances: Parts) -> Fraction:
-        """Return the most that Σ Δ²/σ² can be, before the sums are rounded to a coarser grid."""
-        least = self.squares.least / variances.least
-        numbers = sum(self._number_square(scale, 1) for _, scale in self.side)
-        least += numbers / variances.cross
-        if self.neighbours is Neighbours.REPLACE and self.design.dimension > 1:
-            g = self.single.gram / variances.gram
-            h = self.single.cross / variances.cross
-            # The worst rows meet at the cosine h/2g: what is gained in one part is lost in another.
-            return least + (2 * g + 2 * h + h * h / (2 * g) if h <= 2 * g else 4 * h)
-        squares = self.squares  # of one feature, more than either within a group or across two
-        return least + squares.gram / variances.gram + squares.cross / variances.cross
-
-    def norm(self, variances: Parts) -> float:
-        """Return the root of `squared_distance`; rounding moves each difference by less than 1."""
-        exact = root_ceiling(self.squared_distance(variances))
-        return up(exact + root_ceiling(self._rounding_cost(variances))) if self.step else exact
-
-    def inverse(self, variances: Parts) -> Fraction:
-        """Return Σ 1/σ² over all coordinates."""
-        own = 1 / variances.least + len(self.side) / variances.cross
-        return self._rounding_cost(variances) + self.design.groups * own
-
-    def _rounding_cost(self, variances: Parts) -> Fraction:
-        d = self.design.dimension
-        entries = d + self.halved * (d * (d - 1) // 2)
-        return self.design.groups * (entries / variances.gram + d / variances.cross)
-
-    def profile(self, variances: Parts) -> GridGaussian:
-        """Return the profile of the whole release."""
-        inverse = ceiling(self.inverse(variances))
-        return GridGaussian(self.norm(variances), inverse, self.neighbours)
 
 
 @dataclass(frozen=True, eq=False)

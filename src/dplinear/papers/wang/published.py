@@ -14,7 +14,8 @@ from dplinear import arguments
 from dplinear.arrays import Floats, Indices
 from dplinear.exact.design import Design
 from dplinear.mechanisms import checks
-from dplinear.mechanisms.adassp import FAILURE, SHARES, AdaSSP, Distance, Parts, PreparedAdaSSP
+from dplinear.mechanisms.adassp import FAILURE, SHARES, AdaSSP, PreparedAdaSSP
+from dplinear.mechanisms.adassp_distance import Distance, Parts
 from dplinear.papers import accounts, constants
 from dplinear.privacy.guarantees import ZCDP, ApproxDP
 from dplinear.privacy.profiles.gaussian import GRID_LEAST_VARIANCE
