@@ -28,7 +28,7 @@ from dplinear.schema import Schema
 TRIALS = 20_000
 CERTIFIED = PureDP(1.0)
 ROOMS = {"type": "integer", "low": 0, "high": 10}
-UNCHECKED = "dplinear.schema.schema.check_labels"
+UNCHECKED = "dplinear.schema.assembly.check_labels"
 
 
 class Gate:

@@ -23,8 +23,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "one_name_for_two",
         "a column may have the name of a derived term, so that a target means another one",
-        "schema/schema.py",
-        "        check_labels([*constant, *self._columns, *self._derived], built)\n",
+        "schema/assembly.py",
+        "    check_labels([*([Constant.label] if constant else []), *columns, *derived], built)\n",
         "",
         "tests/schema/test_terms.py::test_a_name_for_two_things_is_refused",
     ),

@@ -33,7 +33,7 @@ WORDS = ["a", "b", "elsewhere", None]
 
 # The two levels of defence: names that would mean two things are refused; and were they not, no
 # decision is made by a name. So every property is also tried without the first.
-PERMISSIVE = "dplinear.schema.schema.check_labels"
+PERMISSIVE = "dplinear.schema.assembly.check_labels"
 
 
 @pytest.fixture(params=[True, False], ids=["names checked", "names unchecked"])
@@ -219,7 +219,7 @@ def test_a_target_leaves_out_its_own_term_and_no_other(monkeypatch: pytest.Monke
 
 
 def test_windows_are_for_declared_columns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dplinear.schema.schema.check_names", lambda *_: None)
+    monkeypatch.setattr("dplinear.schema.assembly.check_names", lambda *_: None)
     monkeypatch.setattr(PERMISSIVE, lambda *_: None)
     schema = Schema({"x": NUMBER, "x^2": NUMBER}, derived=["x^2"])
     with pytest.raises(ValueError, match="'schema'"):

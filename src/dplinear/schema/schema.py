@@ -14,16 +14,15 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from dplinear.arguments import positive, rejection, wrong_type
+from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
+from dplinear.schema.assembly import build_features, read_row_norm
 from dplinear.schema.columns import (
     WHERE,
     Category,
     Column,
     Numeric,
-    check_count,
     check_levels,
-    exact_number,
     read_before,
     read_column,
     write_column,
@@ -32,25 +31,18 @@ from dplinear.schema.columns import (
 from dplinear.schema.encoding import Encoder
 from dplinear.schema.features import (
     Feature,
-    column_features,
-    derived_features,
-    intercept,
 )
 from dplinear.schema.schema_files import read_content
 from dplinear.schema.survey_weights import SurveyWeight, is_name
 from dplinear.schema.terms import (
-    Constant,
     DerivedTerm,
     OwnTerm,
     Term,
-    check_labels,
-    check_names,
 )
 
 Declaration = Sequence[Any] | Mapping[str, Any]  # of one column: see Schema
 
 _FILE_KEYS = {"columns", "derived", "intercept", "row_norm", "unit", "weight"}
-_SMALLEST_NORM = 2.0**-20
 
 
 class Schema:
@@ -108,38 +100,10 @@ class Schema:
         if self._unit is not None and not is_name(self._unit):
             raise wrong_type("unit", WHERE, "the name of a column", self._unit)
         self._columns, self._derived = dict(columns), derived
-        self._features = self._build()
+        own = [name for name in columns if name not in self._by]
+        self._features = build_features(self._columns, own, derived, constant=self._intercept)
         self._norm_squared = sum(term.square for term in self.terms)
-        self._row_norm = self._read_row_norm(row_norm)
-
-    def _build(self) -> tuple[Feature, ...]:
-        built: list[Feature] = [intercept()] if self._intercept else []
-        for name in self._columns:
-            if name in self._by:
-                continue
-            features = column_features(name, self._columns, shift=self._intercept)
-            check_count(len(built) + len(features), name)
-            built.extend(features)
-        for index, text in enumerate(self._derived):
-            features = derived_features(index, text, self._columns, shift=self._intercept)
-            check_count(len(built) + len(features), "derived")
-            built.extend(features)
-        if not self._columns or not built:
-            raise rejection("mapping", WHERE, "a description of at least one column", "none")
-        constant = [Constant.label] if self._intercept else []
-        check_names(built)
-        check_labels([*constant, *self._columns, *self._derived], built)
-        return tuple(built)
-
-    def _read_row_norm(self, row_norm: Any) -> Fraction | None:
-        if row_norm is None:
-            return None
-        if not isinstance(row_norm, str):  # text is how `to_dict` writes a fraction
-            positive(row_norm, "row_norm", WHERE)
-        exact = exact_number(row_norm, "row_norm", "a number", row_norm)
-        if exact < _SMALLEST_NORM:
-            raise rejection("row_norm", WHERE, "at least 2^-20", row_norm)
-        return exact if exact * exact < self._norm_squared else None
+        self._row_norm = read_row_norm(row_norm, self._norm_squared)
 
     @staticmethod
     def of(value: Any, where: str, parameter: str = "schema") -> "Schema":
