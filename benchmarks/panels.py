@@ -2,6 +2,7 @@
 
     python benchmarks/panels.py                     # about 20 minutes of one core
     python benchmarks/panels.py --tables 3 --panels nlswork
+    python benchmarks/panels.py --anew --tables 8   # panels on which no rule was settled
     python benchmarks/panels.py --read              # the tables of an earlier run, as Markdown
 
 A cell is a panel and an ε (δ = 1e-6). Simulated panels are drawn anew for each table; of a real one
@@ -36,6 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dplinear as dpl
 from benchmarks.panel_data import Array, Panel, arrow, panels, simulated_panels
+from benchmarks.panels_anew import panels_anew
 from dplinear.noise import simulation
 from dplinear.planner.populations import seed_of
 
@@ -108,13 +110,12 @@ def try_table(panel: Panel, epsilon: float, number: int) -> Iterator[tuple[str, 
     yield WAYS[3], k, lines[k]
 
 
-def run(tables: int, names: Sequence[str], path: Path) -> None:
+def run(tables: int, tried: Sequence[Panel], path: Path) -> None:
     """Try all tables, and write every error to a file: from the line for k, and of all rows."""
     path.parent.mkdir(exist_ok=True)
     with path.open("w", newline="") as file, threadpool_limits(1):
         writer = csv.writer(file)
         writer.writerow(["panel", "epsilon", "table", "way", "k", "error", "from_all_rows"])
-        tried = [panel for panel in panels() if not names or panel.name in names]
         for number, panel in product(range(tables), tried):  # a run that is stopped has all cells
             for epsilon in EPSILONS:
                 for way, k, line in try_table(panel, epsilon, number):
@@ -194,7 +195,7 @@ def _cell(name: str, epsilon: float, errors: dict[tuple[str, int], list[float]])
 
 def _told(cells: list[Cell]) -> list[Cell]:
     """Return cells with the k of a plan that knows the correlation in simulated panels."""
-    known = {panel.name: panel for panel in simulated_panels()}
+    known = {panel.name: panel for panel in (*simulated_panels(), *panels_anew())}
     found = []
     for cell in cells:
         panel = known.get(cell.panel)
@@ -254,11 +255,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--tables", type=int, default=TABLES, help="in each cell")
     parser.add_argument("--panels", nargs="*", default=[], help="names (default: all)")
+    parser.add_argument("--anew", action="store_true", help="panels of benchmarks/panels_anew.py")
     parser.add_argument("--read", action="store_true", help="print an earlier run")
     parser.add_argument("--file", type=Path, default=RESULTS, help="of all errors")
     given = parser.parse_args()
     if not given.read:
-        run(given.tables, given.panels, given.file)
+        several = panels_anew() if given.anew else panels()
+        tried = [each for each in several if not given.panels or each.name in given.panels]
+        run(given.tables, tried, given.file)
     print(table(given.file))
 
 
