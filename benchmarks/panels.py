@@ -2,6 +2,7 @@
 
     python benchmarks/panels.py                     # about 20 minutes of one core
     python benchmarks/panels.py --tables 3 --panels nlswork
+    python benchmarks/panels.py --anew --tables 8   # panels on which no rule was settled
     python benchmarks/panels.py --read              # the tables of an earlier run, as Markdown
 
 A cell is a panel and an ε (δ = 1e-6). Simulated panels are drawn anew for each table; of a real one
@@ -24,6 +25,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import dplinear as dpl
 from benchmarks.panel_data import Array, Panel, arrow, panels, simulated_panels
+from benchmarks.panels_anew import panels_anew
 from dplinear.noise import simulation
 from dplinear.planner.populations import seed_of
 
@@ -107,22 +110,20 @@ def try_table(panel: Panel, epsilon: float, number: int) -> Iterator[tuple[str, 
     yield WAYS[3], k, lines[k]
 
 
-def run(tables: int, names: Sequence[str], path: Path) -> None:
+def run(tables: int, tried: Sequence[Panel], path: Path) -> None:
     """Try all tables, and write every error to a file: from the line for k, and of all rows."""
     path.parent.mkdir(exist_ok=True)
     with path.open("w", newline="") as file, threadpool_limits(1):
         writer = csv.writer(file)
         writer.writerow(["panel", "epsilon", "table", "way", "k", "error", "from_all_rows"])
-        for panel in panels():
-            if names and panel.name not in names:
-                continue
-            for number in range(tables):
-                for epsilon in EPSILONS:
-                    for way, k, line in try_table(panel, epsilon, number):
-                        errors = [f"{panel.excess(line, own):.6g}" for own in (k, 0)]
-                        writer.writerow([panel.name, epsilon, number, way, k, *errors])
+        for number, panel in product(range(tables), tried):  # a run that is stopped has all cells
+            for epsilon in EPSILONS:
+                for way, k, line in try_table(panel, epsilon, number):
+                    errors = [f"{panel.excess(line, own):.6g}" for own in (k, 0)]
+                    writer.writerow([panel.name, epsilon, number, way, k, *errors])
             file.flush()
-            print(f"{panel.name}: done", flush=True)
+            if panel is tried[-1]:
+                print(f"table {number + 1} of {tables}: done", flush=True)
 
 
 # What is told of it
@@ -154,12 +155,25 @@ class Cell:
     def clear(self, way: str) -> float:
         """Return by how many standard errors the logarithm of a ratio is above 0."""
         gap = np.log(self.others[way]) - np.log(self.weights[self.chosen])
-        spread = float(gap.std(ddof=1)) / math.sqrt(len(gap))
-        return float(gap.mean()) / max(spread, 1e-12)
+        return float(gap.mean()) / max(_chance(gap), 1e-12)
+
+    @property
+    def chance(self) -> float:
+        """The standard error of the logarithm of the plan's error over the best's."""
+        return _chance(np.log(self.weights[self.chosen]) - np.log(self.weights[self.best]))
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the plan's error is within two standard errors of 20% above the best's."""
+        return math.log(self.ratio(WAYS[0]) / NEAR) <= 2 * self.chance
 
 
 def _typical(errors: Array) -> float:
     return float(np.exp(np.log(errors).mean()))
+
+
+def _chance(logarithms: Array) -> float:
+    return float(logarithms.std(ddof=1)) / math.sqrt(len(logarithms))
 
 
 def read(path: Path, column: str) -> list[Cell]:
@@ -181,7 +195,7 @@ def _cell(name: str, epsilon: float, errors: dict[tuple[str, int], list[float]])
 
 def _told(cells: list[Cell]) -> list[Cell]:
     """Return cells with the k of a plan that knows the correlation in simulated panels."""
-    known = {panel.name: panel for panel in simulated_panels()}
+    known = {panel.name: panel for panel in (*simulated_panels(), *panels_anew())}
     found = []
     for cell in cells:
         panel = known.get(cell.panel)
@@ -198,7 +212,9 @@ def table(path: Path) -> str:
     lines = [heads, ["---"] * len(heads)]
     for cell, other in zip(own, rows, strict=True):
         shown = [cell.panel, f"{cell.epsilon:g}", f"{cell.best}", f"{cell.chosen}"]
-        shown += [f"{cell.ratio(WAYS[0]):.2f}", f"{cell.suggested:g}", f"{cell.ratio(WAYS[3]):.2f}"]
+        own_ratio = cell.ratio(WAYS[0])
+        shown.append(f"{own_ratio:.2f} ± {own_ratio * cell.chance:.2f}")
+        shown += [f"{cell.suggested:g}", f"{cell.ratio(WAYS[3]):.2f}"]
         shown += [f"{cell.ratio(way):.2f}" for way in WAYS[1:3]] + [f"{other.ratio(WAYS[0]):.2f}"]
         lines.append(shown)
     told = ["| " + " | ".join(line) + " |" for line in lines]
@@ -211,6 +227,12 @@ def table(path: Path) -> str:
     ):
         near = sum(cell.ratio(way) <= NEAR for cell in cells)
         told.append(f"- {title}: within 20% of the best k in {near} of {len(cells)} cells")
+    missed = [cell for cell in own if cell.ratio(WAYS[0]) > NEAR]
+    told += [
+        f"- missed: {cell.panel}, ε = {cell.epsilon:g}, by {100 * (cell.ratio(WAYS[0]) - 1):.0f}%"
+        f"{', which is within chance of 20%' if cell.by_chance else ''}"
+        for cell in missed
+    ]
     for way in WAYS[1:3]:
         less = [cell for cell in own if cell.ratio(way) < 1]
         sure = sum(cell.clear(way) < -2 for cell in less)
@@ -220,6 +242,11 @@ def table(path: Path) -> str:
             f"cells ({worse} by two standard errors); a smaller one in {len(less)} "
             f"({sure} by as much)"
         )
+        told += [
+            f"- {way} has a smaller error: {cell.panel}, ε = {cell.epsilon:g}, the ratio is "
+            f"{cell.ratio(way):.2f}, {-cell.clear(way):.1f} standard errors"
+            for cell in less
+        ]
     return "\n".join(told)
 
 
@@ -228,11 +255,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--tables", type=int, default=TABLES, help="in each cell")
     parser.add_argument("--panels", nargs="*", default=[], help="names (default: all)")
+    parser.add_argument("--anew", action="store_true", help="panels of benchmarks/panels_anew.py")
     parser.add_argument("--read", action="store_true", help="print an earlier run")
     parser.add_argument("--file", type=Path, default=RESULTS, help="of all errors")
     given = parser.parse_args()
     if not given.read:
-        run(given.tables, given.panels, given.file)
+        several = panels_anew() if given.anew else panels()
+        tried = [each for each in several if not given.panels or each.name in given.panels]
+        run(given.tables, tried, given.file)
     print(table(given.file))
 
 

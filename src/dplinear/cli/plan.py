@@ -77,7 +77,7 @@ def plan(
     ] = None,
     correlation: Annotated[
         float | None,
-        flags.option("--correlation", text="of two rows of a person (0.25)", panel=_ABOUT),
+        flags.option("--correlation", text="of two rows of a person (default: any)", panel=_ABOUT),
     ] = None,
     error: Annotated[
         float | None,

@@ -8,7 +8,6 @@ from dplinear.planner.facts import Facts
 from dplinear.planner.questions import Question, is_exact
 
 _PLENTY = 1e3  # of ε, ρ or μ: a budget that leaves no noise to speak of
-_NEAR = 1.05  # times the least error: noise grows fast with k, and what a smaller k loses is little
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ def compare_rows_per_unit(
 
 
 def best_rows_per_unit(lines: Sequence[UnitLine]) -> UnitLine:
-    """Return the line to follow: of those within 5% of the least error, the fewest rows."""
-    limit = _NEAR * min(line.error for line in lines)
-    return next(line for line in lines if line.error <= limit)
+    """Return the line to follow: that of the least error; of several, the one of fewest rows.
+
+    Requires: lines in rising order of rows.
+    """
+    return min(lines, key=lambda line: line.error)

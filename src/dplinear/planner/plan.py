@@ -26,7 +26,7 @@ from dplinear.planner.lines import (
 from dplinear.planner.questions import Question, Refusal, is_exact
 from dplinear.planner.regressions import Regression
 from dplinear.planner.search import least_reaching
-from dplinear.planner.units import read_units
+from dplinear.planner.units import CORRELATIONS, read_units
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema, SchemaLike
@@ -214,11 +214,15 @@ class Plan:
         if units is None:
             return ""
         if units.sizes == (1,):
-            return "Each unit is taken to have one row; rows_each says otherwise."
+            return "Each unit is taken to have one row."
         best = next(
             line for line in self.by_rows_per_unit if line.rows_per_unit == self.rows_per_unit
         )
-        said = f"Units of {units.mean:.3g} rows on average, correlated by {units.correlation:g}"
+        if units.correlation is None:
+            assumed = f"{CORRELATIONS[0]:g} to {CORRELATIONS[-1]:g} (you gave none)"
+        else:
+            assumed = f"{units.correlation:g}"
+        said = f"Units of {units.mean:.3g} rows on average, correlated by {assumed}"
         if len(self.by_rows_per_unit) == 1:
             return f"{said}, count as at most {best.rows_per_unit:,} rows each."
         cause = (
@@ -280,8 +284,9 @@ def plan(
     of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
     Where people (units of privacy) have several rows: `rows_each`, how many, as a pair (low, high),
     a number, a list of several units' or a mapping of numbers to shares; the `correlation` of what
-    two rows of a unit add to a sum (0.25); `rows_per_unit`, one number, several to compare, or
-    "auto". `expected_rows` counts all rows.
+    two rows of a unit add to a sum (None: the plan covers small and large ones); `rows_per_unit`,
+    one number, several to compare, or "auto". `expected_rows` counts all rows. With a schema that
+    names a unit, `rows_each` is needed.
     Promises: nothing is read and nothing is spent; the same arguments give the same numbers.
     """
     question = QUESTIONS[choice(learn, "learn", WHERE, QUESTIONS)]

@@ -7,7 +7,7 @@ which is largest at k = 1, the number of units. Estimates are weighted means. Wh
 unit correlate by r, a unit's part has the variance v²·m·(1 + (m − 1)·r), so that the sampling error
 is that of N²/Σ v²·m·(1 + (m − 1)·r) independent rows: with little correlation a larger k lets units
 with many rows say more, and with r = 1 nothing is better than k = 1 (docs/theory.md, "Units of
-privacy").
+privacy"). Where r is left open, the sampling error is the geometric mean over `CORRELATIONS`.
 """
 
 import math
@@ -22,10 +22,15 @@ from dplinear.privacy.units import MOST_ROWS
 
 AUTO = "auto"
 CANDIDATES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987)
-CORRELATION = 0.25  # of what two rows of a unit add to a sum
+# What is tried where the caller does not say how two rows of a unit correlate in what they add to a
+# sum, the product of a feature and a residual: each of the two may correlate by anything from 0 to
+# 1, evenly, and of such products these are the middles of the lower, middle and upper third.
+CORRELATIONS = (0.04, 0.19, 0.48)
 _GUESSES = 256  # of rows per unit, evenly in logarithms
 _WHERE = "plan"
 _RULE = "a number of rows, a pair (low, high), a list of several, or a mapping of rows to shares"
+_GUESS = "a public guess of how many rows a unit has"
+_SINGLE = "rows_each=1 says that each has one."
 _HINT = "rows_each=(1, 20) says that a unit has 1 to 20 rows, a public guess."
 
 
@@ -33,13 +38,14 @@ _HINT = "rows_each=(1, 20) says that a unit has 1 to 20 rows, a public guess."
 class UnitRows:
     """What is assumed of the rows of units, and how many of them count.
 
-    Requires: numbers of rows, from 1, each with its share of the units; shares add up to 1.
+    Requires: numbers of rows, from 1, each with its share of the units; shares add up to 1. The
+    `correlation` is None where it is left open.
     """
 
     sizes: tuple[int, ...]
     shares: tuple[float, ...]
     rows_per_unit: int = 1
-    correlation: float = CORRELATION
+    correlation: float | None = None
 
     def at(self, rows_per_unit: int) -> "UnitRows":
         """Return the same units, of which so many rows count."""
@@ -56,8 +62,16 @@ class UnitRows:
         return rows / self.mean * self._over([min(size / k, 1.0) for size in self.sizes])
 
     def sample(self, rows: float) -> float:
-        """Return how many independent rows have the same sampling error."""
-        k, correlation = self.rows_per_unit, self.correlation
+        """Return how many independent rows have the same sampling error.
+
+        Where the correlation is left open: the geometric mean over `CORRELATIONS`.
+        """
+        tried = CORRELATIONS if self.correlation is None else (self.correlation,)
+        logs = [math.log(self._sample_at(each, rows)) for each in tried]
+        return math.exp(math.fsum(logs) / len(logs))
+
+    def _sample_at(self, correlation: float, rows: float) -> float:
+        k = self.rows_per_unit
         variance = self._over(
             [
                 min(1 / k, 1 / size) ** 2 * size * (1 + (size - 1) * correlation)
@@ -76,20 +90,24 @@ def read_units(
 ) -> tuple[UnitRows | None, tuple[int, ...]]:
     """Return what is assumed of units, and which numbers of rows to compare.
 
-    `named` says that a schema names a unit. Without `rows_each` its units have one row each.
+    `named` says that a schema names a unit: then how many rows one has is asked for, as neither
+    noise nor sampling error can be predicted from a number of rows alone.
     """
     if rows_each is None:
         if rows_per_unit is not None:
-            rule = "given with rows_each, a public guess of how many rows a unit has"
-            raise rejection("rows_per_unit", _WHERE, rule, rows_per_unit, _HINT)
+            raise rejection(
+                "rows_per_unit", _WHERE, f"given with rows_each, {_GUESS}", rows_per_unit, _HINT
+            )
         if correlation is not None:
             raise rejection("correlation", _WHERE, "given with rows_each", correlation, _HINT)
-        return (UnitRows((1,), (1.0,)), (1,)) if named else (None, ())
+        if named:
+            rule = f"given where the schema names a unit: {_GUESS}"
+            raise wrong_type("rows_each", _WHERE, rule, rows_each, f"{_HINT} {_SINGLE}")
+        return None, ()
     shares = read_rows_each(rows_each, _WHERE)
-    found = CORRELATION if correlation is None else correlation
-    units = UnitRows(
-        tuple(shares), tuple(shares.values()), 1, real(found, "correlation", _WHERE, low=0, high=1)
-    )
+    if correlation is not None:
+        correlation = real(correlation, "correlation", _WHERE, low=0, high=1)
+    units = UnitRows(tuple(shares), tuple(shares.values()), 1, correlation)
     return units, _candidates(rows_per_unit, max(shares))
 
 

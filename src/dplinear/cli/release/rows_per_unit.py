@@ -28,7 +28,7 @@ def rows_per_unit(
         ),
     ] = None,
     correlation: Annotated[
-        float | None, flags.option("--correlation", text="of two rows of a person (0.25)")
+        float | None, flags.option("--correlation", text="of two rows of a person (default: any)")
     ] = None,
     candidates: Annotated[
         str | None, flags.option("--candidates", text="numbers of rows, such as 1,2,4")
