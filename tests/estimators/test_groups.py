@@ -184,7 +184,8 @@ def test_a_budget_of_units_is_spent(tmp_path: Any) -> None:
     ledger = dpl.open_ledger(tmp_path / "budget.db", create=True)
     ledger.declare("visits", dpl.ZCDP(1), unit="groups")
     model = face(PrivateRidge, ledger=ledger, dataset="visits")
-    model.fit(*table(ROWS), groups=IDS)
+    with simulation.door(3):
+        model.fit(*table(ROWS), groups=IDS)
     with pytest.raises(dpl.LedgerError, match="groups"):
         model.fit(*table(ROWS))
     assert [status.releases for status in ledger.status()] == [1]
@@ -194,7 +195,8 @@ def test_a_budget_of_patients_admits_those_who_name_them(tmp_path: Any) -> None:
     ledger = dpl.open_ledger(tmp_path / "budget.db", create=True)
     ledger.declare("visits", dpl.ZCDP(1), unit="patient")
     model = face(PrivateRidge, ledger=ledger, dataset="visits", unit="patient")
-    model.fit(*table(ROWS), groups=IDS)
+    with simulation.door(3):
+        model.fit(*table(ROWS), groups=IDS)
     with pytest.raises(dpl.LedgerError, match="patient"):
         model.set_params(unit=None).fit(*table(ROWS), groups=IDS)
     assert [status.releases for status in ledger.status()] == [1]

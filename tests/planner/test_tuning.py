@@ -21,7 +21,8 @@ from dplinear.privacy import ApproxDP
 
 pytestmark = pytest.mark.heavy
 
-UNUSED = ["squared_weights", "unit_scores"]  # for survey weights and units: see below
+# For survey weights, cells filled in and units: see below.
+UNUSED = ["squared_weights", "filled_in", "unit_scores"]
 
 
 def test_each_alternative_differs_in_one_field_and_every_field_twice() -> None:
@@ -40,18 +41,23 @@ def test_each_alternative_differs_in_one_field_and_every_field_twice() -> None:
 
 
 def test_settings_of_weights_and_units_change_nothing_without_them() -> None:
-    """So they have no alternatives: simulated tables have no survey weights, and no units."""
+    """So they have no alternatives: simulated tables have no weights, gaps or units."""
     kind, generator = Kind(3), simulation.generator(2)
     table = Population.draw(kind, generator).table(500, generator)
     design, guarantee = plain_design(kind.columns), ApproxDP(1.0, tuning.DELTA)
-    default, doubled = (
+    usual = Settings()
+    default, *doubled = (
         WhitenedDescent(guarantee=guarantee, settings=settings)
         .prepare(design)
         .run(table, simulation.entropy(3))
         .coefficients
-        for settings in (Settings(), Settings(squared_weights=2 * Settings().squared_weights))
+        for settings in (
+            usual,
+            Settings(squared_weights=2 * usual.squared_weights),
+            Settings(filled_in=2 * usual.filled_in),
+        )
     )
-    assert (default == doubled).all()
+    assert all((default == coefficients).all() for coefficients in doubled)
     by_unit = WhitenedDescent(guarantee=guarantee, settings=Settings(unit_scores=Fraction(1, 10)))
     with pytest.raises(ValueError, match="without a unit"):
         by_unit.prepare(design)
