@@ -381,6 +381,9 @@ _OF_ARRAYS = {
     "clip",
     "lift",
     "intercept_scaling",
+    "groups",
+    "sample_weight",
+    "weight_bound",
 }
 
 

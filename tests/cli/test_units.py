@@ -94,7 +94,6 @@ def test_suggested_bounds_hand_the_unit_on() -> None:
     [
         (["moments", *COLUMNS, *PRIVATE, "--rows-per-unit", "4"], "--unit"),
         (["moments", *COLUMNS, *PRIVATE, *UNIT, "--mechanism", "sketch"], "single rows"),
-        (["mean", *COLUMNS, *PRIVATE, *UNIT, "--neighbours", "replace"], "add_remove"),
         (
             ["mean", *COLUMNS, *PRIVATE, "--unit", "patient", "--rows-per-unit", "0"],
             "rows_per_unit",

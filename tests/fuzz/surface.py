@@ -24,7 +24,7 @@ from dplinear.analyst.releases.levels import SuggestedLevels
 from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.analyst.rows.release import RowsRelease
 
-# Mechanisms whose releases print no released number among their facts.
+# Mechanisms whose releases print no released number among their facts, but for sums beside moments.
 _NO_NUMBERS = ("analyze_gauss", "additive_wishart")
 # How θ was found for the released point, and why a model has no standard errors: facts of what was
 # released.
@@ -58,7 +58,9 @@ def surface(value: Any) -> Any:
     if parts.kind == "model":  # has standard errors, or says why not, by what its answers showed
         shapes.pop("standard_errors", None)
     found = {"kind": parts.kind, "facts": outline(parts.facts), "shapes": shapes}
-    if parts.facts["certificate"]["mechanism"] in _NO_NUMBERS:
+    certificate = parts.facts["certificate"]
+    beside = any(name.endswith("_noise") for name in certificate["parameters"])
+    if certificate["mechanism"] in _NO_NUMBERS and not beside:
         found["bytes"] = len(content)
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dplinear.curator.sources import ordered
-from dplinear.curator.sources.unit_rows import Gatherer
+from dplinear.curator.sources.unit_rows import Gatherer, width_of
 from dplinear.schema import Schema
 from fuzz.dice import Dice
 
@@ -49,7 +49,7 @@ def through_units(data: Any, schema: Schema) -> Any:
         for _ in task(caught):
             pass
     if not caught.rows:
-        return np.zeros((0, schema.row_size + 2), np.int64)
+        return np.zeros((0, width_of(schema) + 1), np.int64)
     owners = np.array([[-1 if key is None else _code(key)] for key in caught.keys], np.int64)
     return np.hstack([np.concatenate(caught.rows).astype(np.int64), owners])
 

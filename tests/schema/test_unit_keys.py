@@ -212,3 +212,20 @@ def test_an_endless_day_is_an_id_like_any_other(kind: pa.DataType, end: int) -> 
     assert keys[2] == keys_of(np.array([-np.inf])).to_pylist()[0]
     assert keys[0] == keys_of(pc.cast(pa.array([0], width), kind)).to_pylist()[0]
     assert keys[4] is None
+
+
+@pytest.mark.parametrize("kind", [">i8", "<i8", ">u8", "<u8"])
+def test_ids_in_either_order_of_bytes_are_alike(kind: str) -> None:
+    ids = [1, 2**53 - 1, 2**53 + 1, 2**60 + 1]
+    assert keys_of(np.array(ids, kind)).to_pylist() == keys_of(np.array(ids, object)).to_pylist()
+
+
+@pytest.mark.parametrize("start", [1.0, 0.1, 2.0**53, 2.0**62])
+def test_long_floats_that_share_a_float64_are_told_apart(start: float) -> None:
+    first = np.longdouble(start)
+    ids = np.array([first, np.nextafter(first, np.longdouble(np.inf)), first])
+    keys = keys_of(ids).to_pylist()
+    assert keys[0] == keys[2]
+    assert (keys[0] == keys[1]) == (ids[0] == ids[1])
+    assert keys == keys_of(ids.astype(object)).to_pylist()
+    assert keys[0] == keys_of(np.array([start])).to_pylist()[0]

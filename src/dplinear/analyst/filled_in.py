@@ -21,9 +21,14 @@ _LARGE = 0.05  # of a column: a share that pulls slopes
 
 
 def filled_name(schema: Schema, column: str) -> str:
-    """Return the name of the count of a column's cells that were filled in."""
-    short = len(column) <= _LONGEST
-    return f"{_PREFIX}{column}" if short else f"{_PREFIX}#{schema.columns.index(column) + 1}"
+    """Return the name of the count of a column's cells that were filled in.
+
+    Promises: no other column's count, nor the noise of one, has it.
+    """
+    taken = column.startswith("#") or column.endswith(noise_of(""))
+    if len(column) <= _LONGEST and not taken:
+        return f"{_PREFIX}{column}"
+    return f"{_PREFIX}#{schema.columns.index(column) + 1}"
 
 
 def filled_names(schema: Schema) -> tuple[str, ...]:

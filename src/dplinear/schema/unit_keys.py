@@ -163,6 +163,9 @@ def _digits_of(cell: Any, value: float) -> str | None:
 
     They are the cell's own, exactly, if it is a decimal number; otherwise those of its float64.
     """
+    if isinstance(cell, np.longdouble) and np.isfinite(cell) and cell != np.longdouble(value):
+        above, below = cell.as_integer_ratio()
+        return _read_decimal(_decimal_of(above)) if below == 1 else f"{above}/{below}"
     if abs(value) < _EXACT:
         is_decimal = isinstance(cell, str | decimal.Decimal)
         return _read_fine(str(cell), value) if is_decimal else None
@@ -195,12 +198,14 @@ def _keys_of_numbers(cells: Any, values: Floats) -> pa.Array:
     far = np.abs(values) >= _exact_below(cells)
     if isinstance(cells, pa.Array):
         far &= np.isfinite(values)  # no finite cell of Arrow's is beyond float64; endless days are
+    elif cells.dtype.char == "g":
+        far |= np.isfinite(cells) & (values != cells)
     long = np.flatnonzero(far)
     if not len(long):
         return keys
     own = cells[long] if isinstance(cells, np.ndarray) else cells.take(pa.array(long))
     if isinstance(own, np.ndarray) and own.dtype.kind in "iu":
-        own = pa.array(own)
+        own = pa.array(own.astype(own.dtype.newbyteorder("=")))  # Arrow raises over the other order
     whole_numbers = isinstance(own, pa.Array) and pa.types.is_integer(own.type)
     exact = _marked(_LONG, pc.cast(own, pa.string())) if whole_numbers else _long_keys(own)
     indices = np.arange(len(values))

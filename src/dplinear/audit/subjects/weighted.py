@@ -59,7 +59,8 @@ def descent(
         shares = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS, unit_scores=scores)
         solver = replace(usual, settings=shares)
         schema = _schema(unit=unit, weight=weight)
-        prepared = solver.prepare(design_of(schema, (0,), 1))
+        # No cell is missing, so that counts of those filled in would move by nothing.
+        prepared = solver.prepare(replace(design_of(schema, (0,), 1), filled=()))
         count = _ROWS if unit else 1
         replaced = neighbours is Neighbours.REPLACE
         one, other = (

@@ -78,10 +78,10 @@ def filled_relief(schema: Schema) -> list[int]:
 
 def _side_sums(moments: SecondMoments) -> tuple[Fraction, ...]:
     whole = WHOLE if moments.schema.is_weighted else 1
-    found = {LEFT_OUT: Fraction(moments.left, whole), SQUARES: Fraction(moments.squares, whole**2)}
-    cells = zip(filled_names(moments.schema), moments.filled, strict=True)
-    found |= {name: Fraction(count, whole) for name, count in cells}
-    return tuple(found[name] for name in side_names(moments.schema))
+    schema = moments.schema
+    left = [Fraction(moments.left, whole)] if schema.needed_features else []
+    squares = [Fraction(moments.squares, whole**2)] if schema.weight is not None else []
+    return (*left, *squares, *(Fraction(count, whole) for count in moments.filled))
 
 
 def _rows_are_public(schema: Schema, neighbours: Neighbours) -> bool:
