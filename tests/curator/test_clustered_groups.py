@@ -20,6 +20,7 @@ from dplinear.exact.row_sums import Count
 from dplinear.exact.weights import WHOLE, capped_weights
 from dplinear.noise import simulation
 from dplinear.schema.groups import read_by
+from services import library
 
 WARDS = ("a", "b", "other")
 SCHEMA = dpl.Schema({**COLUMNS, "ward": ["a", "b"]}, unit="id")
@@ -104,7 +105,7 @@ def test_scores_of_groups_are_the_same_bits_everywhere(
 
 @pytest.mark.engine
 def test_scores_of_groups_on_dask_are_the_same_bits(tmp_path: Path) -> None:
-    dask = pytest.importorskip("dask.dataframe")
+    dask = library("dask.dataframe")
     data = table(4, 60)
     path = tmp_path / "rows.parquet"
     parquet.write_table(data, path, row_group_size=50)

@@ -28,6 +28,7 @@ from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema.filling import filled_columns
 from dplinear.schema.groups import read_by
+from services import library
 
 GIVEN: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 LOW: dict[str, Any] = {"type": "number", "low": -3, "high": 3, "missing": -3}
@@ -44,6 +45,7 @@ SCHEMA = dpl.Schema(
     },
     derived=["x*low", "x*town"],
 )
+
 COUNTED = ("x", "flag", "low", "town")  # numbers first, then levels
 
 
@@ -109,22 +111,17 @@ def test_unparsable_cells_of_a_file_are_filled_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
-def test_filled_cells_are_counted_in_frames(library: str) -> None:
-    data: Any = table()
-    if library == "pandas":
-        held = data.to_pandas()
-    elif library == "polars":
-        held = pytest.importorskip("polars").from_arrow(data)
-    else:
-        held = pytest.importorskip("duckdb").from_arrow(data)
+@pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])
+def test_filled_cells_are_counted_in_frames(name: str) -> None:
+    data, module = table(), library(name)
+    held = data.to_pandas() if name == "pandas" else module.from_arrow(data)
     assert list(moments(held).filled) == expected(data)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("unit", [None, "id"])
 def test_workers_of_dask_count_as_one_process_does(unit: str | None) -> None:
-    frames = pytest.importorskip("dask.dataframe")
+    frames = library("dask.dataframe")
     data, schema = table(3_000), SCHEMA.with_unit(unit)
     held = frames.from_pandas(data.to_pandas(), npartitions=5)
     assert moments(held, schema).filled == moments(data, schema).filled
