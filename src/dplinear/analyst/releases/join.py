@@ -49,8 +49,9 @@ def join(
     Promises: the moments of all tables together, and the certificate that follows. Of disjoint
     tables the worst of their guarantees holds; otherwise they compose. With units, those of
     disjoint tables count as at most the largest `rows_per_unit`, and otherwise as at most the sum
-    of them; the sums are scaled to that, so standard errors stay upper bounds. Groups with the
-    same levels are joined level by level, and are groups again.
+    of them; the sums are scaled to that, so standard errors stay upper bounds. What was released
+    beside the moments is added up, but for squared weights of tables that are not disjoint. Groups
+    with the same levels are joined level by level, and are groups again.
     """
     flag(disjoint, "disjoint", _WHERE)
     if isinstance(releases, list | tuple) and any(isinstance(each, Groups) for each in releases):
