@@ -161,11 +161,18 @@ def recorded(
 
 def spelled(query: Query) -> tuple[Any, ...]:
     """Everything about a query, for comparison."""
-    facts = {
-        name: value.tobytes() if isinstance(value, np.ndarray) else value
-        for name, value in vars(query.statistic).items()
-    }
-    return type(query.statistic), query.share, sorted(facts.items())
+    return type(query.statistic), query.share, facts_of(query.statistic)
+
+
+def facts_of(statistic: RowSum) -> list[tuple[str, Any]]:
+    """Everything that a statistic holds; one that it is made of, by what that holds."""
+    facts = dict(vars(statistic))
+    for name, value in facts.items():
+        if isinstance(value, RowSum):
+            facts[name] = facts_of(value)
+        elif isinstance(value, np.ndarray):
+            facts[name] = value.tobytes()
+    return sorted(facts.items())
 
 
 @dataclass(frozen=True)

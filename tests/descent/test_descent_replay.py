@@ -159,7 +159,8 @@ def leaks(ready: PreparedDescent, told: Transcript, other: Floats) -> list[str]:
     one, two = told.solution, again.solution
     same = (one.coefficients == two.coefficients).all() and one.count == two.count
     same = same and dict(one.parameters) == dict(two.parameters)
-    if not (same and np.array_equal(np.asarray(one.noise), np.asarray(two.noise))):
+    parts = ((each.noise, each.spread, each.centre) for each in (one, two))
+    if not (same and all(map(np.array_equal, *(map(np.asarray, part) for part in parts)))):
         found.append("solution")
     return found
 

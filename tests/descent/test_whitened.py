@@ -407,7 +407,7 @@ def test_the_stated_noise_is_that_of_runs_on_one_table() -> None:
     of = design(3)
     rows, ready = Rows(table(of, 14, 5000)), prepared(of)
     runs = [ready.run(rows, simulation.entropy(seed)) for seed in range(80)]
-    lines = np.array([run.coefficients for run in runs])
+    lines = np.array([run.centre for run in runs])  # which the stated errors are of
     stated = np.mean([np.diag(np.asarray(run.noise)) for run in runs], axis=0)
     squares = ((lines - lines.mean(axis=0)) ** 2).sum(axis=0) / stated
     low, high = stats.chi2.ppf(FALSE_ALARM, 79), stats.chi2.isf(FALSE_ALARM, 79)

@@ -25,7 +25,7 @@ from dplinear.exact import weights
 from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
-from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import InnerGram, MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import (
     ClippedGram,
@@ -36,6 +36,7 @@ from dplinear.exact.row_sums import (
     SquaredNorms,
     SquaredWeights,
 )
+from dplinear.exact.score_sums import LengthHistogram, ScoreGram, ScoreHistogram
 from dplinear.exact.unit_scores import UnitScores
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
@@ -62,6 +63,22 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "mapped gram": (lambda: MappedGram(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped norms": (lambda: MappedNorms(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "energy": (lambda: SumOfSquares(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
+    "inner gram": (
+        lambda: InnerGram(SHAPE, MATRIX, 0.4, WEIGHTS, 0.3),
+        ("integers", "_step", "_inside", "_most"),
+    ),
+    "score gram": (
+        lambda: ScoreGram(Gradient(SHAPE, MATRIX, WEIGHTS, 0.4, 0.3)),
+        ("_step",),
+    ),
+    "score histogram": (
+        lambda: ScoreHistogram(SHAPE, MATRIX, WEIGHTS, 0.3, (0.1, 0.2, 0.9)),
+        ("integers", "_clip", "_edges"),
+    ),
+    "length histogram": (
+        lambda: LengthHistogram(SHAPE, MATRIX, (0.1, 0.2, 0.9)),
+        ("integers", "_edges"),
+    ),
     "residuals": (lambda: Residuals(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
     "bands": (lambda: ResidualHistogram(SHAPE, WEIGHTS, 0.3, (0.5, 0.9)), ("integers", "_step")),
     "gradient": (

@@ -8,6 +8,7 @@ from dplinear import arguments
 from dplinear.adaptive.noisy_sums import Budget, NoisySums
 from dplinear.descent.settings import Settings
 from dplinear.descent.tails import BINS
+from dplinear.descent.wide_step import EDGES
 from dplinear.exact.design import Design
 from dplinear.exact.rows import Rows
 from dplinear.mechanisms import checks
@@ -77,6 +78,7 @@ class Descent(ModelMechanism):
         steps = max(self.settings.steps, self.settings.plain_steps)
         matrices = 3 if self.settings.unit_scores else 2
         coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8 + len(design.filled)
+        coordinates += (2 * p * p + p + 2 * len(EDGES)) if self.settings.wide_most else 0
         where = type(self).__name__
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, where, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)

@@ -51,6 +51,7 @@ def _settings() -> Settings:
         squares=Fraction(75, 10_000),
         bands=Fraction(10, 1000),
         intercept=Fraction(0),
+        wide_most=Fraction(0),
         plain_steps=20,
         gram_from=18.0,
         prior=2.0,

@@ -31,6 +31,7 @@ class Settings:
     bands: Fraction = Fraction(20, 1000)  # of all steps together
     intercept: Fraction = Fraction(20, 1000)
     unit_scores: Fraction = Fraction(0)  # for clustered standard errors; 0: none
+    wide_most: Fraction = Fraction(300, 1000)  # for a wide step, at the most; 0: none is taken
     steps: int = 12
     plain_steps: int = 24  # without a Gram matrix
     gram_from: float = 12.0  # n·μ/p from which it is bought; below, it would be mostly noise
@@ -40,7 +41,7 @@ class Settings:
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
         parts += [self.left_out, self.filled_in, self.squared_weights, self.bands, self.intercept]
-        parts.append(self.unit_scores)
+        parts += [self.wide_most, self.unit_scores]
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):
             raise wrong_type("shares", _WHERE, "Fractions", parts + firsts)
@@ -53,7 +54,7 @@ class Settings:
         if self.residual_clip is not None:
             positive(self.residual_clip, "residual_clip", _WHERE)
         # The first step has the least share: at most the √k-th part of an even one.
-        least = min(*parts[:-2], self.bands / max(steps), self.intercept or 1)
+        least = min(*parts[:-3], self.bands / max(steps), self.intercept or 1)
         least = min(least, self.unit_scores or 1)
         first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
         # What is left of a share after a first part is asked for, or nothing is.

@@ -21,7 +21,6 @@ from dplinear.descent.settings import Settings
 from dplinear.descent.survey import Survey
 from dplinear.descent.tails import Watch, edges, scales_within
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram
-from dplinear.exact.unit_scores import UnitScores
 
 MOST_RESIDUAL = 2.0  # no two targets are farther apart
 _LEAST_SCALE = 2.0**-20  # of residuals, in scaled values
@@ -35,17 +34,14 @@ class Ending:
     """Where a descent ended, in whitened coordinates.
 
     `estimate` started with the variance `prior`. `sampling` is the variance of its sampling errors,
-    and so is `stated`, which trusts what successive gradients show of a curvature only where it is
-    far from the expected one; `unknown`, that of the way left. `scale` is that of the residuals.
-    `gain` is how far each unit of a gradient moves the estimate in the end.
+    if those of rows have one variance; `unknown`, that of the way left. `scale` is that of the
+    residuals.
     """
 
     estimate: KalmanFilter
     prior: Floats
     sampling: Floats
-    stated: Floats
     unknown: Floats
-    gain: Floats
     scale: float
     clip: Clip
 
@@ -107,6 +103,17 @@ class Steps:
             self._step(measured)
         return self._end(measured)
 
+    def run_further(self, share: Fraction) -> Ending:
+        """Take one more step for a share that was kept back for something else."""
+        measured = self._measure(share - self._counted)
+        self._step(measured)
+        return self._end(measured)
+
+    @property
+    def _counted(self) -> Fraction:
+        """The share of a step's counts of residuals."""
+        return self.settings.bands / len(self.shares)
+
     @property
     def _opens_clips(self) -> bool:
         """Whether residuals are clipped as their tails are, not all at one public bound."""
@@ -132,13 +139,16 @@ class Steps:
     def _ask(self, clip: Clip, share: Fraction) -> tuple[Answer, Answer]:
         """Release the gradient at the iterate, and how many residuals are small and far there."""
         histogram = ResidualHistogram(
-            self.frame.design.shape, self._weights(), self.scale, edges(self.scale, MOST_RESIDUAL)
+            self.frame.design.shape,
+            self.residual_weights(),
+            self.scale,
+            edges(self.scale, MOST_RESIDUAL),
         )
-        counted = self.settings.bands / len(self.shares)
-        answers = self.sums.ask([Query(self._gradient(clip), share), Query(histogram, counted)])
+        queries = [Query(self._gradient(clip), share), Query(histogram, self._counted)]
+        answers = self.sums.ask(queries)
         return answers[0], answers[1]
 
-    def _weights(self) -> Floats:
+    def residual_weights(self) -> Floats:
         """Return the weights of a row's cells that give its residual at the iterate."""
         return self.frame.residual(self.white.matrix @ self.filter.theta)
 
@@ -147,13 +157,7 @@ class Steps:
         taper = TAPER * self.length if clip.tapered else None
         bound = clip.residual * self.scale
         shape = self.frame.design.shape
-        return Gradient(shape, self.map, self._weights(), leverage, bound, taper)
-
-    def unit_scores(self, ending: Ending) -> Answer:
-        """Release the sum of the outer products of units' gradients, where the steps ended."""
-        scores = UnitScores(self._gradient(ending.clip))
-        (answer,) = self.sums.ask([Query(scores, self.settings.unit_scores)])
-        return answer
+        return Gradient(shape, self.map, self.residual_weights(), leverage, bound, taper)
 
     def _updated_scale(self, histogram: Answer) -> float:
         """Return a scale nearer to the one that 68% of the residuals are within."""
@@ -183,15 +187,12 @@ class Steps:
 
     def _end(self, last: _Measurement) -> Ending:
         """Return where the steps ended, and how that may be wrong."""
-        reached, factors = self.filter.reached, self.secants.factors
+        reached = self.filter.reached
         square = self.clips.square(last.clip, self.watch.tails) * self.scale**2
         sampling = reached**2 * (square / (last.response**2 * last.curvature))
-        trusted = np.where(np.abs(np.log(factors)) > math.log(1.5), 1.0, factors)
         # What the last gradient shows of the way left, beyond two deviations of its noise: rows
         # that are all clipped pull on, which the filter does not know.
         beyond = np.maximum(last.gradient.values**2 - 4 * last.gradient.sigma**2, 0.0)
         shown = beyond / last.clipped_curvature**2
         unknown = np.maximum(self.prior * (1 - reached) ** 2, shown)
-        stated, gain = trusted * sampling, reached * trusted / last.clipped_curvature
-        ends = (self.filter, self.prior, sampling, stated, unknown)
-        return Ending(*ends, gain, self.scale, last.clip)
+        return Ending(self.filter, self.prior, sampling, unknown, self.scale, last.clip)

@@ -22,7 +22,7 @@ from dplinear.descent.settings import Settings
 from dplinear.descent.shrinkage import kept_share, sampling_factor
 from dplinear.descent.steps import MOST_RESIDUAL, Ending, Steps
 from dplinear.descent.survey import RowCount, Survey, survey
-from dplinear.descent.whitening import Whitening
+from dplinear.descent.wide_step import take_wide_step, wide_share
 from dplinear.exact.design import Design
 from dplinear.exact.residual_sums import Residuals
 from dplinear.mechanisms.contract import Account
@@ -30,11 +30,15 @@ from dplinear.mechanisms.model import Solution
 
 BOUND, CLUSTERED = "bound", "clustered"
 _SCORES = Fraction(1, 10)  # of the budget, for the scores of units
-_SEEN = 3.0  # deviations of the noise of a direction, that the mean of the scores' must be
 _CLIPPED = 0.28  # root mean square of clipped targets: what is above may be any width
 _UNKNOWN = (
     "The noise hides too much of this table for standard errors: how the features vary together, "
     "or whether there is a line at all. More rows, fewer features, tighter bounds or a larger ε "
+    "would show it."
+)
+_HIDDEN = (
+    "Some rows are so far from the line that clips which hold them would need noise that hides it, "
+    "so no standard errors are given. More rows, fewer features, tighter bounds or a larger ε "
     "would show it."
 )
 _RESTLESS = (
@@ -97,53 +101,56 @@ class _Run:
     def solution(self) -> Solution:
         """Release everything in turn."""
         known = survey(self.design, self.sums, self.settings)
-        row_count, frame, white = known.row_count, known.frame, known.white
+        row_count, white = known.row_count, known.white
         centred = self._sees_mean_residual(row_count, known.scale)
+        wide = self._wide_share(known)
         kept_back = self.settings.bands + (self.settings.intercept if centred else 0)
-        kept_back += self.settings.unit_scores
+        kept_back += self.settings.unit_scores + wide
         shares = growing_shares(known.steps, self.sums.remaining - kept_back)
         steps = Steps(self.sums, self.settings, known, shares)
         ending = steps.run()
-        sampling, clustered = self._clustered(steps, ending)
+        kept, step = self._shrinkage(ending, known), None
+        reason = None if wide and (kept == 1).all() else _UNKNOWN
+        if reason is not None and wide:  # no interval would be told, so the line has its share
+            ending = steps.run_further(wide)
+            kept = self._shrinkage(ending, known)
         theta, noise = ending.estimate.theta, ending.estimate.noise
-        kept = self._shrinkage(ending, known)
-        coefficients = white.matrix @ (theta * kept)
-        extra = 0.0
+        if reason is None:
+            step = take_wide_step(self.sums, steps, ending, wide, row_count.design_effect)
+            reason = _HIDDEN if step.hidden else _RESTLESS if step.restless else None
+        moved = theta * kept if step is None else theta + step.move(noise)
+        frame, coefficients, extra = known.frame, white.matrix @ moved, 0.0
         if centred:
             frame, extra = self._centre_residuals(frame, coefficients, row_count, ending.scale)
-        wide = white.matrix * (kept * np.sqrt(noise))
-        if sampling is None:
-            stated = row_count.design_effect * ending.stated
-            wider = white.matrix * np.sqrt(noise + stated + ending.unknown)
-        else:
-            noisy = white.matrix * np.sqrt(noise + ending.unknown)
-            wider = np.hstack((noisy, white.matrix @ sampling))
-        reason = _no_errors_reason(ending, kept, white)
-        return Solution(
+        said = self._no_scores if step is None else dict(step.parameters)
+        solution = Solution(
             frame.readout(coefficients),
             self.account,
-            self._parameters(ending, known) | clustered,
-            noise=self._spread(frame, wide, extra),
-            spread=None if reason else self._spread(frame, wider, extra),
+            self._parameters(ending, known) | said,
+            noise=self._covariance(frame, white.matrix * (kept * np.sqrt(noise)), extra),
             unknown=reason,
             count=row_count.released,
         )
+        if step is None or reason is not None:
+            return solution
+        return replace(
+            solution,
+            centre=known.frame.readout(white.matrix @ (theta + step.step)),
+            noise=self._covariance(known.frame, white.matrix @ step.noise),
+            spread=self._covariance(known.frame, white.matrix @ step.spread),
+        )
 
-    def _clustered(self, steps: Steps, ending: Ending) -> tuple[Floats | None, dict[str, float]]:
-        """Return a root of the covariance of sampling errors that the units' scores show.
+    @property
+    def _no_scores(self) -> dict[str, float]:
+        """What a certificate says where clustered errors are asked for, and there are none."""
+        return {"clustered_errors": 0.0} if self.settings.unit_scores else {}
 
-        None where nobody asks for it, or where the scores are mostly noise; and what a certificate
-        says of it.
-        """
-        if not self.settings.unit_scores:
-            return None, {}
-        scores = steps.unit_scores(ending)
-        values, vectors = np.linalg.eigh(scores.values)
-        seen = float(values.mean()) > _SEEN * scores.sigma * math.sqrt(len(values))
-        said = {"clustered_errors": float(seen), "unit_scores_noise": scores.sigma}
-        if not seen:
-            return None, said
-        return ending.gain[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), said
+    def _wide_share(self, known: Survey) -> Fraction:
+        """Return what to keep back for a wide step: nothing where no standard errors can be."""
+        if not known.white.clear:
+            return Fraction(0)
+        size = len(known.white.expected)
+        return wide_share(self.settings, size, known.row_count.rows, self.mu)
 
     def _shrinkage(self, ending: Ending, known: Survey) -> Floats:
         """Return what to multiply the iterate by: see `shrinkage.py`."""
@@ -157,7 +164,7 @@ class _Run:
         return kept
 
     @staticmethod
-    def _spread(frame: Frame, root: Floats, extra: float) -> Floats:
+    def _covariance(frame: Frame, root: Floats, extra: float = 0.0) -> Floats:
         """Return the covariance of the coefficients.
 
         `root` is a root of the covariance in the frame, `extra` a variance of the intercept alone.
@@ -211,12 +218,3 @@ def _widest(scale: float) -> float:
     clipped at ½, so where it is large enough for as many to be clipped it says nothing.
     """
     return scale / math.sqrt(0.32) if scale < _CLIPPED else MOST_RESIDUAL
-
-
-def _no_errors_reason(ending: Ending, kept: Floats, white: Whitening) -> str | None:
-    """Return why there are no standard errors, or None."""
-    if (kept < 1).any() or not white.clear:
-        return _UNKNOWN
-    if (ending.unknown > 25 * (ending.estimate.noise + ending.sampling)).any():
-        return _RESTLESS
-    return None

@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from dplinear.arrays import Floats, Integers
 from dplinear.exact.integers import product, shorten, squared_lengths
-from dplinear.exact.public_maps import bits, in_units, longest, power, rounded_matrix
+from dplinear.exact.public_maps import (
+    bits,
+    in_units,
+    longest,
+    power,
+    rounded_matrix,
+    rounded_weights,
+)
 from dplinear.exact.row_sums import RowSum, freeze
 from dplinear.exact.shape import Shape
 
@@ -105,6 +112,37 @@ class MappedGram(_OfClipped):
         """Return the matrix of the clipped vectors, flat."""
         clipped = self._clip(rows)
         return (clipped @ clipped.T).astype(np.int64).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class InnerGram(MappedGram):
+    """Σ c cᵀ over the rows with |r| ≤ `residual`, r = weights · cells of a row.
+
+    c is M z scaled towards zero, as for `MappedGram`. It is the curvature of a loss that is linear
+    beyond that residual.
+
+    Requires: `matrix` and `norm` as for `MappedGram`; `weights`, a number for each cell, and
+    `residual`, above 0, in the cells' units.
+    Promises: what `MappedGram` does. Weights are rounded to integers·2^−scale; with these, the
+    comparison is exact. A row beyond adds nothing.
+    """
+
+    weights: InitVar[npt.ArrayLike]
+    residual: float
+    _inside: Floats = field(init=False, repr=False)
+    _most: float = field(init=False, repr=False)
+
+    def __post_init__(self, matrix: npt.ArrayLike, weights: npt.ArrayLike) -> None:
+        super().__post_init__(matrix)
+        row, scale = rounded_weights(weights, self.shape, "weights", "InnerGram")
+        unit = power(-scale) / self.shape.steps_per_unit
+        most = in_units(self.residual, "residual", "InnerGram", unit=unit)
+        freeze(self, _inside=row, _most=float(most))
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the matrix of the clipped vectors of rows within, flat."""
+        inside = np.abs((self._inside @ rows)[0]) <= self._most
+        return super().sum(np.ascontiguousarray(rows[:, inside]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ class Solution:
     parameters: Mapping[str, Any]
     noise: Floats | None = field(default=None, repr=False)
     spread: Floats | None = field(default=None, repr=False)
+    centre: Floats | None = field(default=None, repr=False)
     unknown: str | None = None
     count: float | None = None
     weight: float | None = None

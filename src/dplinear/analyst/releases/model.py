@@ -32,7 +32,8 @@ _LOG_ODDS = (
     "Coefficients are log-odds: one unit of a feature multiplies the odds of the label by the "
     "exponential of its coefficient."
 )
-_ERRORS = ("standard_errors", "privacy_errors")
+_CENTRES = "centres"
+_VECTORS = ("standard_errors", "privacy_errors", _CENTRES)
 _MOST_SHOWN = 12
 _LONGEST = 2_000
 
@@ -42,11 +43,12 @@ class ModelRelease:
     """A linear model of one target, released under the guarantee on its certificate.
 
     `coefficients` has a number for each feature, in the columns' own units; `intercept` is 0 where
-    the model has none. `standard_errors` are those of rows and noise together,
-    the intercept first if there is one, or None: then `unknown` says why. `privacy_errors` are the
-    part of them that is due to the noise. `rows` is the number of rows where it is public, `count`
-    what is known of it, at least an estimate; both may be None. `schema` describes the columns that
-    were read. Where rows were clipped to a norm, the model is of the clipped rows. `loss` is what
+    the model has none. `standard_errors` are those of rows and noise together, the intercept first
+    if there is one, or None: then `unknown` says why. `privacy_errors` are the part of them that is
+    due to the noise. Intervals lie around the `centres`, where there are some: estimates that clip
+    hardly a row, for more noise. `rows` is the number of rows where it is public, `count` what is
+    known of it, at least an estimate; both may be None. `schema` describes the columns that were
+    read. Where rows were clipped to a norm, the model is of the clipped rows. `loss` is what
     the model makes small: "squared", "huber", or "logistic": then coefficients are log-odds of the
     label, which is yes where the target is above the middle of its bounds.
     """
@@ -60,12 +62,13 @@ class ModelRelease:
     count: float | None = None
     standard_errors: NamedVector | None = None
     privacy_errors: NamedVector | None = None
+    centres: NamedVector | None = None
     unknown: str | None = None
     loss: str = "squared"
     kind: ClassVar[str] = _KIND
 
     def __post_init__(self) -> None:
-        for vector in (self.coefficients, self.standard_errors, self.privacy_errors):
+        for vector in (self.coefficients, *(getattr(self, name) for name in _VECTORS)):
             if vector is not None:
                 vector.values.flags.writeable = False
 
@@ -144,9 +147,10 @@ class ModelRelease:
         )
 
     def intervals(self, level: float = 0.95) -> Intervals:
-        """Return normal intervals around the coefficients, where the method gives standard errors.
+        """Return normal intervals, where the method gives standard errors.
 
-        Promises: `swamped` says in words why there are none, where there are none.
+        Promises: they lie around the `centres`, or else around the coefficients, and are widened to
+        hold those where they do not. `swamped` says in words why there are none, if so.
         """
         level = real(level, "level", "intervals", low=0, high=1, open_low=True, open_high=True)
         estimates = self._estimates()
@@ -159,12 +163,13 @@ class ModelRelease:
         errors = self.standard_errors.values.copy()
         errors[[self.labels.index(name) for name in self.empty]] = math.nan
         reach = float(ndtri((1 + level) / 2)) * errors
+        centres = estimates if self.centres is None else self.centres.values
         return Intervals(
             names=self.labels,
             estimates=estimates,
             standard_errors=errors,
-            low=estimates - reach,
-            high=estimates + reach,
+            low=np.minimum(centres - reach, estimates),
+            high=np.maximum(centres + reach, estimates),
             sampling=np.maximum(errors**2 - privacy, 0.0),
             privacy=privacy,
             level=level,
@@ -258,10 +263,10 @@ class ModelKind:
         if release.loss != LOSSES[0]:  # so that files of before this key stay as they are
             facts["loss"] = release.loss
         arrays = {"estimates": release._estimates()[None, :]}  # noqa: SLF001 - its own class
-        for name in _ERRORS:
-            errors: NamedVector | None = getattr(release, name)
-            if errors is not None:
-                arrays[name] = errors.values[None, :]
+        for name in _VECTORS:
+            vector: NamedVector | None = getattr(release, name)
+            if vector is not None:
+                arrays[name] = vector.values[None, :]
         return files.Parts(self.name, facts, arrays)
 
     def from_parts(self, parts: files.Parts) -> ModelRelease:
@@ -270,7 +275,7 @@ class ModelKind:
         arrays = list(parts.arrays)
         if list(parts.facts) not in (_FACTS, [*_FACTS, "loss"]) or arrays != _array_names(arrays):
             found = ", ".join([*parts.facts, *arrays])
-            raise rejection("keys", where, ", ".join([*_FACTS, "estimates", *_ERRORS]), found)
+            raise rejection("keys", where, ", ".join([*_FACTS, "estimates", *_VECTORS]), found)
         facts = parts.facts
         schema = Schema.from_release(facts["schema"])
         features, first = _features(schema, facts, where), schema.has_intercept
@@ -307,7 +312,7 @@ def _logistic_regression(model: ModelRelease, *, feature_names: bool) -> Any:
 
 def _array_names(arrays: list[str]) -> list[str]:
     """Return the arrays that a file may have, of those it has."""
-    return ["estimates", *(name for name in _ERRORS if name in arrays)]
+    return ["estimates", *(name for name in _VECTORS if name in arrays)]
 
 
 def _features(schema: Schema, facts: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -326,7 +331,7 @@ def _vector(array: Floats, labels: tuple[str, ...], name: str, where: str) -> Na
     if array.shape != (1, len(labels)):
         rule = f"of shape (1, {len(labels)}), as its features say"
         raise rejection(name, where, rule, array.shape)
-    if name != "estimates" and (array < 0).any():
+    if name not in {"estimates", _CENTRES} and (array < 0).any():
         raise rejection(name, where, "at least 0", "negative numbers")
     return NamedVector(labels, array[0].copy())
 

@@ -84,6 +84,9 @@ class OneModel:
             None if covariance is None else NamedVector(labels, _deviations(matrix, covariance))
             for covariance in (solution.noise, solution.spread)
         )
+        centres = None
+        if spread is not None and solution.centre is not None:
+            centres = NamedVector(labels, offset + matrix @ solution.centre)
         estimate = solution.count
         if estimate is None and self.schema.row_norm is None:
             estimate = solution.weight
@@ -99,6 +102,7 @@ class OneModel:
             count=estimate if rows is None or self.design.count_varies else float(rows),
             standard_errors=spread,
             privacy_errors=noise,
+            centres=centres,
             unknown=solution.unknown if spread is None else None,
             loss=self.loss,
         )
