@@ -9,16 +9,16 @@ beyond the population's least squares, divided by the target's variance, or the 
 likeliest line. Beside them stands the same of the table's own line without privacy.
 
 A cell is flagged where some larger budget is worse than a smaller one: its risk is larger in so
-many of the same tables that even chances would have it once in 1,000 runs of all that is printed
-(a sign test of pairs, shared among all pairs of budgets in all cells), and typically by a tenth at
-least. It takes 20 tables to say so. Noise that is as good as gone leaves the rows' own error, which
-does not depend on ε, so small changes there are no fault.
+many of the same tables that even chances would flag anything in one run of 50 (a sign test of
+pairs, shared among all pairs of budgets in all cells), and by a tenth at least in the median table.
+For all tables and mechanisms that takes 19 of 20. Noise that is as good as gone leaves the rows'
+own error, which does not depend on ε, so small changes there are no fault.
 """
 
 import argparse
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
@@ -39,7 +39,7 @@ from dplinear.registry import MODELS
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0, 100.0)
 ROWS = 8_000
-ALARM = 1e-3
+ALARM = 0.02
 WORSE = 1.1  # times the risk at a smaller budget
 LOSSES = {"regression": "squared", "label": "logistic"}
 
@@ -128,15 +128,18 @@ def shown(results: Mapping[Job, Array], rises: Mapping[Job, Rise | None], title:
     return table
 
 
-def write(path: Path, results: Mapping[Job, Array], rises: Mapping[Job, Rise | None]) -> None:
-    """Write the medians down."""
+def write(path: Path, results: Iterable[tuple[Job, Array]]) -> Iterator[tuple[Job, Array]]:
+    """Pass results on, and write the risks of every table down as they come."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
-        lines.writerow(["table", "mechanism", "tables", *EPSILONS, "not private", "rise"])
-        for job, found in results.items():
-            medians = [f"{value:.6g}" for value in np.median(found, axis=0)]
-            lines.writerow([job.name, job.mechanism, len(found), *medians, rises[job] or ""])
+        lines.writerow(["table", "mechanism", "repetition", *EPSILONS, "not private"])
+        for job, found in results:
+            for repetition, each in enumerate(found):
+                values = [f"{value:.6g}" for value in each]
+                lines.writerow([job.name, job.mechanism, repetition, *values])
+            file.flush()
+            yield job, found
 
 
 def jobs_of(options: argparse.Namespace) -> list[Job]:
@@ -166,26 +169,30 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def run_all(jobs: Sequence[Job], options: argparse.Namespace) -> Iterator[tuple[Job, Array]]:
+    """Yield the risks of each job's tables, in order."""
+    work = [(job, options.rows, options.tables) for job in jobs]
+    if options.processes == 1:
+        for one in work:
+            yield one[0], measured(*one)
+        return
+    with ProcessPoolExecutor(options.processes) as pool:
+        yield from zip(jobs, pool.map(measured, *zip(*work, strict=True)), strict=True)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     options = arguments(words)
     jobs = jobs_of(options)
-    work = [(job, options.rows, options.tables) for job in jobs]
-    if not work:
+    if not jobs:
         return
-    if options.processes == 1:
-        done = [measured(*one) for one in work]
-    else:
-        with ProcessPoolExecutor(options.processes) as pool:
-            done = list(pool.map(measured, *zip(*work, strict=True)))
-    results = dict(zip(jobs, done, strict=True))
+    found = run_all(jobs, options)
+    results = dict(write(options.csv, found) if options.csv else found)
     rises = judged(results)
     title = f"Median excess risk over {options.tables:,} tables of {options.rows:,} rows"
     Console(width=130).print(shown(results, rises, title))
     flagged = sum(rise is not None for rise in rises.values())
     print(f"In {flagged} of {len(jobs)} cells a larger budget gives a worse model.")
-    if options.csv:
-        write(options.csv, results, rises)
 
 
 if __name__ == "__main__":
