@@ -1,9 +1,10 @@
 """What real tables are, as public constants: packages, columns, bounds and levels.
 
 Bounds are round numbers from what a column is: an age, a share, years of school, a score with known
-ends, money within what its survey calls usual. No run computes them from rows, and some targets
-go beyond theirs and are clamped there, as happens to whoever writes bounds down. Columns of 0 and 1
-have the bounds 0 and 1; levels are listed with the one that gets no column first.
+ends, money within a usual amount. They were written down once, with the columns' ranges in view: a
+help that all methods share. No run computes them from rows, and some cells go beyond theirs and are
+clamped. Columns of 0 and 1 have the bounds 0 and 1; levels are listed with the one that gets no
+column first.
 """
 
 from collections.abc import Mapping
