@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.coverage import Count
 from benchmarks.designs import BLOCK, LAWS, Design, Population, population, seeded
 from benchmarks.rivals.common import Array
+from benchmarks.truths import second_moments
 from dplinear.curator import Schema, release_model
 from dplinear.noise import simulation
 from dplinear.registry import MODELS
@@ -89,13 +90,10 @@ def least_squares(gram: Array, moments: Array) -> Array:
 
 def sums(source: Population, rows: int, generator: simulation.Generator) -> Array:
     """Return the second moments of many rows: the constant, the columns and the target."""
-    total = np.zeros((len(source.best) + 2,) * 2)
-    for start in range(0, rows, BLOCK):
-        size = min(BLOCK, rows - start)
-        cells, target = source.block(size, generator)
-        whole = np.column_stack([np.ones(size), cells, target])
-        total += whole.T @ whole
-    return total
+    starts = range(0, rows, BLOCK)
+    return second_moments(
+        lambda: (source.block(min(BLOCK, rows - start), generator) for start in starts)
+    )
 
 
 @cache

