@@ -16,6 +16,7 @@ import numpy as np
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
+from dplinear.descent.covariance_filter import CovarianceFilter
 from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
 from dplinear.descent.settings import Settings
 from dplinear.descent.shrinkage import signal_share, visible_share
@@ -24,7 +25,7 @@ from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.mechanisms.model import Solution
 
 _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
-_DOUBT = 0.2  # of a step's square: curvature changes on the way
+_MOST_SIGNAL = 15.0  # times the expected variance of log-odds: classes that hardly overlap
 _SURE = 0.97  # of the iterate, that is kept: with less there are no standard errors
 # Where standard errors are too small, by simulation: labels rarer than this, if their number times
 # μ is below `_FEW` for each coefficient.
@@ -128,54 +129,6 @@ def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:
     return min(max(0.5 + beyond / rows, least), 1 - least)
 
 
-@dataclass(frozen=True, eq=False)
-class _Filter:
-    """A Kalman filter with whole covariances: the iterate, and how it may be wrong.
-
-    The minimum has covariance `covariance` around `theta`, or `cautious` if curvature is as low as
-    it may be; `noise` is the part of it that is due to the releases alone. `missed` maps the way
-    that there was at first to what is left of it.
-    """
-
-    theta: Floats
-    covariance: Floats
-    cautious: Floats
-    noise: Floats
-    missed: Floats
-
-    @classmethod
-    def start(cls, prior: Floats) -> "_Filter":
-        """Return the filter at 0, before any gradient."""
-        one = np.eye(len(prior))
-        return cls(np.zeros(len(prior)), prior, prior, 0 * one, one)
-
-    def gain(self, curvature: Floats, variance: float, steepest: Floats) -> Floats:
-        """Return Kalman's gain for a gradient with noise of this variance.
-
-        It is shortened where a step could pass its aim if curvature were `steepest`.
-        """
-        one = np.eye(len(self.theta))
-        gain = self.covariance @ curvature
-        gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
-        longest = float(np.abs(np.linalg.eigvals(gain @ steepest)).max())
-        return gain / max(1.0, longest)
-
-    def update(self, step: Floats, left: Floats, least_left: Floats, noise: Floats) -> "_Filter":
-        """Return the filter after a step.
-
-        `left` maps the way that there was to what is left of it, `least_left` the same for the
-        lowest curvature; `noise` is the covariance of the step's own noise.
-        """
-        doubt = _DOUBT * np.diag(step**2)
-        return _Filter(
-            self.theta + step,
-            left @ self.covariance @ left.T + noise + doubt,
-            least_left @ self.cautious @ least_left.T + noise + doubt,
-            left @ self.noise @ left.T + noise,
-            left @ self.missed,
-        )
-
-
 class _Steps:
     """The steps: each gradient is a noisy measurement of the way left, which a filter weighs."""
 
@@ -189,7 +142,9 @@ class _Steps:
         start, size = math.log(rate / (1 - rate)), len(self.white.expected)
         spent = float(self.share) * self.steps * sums.budget.mu**2
         price = self.white.dimension / (self.rows * spent)
-        self.clips = best_clips(start, settings.prior, price, size)
+        # The squares of whitened lengths add up to the dimension, and none is above 1.
+        longest = math.sqrt(self.rows / self.white.dimension)
+        self.clips = best_clips(start, settings.prior, price, size, longest)
         self.length = self.clips.leverage * math.sqrt(self.white.dimension / self.rows)
         self.model = Hessian(
             self.white.expected, self._middle(), start, self.rows, self.clips.score
@@ -213,13 +168,13 @@ class _Steps:
             weights[self.frame.design.features[0]] += self.model.start
         return np.asarray(weights)
 
-    def run(self) -> _Filter:
+    def run(self) -> CovarianceFilter:
         """Take the steps."""
         expected, most = self.white.expected, self.white.most
         raised = np.sqrt(most / expected)
         lowered = np.sqrt(np.clip(1.5 - 0.5 * most / expected, _least_part(self.white.seen), 1.0))
         one = np.eye(len(expected))
-        state = _Filter.start(self.prior)
+        state = CovarianceFilter.start(self.prior)
         for _ in range(self.steps):
             gradient, curvature = self._measure(state)
             variance = gradient.sigma**2
@@ -233,7 +188,7 @@ class _Steps:
             self.secants = replace(self.secants, last=last)
         return state
 
-    def _measure(self, state: _Filter) -> tuple[Answer, Floats]:
+    def _measure(self, state: CovarianceFilter) -> tuple[Answer, Floats]:
         """Release the gradient and the curvature at the iterate; return them as they are seen."""
         design, model = self.frame.design, self.model
         weights = self.weights(state.theta)
@@ -282,7 +237,7 @@ def _least_part(seen: float) -> float:
     return 0.0 if seen else 0.1
 
 
-def _kept_share(state: _Filter, prior: Floats, known: Survey, mu: float) -> float:
+def _kept_share(state: CovarianceFilter, prior: Floats, known: Survey, mu: float) -> float:
     """Return what to multiply the iterate by, so that noise is not taken for a model.
 
     The iterate shows how much there is beyond its noise. Nothing is kept where rows times μ say
@@ -294,7 +249,7 @@ def _kept_share(state: _Filter, prior: Floats, known: Survey, mu: float) -> floa
     whole = max(float(root**2 @ np.diag(reached @ prior @ reached.T)), 1e-300)
     spent = float(np.trace(noise))
     seen = (float(root**2 @ state.theta**2) - spent) / whole
-    signal = signal_share(seen, max(2 * float((noise**2).sum()) / whole**2, 1e-12))
+    signal = signal_share(seen, max(2 * float((noise**2).sum()) / whole**2, 1e-12), _MOST_SIGNAL)
     visible = visible_share(known.row_count.released * mu)
     return visible * signal * whole / (signal * whole + spent + 1e-300)
 
