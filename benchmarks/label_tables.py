@@ -146,14 +146,14 @@ def breast_cancer() -> LabelTable:
     """scikit-learn's breast cancer: 569 tumours by 30 measurements, separable."""
     from sklearn.datasets import load_breast_cancer
 
-    names = ("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity")
-    names += ("concave points", "symmetry", "fractal dimension")
+    names = "radius,texture,perimeter,area,smoothness,compactness,concavity,concave points,"
+    names += "symmetry,fractal dimension"
     means = (30.0, 40.0, 200.0, 2500.0, 0.2, 0.4, 0.5, 0.25, 0.4, 0.1)
     columns: dict[str, Bounds | Sequence[str]] = {}
     for start, kind, factor in (("mean ", "", 1.0), ("", " error", 0.1), ("worst ", "", 1.5)):
         columns |= {
             start + name + kind: (0.0, factor * high)
-            for name, high in zip(names, means, strict=True)
+            for name, high in zip(names.split(","), means, strict=True)
         }
     data = load_breast_cancer(as_frame=True)
     return _table("breast cancer", data.frame, columns, data.frame["target"])
