@@ -60,6 +60,7 @@ class Descent(ModelMechanism):
     for_groups: ClassVar[bool] = True
     passes: ClassVar[bool] = True
     prepared: ClassVar[type[PreparedDescent]]
+    matrices: ClassVar[int] = 2  # that a chain may ask for, beside those of clustered errors
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -75,7 +76,7 @@ class Descent(ModelMechanism):
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        matrices = 3 if self.settings.unit_scores else 2
+        matrices = self.matrices + bool(self.settings.unit_scores)
         coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8 + len(design.filled)
         where = type(self).__name__
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, where, design.groups)

@@ -18,9 +18,11 @@ from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
 from dplinear.descent.covariance_filter import CovarianceFilter
 from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
+from dplinear.descent.logistic_errors import blend, sandwich
 from dplinear.descent.settings import Settings
 from dplinear.descent.shrinkage import signal_share, visible_share
 from dplinear.descent.survey import SUM_CLIP, Survey, survey
+from dplinear.exact.logistic_grams import LogisticGram
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.mechanisms.model import Solution
 
@@ -31,6 +33,8 @@ _SURE = 0.97  # of the iterate, that is kept: with less there are no standard er
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
 _FEW = 60.0
+_MATRICES = Fraction(30, 1000)  # of μ², for both matrices of standard errors, where there are any
+_SEPARATE = 20.0  # variance of log-odds, from which classes hardly overlap
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -38,7 +42,13 @@ _SHRUNK = (
 )
 _RARE = (
     "Few rows have one of the two labels, hold one of the levels, or may be far from the mean of a "
-    "column: there the standard errors of this method are known to be too small, so it gives none."
+    "column: there the standard errors of this method are known to be too small, so it gives none. "
+    "Merge rare levels, narrow the bounds of columns whose values are nearly all at one end, or "
+    "ask for a larger ε."
+)
+_SEPARABLE = (
+    "The labels hardly overlap: log-odds that separate them have no upper end, so there are no "
+    "standard errors. Leave out the features that give the label away, or use predictions alone."
 )
 
 
@@ -66,16 +76,19 @@ class PreparedLogistic(PreparedDescent):
         known = survey(self.design, sums, self.settings, target=False)
         rate = _rate(known, sums, self.settings)
         steps = _Steps(known, sums, self.settings, rate)
-        state = steps.run()
+        unknown = _rare(known, rate, self.budget.mu, steps.clips.leverage)
+        matrices = Fraction(0) if unknown else _MATRICES
+        state = steps.run((sums.remaining - matrices - self.settings.bands) / steps.steps)
         kept = _kept_share(state, steps.prior, known, self.budget.mu)
+        sampling = steps.sampling(state.theta, matrices / 2) if matrices else 0 * state.noise
         state = replace(state, theta=state.theta * kept)
         weights = steps.weights(state.theta)
-        unknown = (
-            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, steps.clips.leverage)
-        )
+        if steps.model.odds_variance(state.theta) > _SEPARATE:
+            unknown = _SEPARABLE
+        unknown = _SHRUNK if kept < _SURE else unknown
         own = known.white.matrix
         effect = known.row_count.design_effect
-        spread = effect * steps.sampling(state.theta) + state.cautious
+        spread = effect * sampling + state.cautious
         return Solution(
             weights[list(self.design.features)],
             self.account,
@@ -110,6 +123,7 @@ class LogisticDescent(Descent):
     name: ClassVar[str] = "logistic_descent"
     loss: ClassVar[str] = "logistic"
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
+    matrices: ClassVar[int] = 3  # the Gram matrix once, and two for standard errors
 
 
 def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:
@@ -168,8 +182,9 @@ class _Steps:
             weights[self.frame.design.features[0]] += self.model.start
         return np.asarray(weights)
 
-    def run(self) -> CovarianceFilter:
-        """Take the steps."""
+    def run(self, share: Fraction) -> CovarianceFilter:
+        """Take the steps, each for this share of the budget."""
+        self.share = share
         expected, most = self.white.expected, self.white.most
         raised = np.sqrt(most / expected)
         lowered = np.sqrt(np.clip(1.5 - 0.5 * most / expected, _least_part(self.white.seen), 1.0))
@@ -223,13 +238,27 @@ class _Steps:
         variance = float(self.white.expected @ theta**2) / self.rows
         return theta * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
 
-    def sampling(self, theta: Floats) -> Floats:
-        """Return the covariance of the iterate that is due to the rows being a sample."""
+    def sampling(self, theta: Floats, share: Fraction) -> Floats:
+        """Return the covariance of the iterate that is due to the rows being a sample.
+
+        The matrices of curvature and of scores are released for this share each.
+        """
+        design, score, clips = self.frame.design, self.model.score, self.clips
+        facts = design.shape, self.map, self.weights(theta), self.length, score
+        curvature, scores = self.sums.ask(
+            [
+                Query(LogisticGram(*facts), share),
+                Query(LogisticGram(*facts, label=design.target), share),
+            ]
+        )
         matrix, level = self.model.at(theta, 0.0, self.ratio)
-        matrix = self.model.bound_below(matrix + self.secants.matrix / self.clips.response, level)
-        inverse = np.linalg.inv(matrix)
+        matrix = self.model.bound_below(matrix + self.secants.matrix / clips.response, level)
+        counted = clips.response / clips.stretch
         square = self.ratio * self.model.curve(theta).square
-        return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
+        bread = clips.stretch * blend(counted * matrix, curvature)
+        meat = blend(counted * np.diag(square * self.white.expected), scores)
+        expected = clips.response * float(np.trace(matrix)) / len(matrix)
+        return sandwich(bread, meat, clips.stretch * curvature.sigma, expected)
 
 
 def _least_part(seen: float) -> float:

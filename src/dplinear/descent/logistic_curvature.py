@@ -48,11 +48,15 @@ def curve(mean: float, variance: float, score: float) -> Curve:
 
 @dataclass(frozen=True)
 class Clips:
-    """Where scores and lengths are clipped, and what the second leaves of curvature."""
+    """Where scores and lengths are clipped, and what the second leaves of curvature.
+
+    A row u that is clipped to c adds c·uᵀ to curvature: `stretch` times c·cᵀ, on average.
+    """
 
     score: float
     leverage: float
-    response: float
+    response: float = 1.0
+    stretch: float = 1.0
 
 
 def best_clips(
@@ -67,7 +71,7 @@ def best_clips(
     """
     squares = chi2.ppf(_LENGTHS, dimension) / dimension
     curves = [(float(score), curve(mean, variance, float(score))) for score in _SCORES]
-    best, least = Clips(1.0, 1.0, 1.0), math.inf
+    best, least = Clips(1.0, 1.0), math.inf
     for leverage in _LEVERAGES:
         left, mean_square = _shorten(squares, leverage)
         for score, found in curves:
@@ -75,9 +79,10 @@ def best_clips(
             error = (found.square * mean_square + noise) / (found.level * left) ** 2
             if error < least:
                 free = min(math.sqrt(_FREE * found.square / price) / score, longest)
-                best, least = Clips(score, max(leverage, free), 1.0), error
-    left, _ = _shorten(squares, best.leverage)
-    return replace(best, response=left / float(np.minimum(squares, 1.0).mean()))
+                best, least = Clips(score, max(leverage, free)), error
+    left, mean_square = _shorten(squares, best.leverage)
+    counted = float(np.minimum(squares, 1.0).mean())
+    return replace(best, response=left / counted, stretch=left / mean_square)
 
 
 def _shorten(squares: Floats, leverage: float) -> tuple[float, float]:
@@ -103,6 +108,10 @@ class Hessian:
         """Return the mean of log-odds at an iterate, and their covariance with u."""
         mean = float(self.middle @ theta)
         return self.start + mean, self.expected * theta / self.rows - self.middle * mean
+
+    def odds_variance(self, theta: Floats) -> float:
+        """Return the variance of log-odds at an iterate."""
+        return max(float(theta @ self.odds(theta)[1]), 0.0)
 
     def curve(self, theta: Floats) -> Curve:
         """Return the means at an iterate."""
