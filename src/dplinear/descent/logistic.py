@@ -33,7 +33,7 @@ _SURE = 0.97  # of the iterate, that is kept: with less there are no standard er
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
 _FEW = 60.0
-_MATRICES = Fraction(30, 1000)  # of μ², for both matrices of standard errors, where there are any
+_MATRICES = Fraction(20, 1000)  # of μ², for both matrices of standard errors, where there are any
 _SEPARATE = 20.0  # variance of log-odds, from which classes hardly overlap
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
