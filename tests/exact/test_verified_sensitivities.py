@@ -24,6 +24,7 @@ from dplinear.convex.losses import SquaredLoss
 from dplinear.exact import weights
 from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
+from dplinear.exact.logistic_grams import LogisticGram
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.exact.mapped_sums import InnerGram, MappedGram, MappedNorms, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
@@ -94,6 +95,14 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
         ("integers", "_step", "_leverage"),
     ),
     "curvatures": (lambda: Curvatures(SHAPE, [0.5, 0.0, -1.0, 0.0]), ("integers", "_margin_unit")),
+    "curvature gram": (
+        lambda: LogisticGram(SHAPE, MATRIX, [0.5, 0.0, -1.0, 0.0], 0.4),
+        ("integers", "_step", "_leverage", "_margin_unit"),
+    ),
+    "score gram": (
+        lambda: LogisticGram(SHAPE, MATRIX, [0.5, 0.0, -1.0, 0.0], 0.4, 0.6, 3),
+        ("integers", "_step", "_leverage"),
+    ),
     "histograms": (lambda: Histograms(SHAPE, [0, 2, 3], 16), ()),
     "octaves": (lambda: Octaves(SHAPE, [0, 2, 3]), ("_edges",)),
     "products": (

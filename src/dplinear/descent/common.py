@@ -61,6 +61,7 @@ class Descent(ModelMechanism):
     for_groups: ClassVar[bool] = True
     passes: ClassVar[bool] = True
     prepared: ClassVar[type[PreparedDescent]]
+    matrices: ClassVar[int] = 2  # that a chain may ask for, beside those of clustered errors
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -76,7 +77,7 @@ class Descent(ModelMechanism):
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        matrices = 3 if self.settings.unit_scores else 2
+        matrices = self.matrices + bool(self.settings.unit_scores)
         coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8 + len(design.filled)
         coordinates += (2 * p * p + p + 2 * len(EDGES)) if self.settings.wide_most else 0
         where = type(self).__name__

@@ -16,20 +16,25 @@ import numpy as np
 from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.arrays import Floats
 from dplinear.descent.common import Descent, PreparedDescent
+from dplinear.descent.covariance_filter import CovarianceFilter
 from dplinear.descent.logistic_curvature import MOST_VARIANCE, Hessian, Secants, best_clips
+from dplinear.descent.logistic_errors import blend, sandwich
 from dplinear.descent.settings import Settings
 from dplinear.descent.shrinkage import signal_share, visible_share
 from dplinear.descent.survey import SUM_CLIP, Survey, survey
+from dplinear.exact.logistic_grams import LogisticGram
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
 from dplinear.mechanisms.model import Solution
 
 _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than short ones
-_DOUBT = 0.2  # of a step's square: curvature changes on the way
+_MOST_SIGNAL = 15.0  # times the expected variance of log-odds: classes that hardly overlap
 _SURE = 0.97  # of the iterate, that is kept: with less there are no standard errors
 # Where standard errors are too small, by simulation: labels rarer than this, if their number times
 # μ is below `_FEW` for each coefficient.
 _UNUSUAL = 0.2
 _FEW = 60.0
+_MATRICES = Fraction(20, 1000)  # of μ², for both matrices of standard errors, where there are any
+_SEPARATE = 20.0  # variance of log-odds, from which classes hardly overlap
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -37,7 +42,13 @@ _SHRUNK = (
 )
 _RARE = (
     "Few rows have one of the two labels, hold one of the levels, or may be far from the mean of a "
-    "column: there the standard errors of this method are known to be too small, so it gives none."
+    "column: there the standard errors of this method are known to be too small, so it gives none. "
+    "Merge rare levels, narrow the bounds of columns whose values are nearly all at one end, or "
+    "ask for a larger ε."
+)
+_SEPARABLE = (
+    "The labels hardly overlap: log-odds that separate them have no upper end, so there are no "
+    "standard errors. Leave out the features that give the label away, or use predictions alone."
 )
 
 
@@ -66,16 +77,19 @@ class PreparedLogistic(PreparedDescent):
         known = survey(self.design, sums, self.settings, target=False)
         rate = _rate(known, sums, self.settings)
         steps = _Steps(known, sums, self.settings, rate)
-        state = steps.run()
+        unknown = _rare(known, rate, self.budget.mu, steps.clips.leverage)
+        matrices = Fraction(0) if unknown else _MATRICES
+        state = steps.run((sums.remaining - matrices - self.settings.bands) / steps.steps)
         kept = _kept_share(state, steps.prior, known, self.budget.mu)
+        sampling = steps.sampling(state.theta, matrices / 2) if matrices else 0 * state.noise
         state = replace(state, theta=state.theta * kept)
         weights = steps.weights(state.theta)
-        unknown = (
-            _SHRUNK if kept < _SURE else _rare(known, rate, self.budget.mu, steps.clips.leverage)
-        )
+        if steps.model.odds_variance(state.theta) > _SEPARATE:
+            unknown = _SEPARABLE
+        unknown = _SHRUNK if kept < _SURE else unknown
         own = known.white.matrix
         effect = known.row_count.design_effect
-        spread = effect * steps.sampling(state.theta) + state.cautious
+        spread = effect * sampling + state.cautious
         return Solution(
             weights[list(self.design.features)],
             self.account,
@@ -110,6 +124,7 @@ class LogisticDescent(Descent):
     name: ClassVar[str] = "logistic_descent"
     loss: ClassVar[str] = "logistic"
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
+    matrices: ClassVar[int] = 3  # the Gram matrix once, and two for standard errors
 
 
 def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:
@@ -129,54 +144,6 @@ def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:
     return min(max(0.5 + beyond / rows, least), 1 - least)
 
 
-@dataclass(frozen=True, eq=False)
-class _Filter:
-    """A Kalman filter with whole covariances: the iterate, and how it may be wrong.
-
-    The minimum has covariance `covariance` around `theta`, or `cautious` if curvature is as low as
-    it may be; `noise` is the part of it that is due to the releases alone. `missed` maps the way
-    that there was at first to what is left of it.
-    """
-
-    theta: Floats
-    covariance: Floats
-    cautious: Floats
-    noise: Floats
-    missed: Floats
-
-    @classmethod
-    def start(cls, prior: Floats) -> "_Filter":
-        """Return the filter at 0, before any gradient."""
-        one = np.eye(len(prior))
-        return cls(np.zeros(len(prior)), prior, prior, 0 * one, one)
-
-    def gain(self, curvature: Floats, variance: float, steepest: Floats) -> Floats:
-        """Return Kalman's gain for a gradient with noise of this variance.
-
-        It is shortened where a step could pass its aim if curvature were `steepest`.
-        """
-        one = np.eye(len(self.theta))
-        gain = self.covariance @ curvature
-        gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
-        longest = float(np.abs(np.linalg.eigvals(gain @ steepest)).max())
-        return gain / max(1.0, longest)
-
-    def update(self, step: Floats, left: Floats, least_left: Floats, noise: Floats) -> "_Filter":
-        """Return the filter after a step.
-
-        `left` maps the way that there was to what is left of it, `least_left` the same for the
-        lowest curvature; `noise` is the covariance of the step's own noise.
-        """
-        doubt = _DOUBT * np.diag(step**2)
-        return _Filter(
-            self.theta + step,
-            left @ self.covariance @ left.T + noise + doubt,
-            least_left @ self.cautious @ least_left.T + noise + doubt,
-            left @ self.noise @ left.T + noise,
-            left @ self.missed,
-        )
-
-
 class _Steps:
     """The steps: each gradient is a noisy measurement of the way left, which a filter weighs."""
 
@@ -190,7 +157,9 @@ class _Steps:
         start, size = math.log(rate / (1 - rate)), len(self.white.expected)
         spent = float(self.share) * self.steps * sums.budget.mu**2
         price = self.white.dimension / (self.rows * spent)
-        self.clips = best_clips(start, settings.prior, price, size)
+        # The squares of whitened lengths add up to the dimension, and none is above 1.
+        longest = math.sqrt(self.rows / self.white.dimension)
+        self.clips = best_clips(start, settings.prior, price, size, longest)
         self.length = self.clips.leverage * math.sqrt(self.white.dimension / self.rows)
         self.model = Hessian(
             self.white.expected, self._middle(), start, self.rows, self.clips.score
@@ -214,13 +183,14 @@ class _Steps:
             weights[self.frame.design.features[0]] += self.model.start
         return np.asarray(weights)
 
-    def run(self) -> _Filter:
-        """Take the steps."""
+    def run(self, share: Fraction) -> CovarianceFilter:
+        """Take the steps, each for this share of the budget."""
+        self.share = share
         expected, most = self.white.expected, self.white.most
         raised = np.sqrt(most / expected)
         lowered = np.sqrt(np.clip(1.5 - 0.5 * most / expected, _least_part(self.white.seen), 1.0))
         one = np.eye(len(expected))
-        state = _Filter.start(self.prior)
+        state = CovarianceFilter.start(self.prior)
         for _ in range(self.steps):
             gradient, curvature = self._measure(state)
             variance = gradient.sigma**2
@@ -234,7 +204,7 @@ class _Steps:
             self.secants = replace(self.secants, last=last)
         return state
 
-    def _measure(self, state: _Filter) -> tuple[Answer, Floats]:
+    def _measure(self, state: CovarianceFilter) -> tuple[Answer, Floats]:
         """Release the gradient and the curvature at the iterate; return them as they are seen."""
         design, model = self.frame.design, self.model
         weights = self.weights(state.theta)
@@ -269,13 +239,27 @@ class _Steps:
         variance = float(self.white.expected @ theta**2) / self.rows
         return theta * min(1.0, math.sqrt(MOST_VARIANCE / max(variance, 1e-9)))
 
-    def sampling(self, theta: Floats) -> Floats:
-        """Return the covariance of the iterate that is due to the rows being a sample."""
+    def sampling(self, theta: Floats, share: Fraction) -> Floats:
+        """Return the covariance of the iterate that is due to the rows being a sample.
+
+        The matrices of curvature and of scores are released for this share each.
+        """
+        design, score, clips = self.frame.design, self.model.score, self.clips
+        facts = design.shape, self.map, self.weights(theta), self.length, score
+        curvature, scores = self.sums.ask(
+            [
+                Query(LogisticGram(*facts), share),
+                Query(LogisticGram(*facts, label=design.target), share),
+            ]
+        )
         matrix, level = self.model.at(theta, 0.0, self.ratio)
-        matrix = self.model.bound_below(matrix + self.secants.matrix / self.clips.response, level)
-        inverse = np.linalg.inv(matrix)
+        matrix = self.model.bound_below(matrix + self.secants.matrix / clips.response, level)
+        counted = clips.response / clips.stretch
         square = self.ratio * self.model.curve(theta).square
-        return np.asarray(inverse @ np.diag(square * self.white.expected) @ inverse)
+        bread = clips.stretch * blend(counted * matrix, curvature)
+        meat = blend(counted * np.diag(square * self.white.expected), scores)
+        expected = clips.response * float(np.trace(matrix)) / len(matrix)
+        return sandwich(bread, meat, clips.stretch * curvature.sigma, expected)
 
 
 def _least_part(seen: float) -> float:
@@ -283,7 +267,7 @@ def _least_part(seen: float) -> float:
     return 0.0 if seen else 0.1
 
 
-def _kept_share(state: _Filter, prior: Floats, known: Survey, mu: float) -> float:
+def _kept_share(state: CovarianceFilter, prior: Floats, known: Survey, mu: float) -> float:
     """Return what to multiply the iterate by, so that noise is not taken for a model.
 
     The iterate shows how much there is beyond its noise. Nothing is kept where rows times μ say
@@ -295,7 +279,7 @@ def _kept_share(state: _Filter, prior: Floats, known: Survey, mu: float) -> floa
     whole = max(float(root**2 @ np.diag(reached @ prior @ reached.T)), 1e-300)
     spent = float(np.trace(noise))
     seen = (float(root**2 @ state.theta**2) - spent) / whole
-    signal = signal_share(seen, max(2 * float((noise**2).sum()) / whole**2, 1e-12))
+    signal = signal_share(seen, max(2 * float((noise**2).sum()) / whole**2, 1e-12), _MOST_SIGNAL)
     visible = visible_share(known.row_count.released * mu)
     return visible * signal * whole / (signal * whole + spent + 1e-300)
 

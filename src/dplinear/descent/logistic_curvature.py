@@ -19,6 +19,7 @@ _POINTS = np.linspace(-6.0, 6.0, 241)  # equal steps, as scores have a kink
 _WEIGHTS = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 _SCORES = np.linspace(0.5, 1.0, 26)
 _LEVERAGES = (0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)  # in root mean squares of a whitened length
+_FREE = 0.01  # of the sampling variance: what noise may cost so that long rows are not clipped
 _LENGTHS = (np.arange(200) + 0.5) / 200  # quantiles
 _LEAST_LEVEL = 0.01
 _LEAST = 0.3  # of the mean curvature, that any direction is taken to have
@@ -47,33 +48,47 @@ def curve(mean: float, variance: float, score: float) -> Curve:
 
 @dataclass(frozen=True)
 class Clips:
-    """Where scores and lengths are clipped, and what the second leaves of curvature."""
+    """Where scores and lengths are clipped, and what the second leaves of curvature.
+
+    A row u that is clipped to c adds c·uᵀ to curvature: `stretch` times c·cᵀ, on average.
+    """
 
     score: float
     leverage: float
-    response: float
+    response: float = 1.0
+    stretch: float = 1.0
 
 
-def best_clips(mean: float, variance: float, price: float, dimension: int) -> Clips:
+def best_clips(
+    mean: float, variance: float, price: float, dimension: int, longest: float = math.inf
+) -> Clips:
     """Return the clips with the least error, for normal log-odds and normal rows.
 
     `price` is the variance of the noise of gradients clipped at 1, over that of their lengths. The
     Gram matrix counts a row's square up to the mean, so a response is in units of what that is.
+    Rows of rare levels are longer than any normal one, so that lengths are clipped no sooner than
+    where the noise is next to nothing beside the sampling error, or no row is longer (`longest`).
     """
     squares = chi2.ppf(_LENGTHS, dimension) / dimension
     curves = [(float(score), curve(mean, variance, float(score))) for score in _SCORES]
-    best, least = Clips(1.0, 1.0, 1.0), math.inf
+    best, least = Clips(1.0, 1.0), math.inf
     for leverage in _LEVERAGES:
-        shortened = np.minimum(np.sqrt(squares), leverage)
-        left = float((np.sqrt(squares) * shortened).mean())
-        mean_square = float((shortened**2).mean())
+        left, mean_square = _shorten(squares, leverage)
         for score, found in curves:
             noise = price * (leverage * score) ** 2
             error = (found.square * mean_square + noise) / (found.level * left) ** 2
             if error < least:
-                response = left / float(np.minimum(squares, 1.0).mean())
-                best, least = Clips(score, leverage, response), error
-    return best
+                free = min(math.sqrt(_FREE * found.square / price) / score, longest)
+                best, least = Clips(score, max(leverage, free)), error
+    left, mean_square = _shorten(squares, best.leverage)
+    counted = float(np.minimum(squares, 1.0).mean())
+    return replace(best, response=left / counted, stretch=left / mean_square)
+
+
+def _shorten(squares: Floats, leverage: float) -> tuple[float, float]:
+    """Return what a clip leaves of the mean square of lengths, and the mean square it leaves."""
+    shortened = np.minimum(np.sqrt(squares), leverage)
+    return float((np.sqrt(squares) * shortened).mean()), float((shortened**2).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +108,10 @@ class Hessian:
         """Return the mean of log-odds at an iterate, and their covariance with u."""
         mean = float(self.middle @ theta)
         return self.start + mean, self.expected * theta / self.rows - self.middle * mean
+
+    def odds_variance(self, theta: Floats) -> float:
+        """Return the variance of log-odds at an iterate."""
+        return max(float(theta @ self.odds(theta)[1]), 0.0)
 
     def curve(self, theta: Floats) -> Curve:
         """Return the means at an iterate."""

@@ -10,11 +10,14 @@ _VISIBLE = (14, 6)  # rows·μ up to which there is nothing to see, and how many
 _COUNTED = 0.5  # of the sampling errors, in what is taken off a line because of them
 
 
-def signal_share(seen: float, variance: float) -> float:
-    """Return how much signal there is, of the expected: the posterior mean after one look at it."""
+def signal_share(seen: float, variance: float, most: float = 1.0) -> float:
+    """Return how much signal there is, of the expected: the posterior mean after one look at it.
+
+    It is at most `most`.
+    """
     doubt = _DOUBT**2
     found = (seen / variance + _USUAL / doubt) / (1 / variance + 1 / doubt)
-    return min(max(found, 0.0), 1.0)
+    return min(max(found, 0.0), most)
 
 
 def visible_share(rows: float) -> float:

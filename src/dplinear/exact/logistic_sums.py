@@ -68,7 +68,7 @@ class LogisticGradient(RowSum):
     def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
         where = "LogisticGradient"
         matrix, first = rounded_matrix(whitening, self.shape, "whitening", where)
-        row, second = _round_weights(weights, self.shape, where)
+        row, second = round_weights(weights, self.shape, where)
         score = real(self.score, "score", where, low=0.5, high=1.0)
         label = integer(self.label, "label", where, low=0, high=self.shape.dimension - 1)
         if matrix[:, label].any() or row[:, label].any():
@@ -84,7 +84,7 @@ class LogisticGradient(RowSum):
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
         freeze(self, label=label, score=score, bound=int(most / power(shift)))
         freeze(self, unit=unit * power(shift), _leverage=float(lever), _step=2.0**-shift)
-        freeze(self, _margin_unit=_unit_of_margins(second, self.shape))
+        freeze(self, _margin_unit=unit_of_margins(second, self.shape))
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped gradients."""
@@ -121,10 +121,10 @@ class Curvatures(RowSum):
 
     def __post_init__(self, weights: npt.ArrayLike) -> None:
         where = "Curvatures"
-        integers, scale = _round_weights(weights, self.shape, where)
+        integers, scale = round_weights(weights, self.shape, where)
         score = real(self.score, "score", where, low=0.5, high=1.0)
         freeze(self, integers=integers, scale=scale, score=score)
-        freeze(self, _margin_unit=_unit_of_margins(scale, self.shape))
+        freeze(self, _margin_unit=unit_of_margins(scale, self.shape))
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the curvatures."""
@@ -169,7 +169,7 @@ def decay(margins: Floats, unit: float) -> Floats:
     return value
 
 
-def _round_weights(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Floats, int]:
+def round_weights(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Floats, int]:
     """Return weights as integers·2^−scale, where a descent may also begin: at zero."""
     check_shape(shape, where)
     start = np.zeros((1, shape.dimension))
@@ -179,7 +179,7 @@ def _round_weights(weights: npt.ArrayLike, shape: Shape, where: str) -> tuple[Fl
     return rounded_weights(weights, shape, "weights", where)
 
 
-def _unit_of_margins(scale: int, shape: Shape) -> float:
+def unit_of_margins(scale: int, shape: Shape) -> float:
     """Return what an integer of a margin is worth, 0 if no margin can matter."""
     unit = float(power(-scale) / shape.steps_per_unit)
     return unit if unit >= _LEAST_UNIT else 0.0
