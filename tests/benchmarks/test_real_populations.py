@@ -9,7 +9,7 @@ import pytest
 from pyarrow import Table as Columns
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from benchmarks import cache, real_populations
+from benchmarks import cache, real_populations, truths
 from benchmarks.designs import seeded
 from benchmarks.population_records import Record
 from benchmarks.real_populations import RECORDS, RealPopulation, available, load, population
@@ -105,6 +105,21 @@ def test_truths_do_not_depend_on_blocks() -> None:
     assert found.line == pytest.approx(source.truth.line)
     assert np.array_equal(found.wide, source.truth.wide)
     assert second_moments(lambda: iter(pairs))[0, 0] == 300
+
+
+def test_rounding_of_many_rows_is_not_chased(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, exact, passes = random_population("label"), truths._likelihood, []
+
+    def rounded(*words: Any) -> Any:
+        # Losses of millions of rows are rounded in the 15th digit; here each pass adds so much.
+        passes.append(1)
+        loss, gradient, curvature = exact(*words)
+        return round(loss, 12) + 1e-15 * len(passes), gradient, curvature
+
+    monkeypatch.setattr(truths, "_likelihood", rounded)
+    line = source.truth.line
+    assert len(passes) <= 10
+    assert np.abs(exact(lambda: iter([(source.rows, source.target)]), line)[1]).max() < 1e-6
 
 
 def test_labels_that_a_column_parts_have_no_truth() -> None:
