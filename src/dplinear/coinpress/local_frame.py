@@ -15,6 +15,7 @@ from dplinear.descent.survey import RowCount, again, side_queries
 from dplinear.exact.design import Design
 from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.row_sums import Count
+from dplinear.privacy.neighbours import Neighbours
 
 STRUCTURES = ("identity", "covariance", "mean", "general")
 _BETA = 0.1  # how often a normal row may be clipped
@@ -24,6 +25,7 @@ _MOST_SQUARE = 4.0  # of a feature, in boxes, that a row's mean is clipped at
 _LEAST_SQUARE = 1 / 64
 _NOISY = 0.5  # of a scale: means with more noise are left where they were
 _FEWEST = 10.0
+_CHEAP = 0.05  # of a whitened variance: the noise for which rows may be as long as they are
 _DEVIATIONS = 3.0  # of noise: a level that shows no more is taken to have no rows
 _SINGULAR = 1e-9
 _UNEQUAL = 2.0  # times their common size, that features of "one size" may be
@@ -41,6 +43,7 @@ class Shares:
     first_gram: Fraction = Fraction(50, 1000)
     gram: Fraction = Fraction(170, 1000)
     squares: Fraction = Fraction(50, 1000)
+    wide_clips: Fraction = Fraction(20, 1000)
     left_out: Fraction = Fraction(1, 1000)  # only where rows may be left out
     filled_in: Fraction = Fraction(8, 1000)  # only where cells may be filled in
     squared_weights: Fraction = Fraction(4, 1000)  # only of rows with survey weights
@@ -204,8 +207,23 @@ def _moments(
     sums: NoisySums, frame: Frame, root: Floats, rows: float, share: Fraction
 ) -> tuple[Floats, Floats, float]:
     """Release the mean of clipped second moments: its eigenvalues and vectors, and its noise."""
-    clip = radii.tail(len(root), _BETA)
-    gram = MappedGram(frame.design.shape, root @ frame.matrix, clip)
+    matrix = root @ frame.matrix
+    clip = _moments_clip(sums, matrix, rows, share)
+    gram = MappedGram(frame.design.shape, matrix, clip)
     (answer,) = sums.ask([Query(gram, share)])
     values, vectors = np.linalg.eigh(answer.values / rows)
     return values, vectors, answer.sigma / rows
+
+
+def _moments_clip(sums: NoisySums, matrix: Floats, rows: float, share: Fraction) -> float:
+    """Return how long whitened rows may be: as normal rows are, and longer where that is cheap.
+
+    What a clip takes from few, long rows is curvature that the rounds do not expect. So it is as
+    wide as a little noise allows, and no wider than any row is.
+    """
+    size = len(matrix)
+    replaced = sums.budget.neighbours is Neighbours.REPLACE
+    moved = math.sqrt(MappedGram.replaced if replaced else 1)
+    noise = radii.noise_norm(moved / (rows * sums.budget.mu * math.sqrt(share)), size)
+    longest = float(np.sqrt((matrix**2).sum(axis=0)).sum())
+    return max(radii.tail(size, _BETA), min(math.sqrt(_CHEAP / noise), longest))

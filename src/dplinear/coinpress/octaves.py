@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from dplinear.arrays import Booleans, Floats, Integers
+from dplinear.arrays import Booleans, Floats, Indices, Integers
 from dplinear.exact.row_sums import RowSum, check_shape, chosen_columns, freeze
 from dplinear.exact.shape import Shape
 from dplinear.privacy.neighbours import Neighbours
@@ -24,6 +24,9 @@ BINS = 2 * OCTAVES + 1
 _CLEAR = 4.5  # deviations of noise that a column must stand out by
 _CLOSE = 4.0  # twice the difference in log-likelihood that is not taken for one
 _GUESS = 0.25  # the standard deviation of a column that was not found
+_FARTHER_ENDS = np.sign(np.arange(BINS) - OCTAVES) * 2.0 ** (
+    np.abs(np.arange(BINS) - OCTAVES) - OCTAVES
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,8 @@ def boxes(counts: Floats, sigma: float, rows: float, *, centred: bool) -> Boxes:
 
     Each column is compared with the histograms of normal columns of all middles and sizes. Of those
     that fit about as well as the best, the widest is taken: it costs little, and too narrow a box
-    would clip rows.
+    would clip rows. Rows elsewhere, that stand out from the noise, make it as wide as their mean
+    square says.
     """
     shapes = _shapes(centred=centred)
     lines = counts.reshape(-1, BINS)
@@ -97,7 +101,22 @@ def boxes(counts: Floats, sigma: float, rows: float, *, centred: bool) -> Boxes:
     best = np.where(close, shapes.scales, 0.0).argmax(axis=1)
     found = match[np.arange(len(lines)), best] > _CLEAR * sigma * np.sqrt(squares[best])
     middles = np.where(found, shapes.middles[best], 0.0)
-    return Boxes(middles, np.where(found, shapes.scales[best], _GUESS), found)
+    scales = np.hypot(shapes.scales[best], _unexplained(lines, shapes, best, sigma, rows))
+    return Boxes(middles, np.where(found, scales, _GUESS), found)
+
+
+def _unexplained(
+    lines: Floats, shapes: "_Shapes", best: Indices, sigma: float, rows: float
+) -> Floats:
+    """Return the root mean square, around the middles, of rows that no normal column explains.
+
+    A rare level or a second mode would else be clipped as an outlier, where a line leans on it
+    most. Bins count by what stands out from noise and fit, at their farther ends.
+    """
+    extra = lines - rows * shapes.histograms[best]
+    extra = np.where(extra > _CLEAR * max(sigma, 1.0), extra, 0.0)
+    far = (_FARTHER_ENDS - shapes.middles[best][:, None]) ** 2
+    return np.asarray(np.sqrt((extra * far).sum(axis=1) / rows))
 
 
 @dataclass(frozen=True, eq=False)

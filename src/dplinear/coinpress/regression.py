@@ -5,7 +5,7 @@ Ediger 2021, "CoinPress Extension: Linear Regression", on Biswas, Dong, Kamath, 
 that noise and clips shrink to the size of the residuals (docs/theory.md, "CoinPress regression").
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -35,6 +35,11 @@ _RESTLESS = (
     "The rounds had not come to rest, so the coefficients may be far from the best ones, and no "
     "standard errors are given. More steps, or a larger budget, would bring them there."
 )
+_SKEWED = (
+    "The residuals are skewed, or few rows have much larger ones than the others, and clips moved "
+    "the line by more than noise would. It was moved back as far as the budget shows, but how much "
+    "is left is not known, so no standard errors are given. A larger budget would clip less."
+)
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,15 @@ class PreparedCoinPress(PreparedModel):
         """Look around, press, and return where the rounds end."""
         sums = NoisySums(rows, self.budget, entropy)
         around = find_local_frame(sums, self.design, self.structure)
-        ending = run_rounds(
-            sums, around, steps=self.steps, squares=SHARES.squares, radius=self.radius
-        )
+        ending = run_rounds(sums, around, steps=self.steps, shares=SHARES, radius=self.radius)
         reason = _no_errors_reason(ending, around)
         row_count = around.row_count
         spread = ending.noise + row_count.design_effect * ending.sampling + ending.unknown
+        frame = replace(around.frame, target_mean=around.frame.target_mean + ending.offset)
+        noise = _covariance(around, ending.noise)
+        noise[0, 0] += ending.offset_noise  # none without an intercept
         return Solution(
-            around.frame.readout(around.matrix @ ending.theta),
+            frame.readout(around.matrix @ ending.theta),
             self.account,
             {
                 "mu": self.budget.mu,
@@ -69,7 +75,7 @@ class PreparedCoinPress(PreparedModel):
                 "radius": ending.radius,
                 **row_count.parameters,
             },
-            noise=_covariance(around, ending.noise),
+            noise=noise,
             spread=None if reason else _covariance(around, spread),
             unknown=reason,
             count=row_count.released,
@@ -90,7 +96,7 @@ class CoinPressRegression(ModelMechanism):
     Departs from the paper: residual rounds; scales are found by a histogram of octaves instead of
     steps from starting values; all of ρ is spent, where Algorithms 3, 5 and 6 leave .45, .43 and .3
     of it; any noise variance; means, covariances and intercept together; a noisy count under
-    add_remove.
+    add_remove; rounds that made the loss clearly worse are taken back; a last sum with a wide clip.
     """
 
     steps: int = STEPS
@@ -113,7 +119,7 @@ class CoinPressRegression(ModelMechanism):
     def prepare(self, design: Design) -> PreparedModel:
         """Calibrate the whole chain; every sum that may be asked for is counted."""
         p = design.dimension
-        coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + self.steps * (p + 1) + 2
+        coordinates = 2 * p * p + (2 * BINS + 1) * (p + 1) + (self.steps + 1) * (p + 1) + 2
         coordinates += design.leaves_out + design.surveyed + len(design.filled)
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE, design.groups)
         account = checks.exact_account(self.guarantee, budget.profile)
@@ -131,5 +137,7 @@ def _no_errors_reason(ending: Ending, around: LocalFrame) -> str | None:
     """Return why there are no standard errors, or None."""
     if not around.clear:
         return _UNCLEAR
+    if ending.skewed:
+        return _SKEWED
     known = ending.noise + ending.sampling
     return _RESTLESS if bool((ending.unknown > 9 * known).any()) else None

@@ -45,3 +45,7 @@ class Secants:
     def note_move(self, gradient: Floats, sigma: float, move: Floats) -> None:
         """Remember a gradient, and the move that was made from there."""
         self._last = gradient, sigma, move
+
+    def forget_move(self) -> None:
+        """Take the last move for none, where it was taken back."""
+        self._last = None
