@@ -30,6 +30,7 @@ _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken 
 _STANDS_OUT = 16.0  # variances of the noise: the square of a mean that is no noise
 _COUNT_ERROR = 0.02  # of the count, up to which a first look at it is enough
 _STEEP = 12.0  # times the mean curvature: twice what steps without a matrix allow for
+_PAST_EDGE = 2.0  # times d^(−2/3): of the noise's edge, how far noise alone may pass it
 _SHOWN = 24.0  # n·μ/√p from which a first look may show a direction that holds most curvature
 _PLENTY = 6.0  # times the noise's norm in every direction: then a first look at a matrix is enough
 
@@ -187,8 +188,8 @@ def _release_whitening(
     gram = MappedGram(design.shape, frame.matrix, math.sqrt(clip))
     (answer,) = sums.ask([Query(gram, settings.gram_first)])
     if hidden:
-        noise = answer.sigma * math.sqrt(2 * size)
-        if float(np.linalg.eigvalsh(answer.values)[-1]) < _STEEP * n * square + noise:
+        steepest = float(np.linalg.eigvalsh(answer.values)[-1])
+        if steepest < steepness_shown(n * square, answer.sigma, size):
             return None
 
     def clean(answer: Answer) -> Whitening:
@@ -209,6 +210,22 @@ def _may_show_steepness(signal: float, size: int, settings: Settings) -> bool:
     """Return whether a small part of a matrix that is mostly noise may show a steep direction."""
     small = settings.gram_first < settings.gram
     return small and size > 2 * _STEEP and signal * math.sqrt(size) >= _SHOWN
+
+
+def steepness_shown(mean: float, sigma: float, size: int) -> float:
+    """Return the eigenvalue of a noisy matrix from which a steep direction stands out of it.
+
+    Requires: symmetric Gaussian noise of standard deviation `sigma` on the diagonal; the other
+    directions hold about `mean` each.
+    Noise whose eigenvalues end at the edge E = σ√(2d) moves one that is x > E/2 above the others to
+    x + E²/(4x) above them, and shows none that is less (Baik, Ben Arous and Péché's transition).
+    Noise alone passes its edge by E·d^(−2/3)/2 times a variable of Tracy and Widom, which is above
+    4 once in ten thousand matrices.
+    """
+    edge = sigma * math.sqrt(2 * size)
+    above = max((_STEEP - 1) * mean, edge / 2)
+    shown = above + edge**2 / (4 * above)
+    return mean + max(shown, edge * (1 + _PAST_EDGE * size ** (-2 / 3)))
 
 
 def _nonempty(answer: Answer, design: Design) -> Indices:
