@@ -15,16 +15,19 @@ from dplinear.adaptive.noisy_sums import Answer, NoisySums, Query
 from dplinear.analyst.design_effect import LEFT_OUT, SQUARES, released_effect
 from dplinear.analyst.filled_in import FILLED, tell_sums
 from dplinear.arrays import Floats, Indices
+from dplinear.descent.diagonal import diagonal, expected_sizes
 from dplinear.descent.frame import Frame
 from dplinear.descent.settings import Settings
 from dplinear.descent.whitening import Whitening, plain, whitening
 from dplinear.exact.design import Design
-from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSquares, MappedSum
 from dplinear.exact.residual_sums import SumOfSquares
 from dplinear.exact.row_sums import Count, FilledIn, LeftOut, RowSum, SquaredWeights
 
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
-_SQUARES = (0.004, 0.25)  # what it may be, and what a row's is clipped at
+_DOUBT = 0.32  # of the typical mean square, at which noise counts as much as what is released
+_FEW_BLOCKS, _FEW_NUMBERS = 16.0, 32  # categories and numbers, where most features are levels
+_MATRIX_SHOWN = 3.0  # n·μ/p^1.5 from which a matrix shows all levels, if they are alike
 SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
 _STANDS_OUT = 16.0  # variances of the noise: the square of a mean that is no noise
@@ -93,6 +96,9 @@ def survey(design: Design, sums: NoisySums, settings: Settings, *, target: bool 
     row_count, frame = _release_centre(design, sums, settings, target=target)
     square, second = _squares(frame, sums, settings, row_count, target=target)
     frame = replace(frame, constant=math.sqrt(square))
+    if target and _sparse(design, row_count.rows * sums.budget.mu):
+        white = _release_diagonal(frame, sums, settings, row_count, square)
+        return Survey(row_count, frame, math.sqrt(second), white, settings.plain_steps)
     white, steps = _release_whitening(frame, sums, settings, row_count, square), settings.steps
     if white is None:
         white, steps = plain(design.dimension, row_count.rows * square), settings.plain_steps
@@ -107,7 +113,7 @@ def _release_centre(
     frame = Frame(design, np.zeros(size), 0.0)
     queries = [Query(Count(design.count_varies), settings.count_first)]
     if design.intercept:
-        clip = SUM_CLIP * math.sqrt(size)
+        clip = min(SUM_CLIP * math.sqrt(size), math.sqrt(_row_square(design)))
         features = MappedSum(design.shape, frame.features, clip)
         queries.append(Query(features, settings.feature_sums))
         if target:
@@ -155,18 +161,60 @@ def side_queries(design: Design, shares: SideShares) -> dict[str, Query]:
     return queries
 
 
+def _row_square(design: Design) -> float:
+    """Return the most that the squared cells of a row's features add up to: a public number."""
+    most = design.feature_square / design.shape.unit
+    return most - 1 if design.intercept and most > 1 else most
+
+
 def _squares(
     frame: Frame, sums: NoisySums, settings: Settings, row_count: RowCount, *, target: bool
 ) -> Sequence[float]:
     """Release the mean square of a feature's cell, and of the target's."""
-    shape, most = frame.design.shape, _SQUARES[1]
-    features = frame.features / math.sqrt(len(frame.features))
-    queries = [Query(MappedNorms(shape, features, most), settings.squares)]
+    shape, size = frame.design.shape, len(frame.features)
+    features = frame.features / math.sqrt(size)
+    # Levels of a category exclude each other: the mean square of many is small in every row.
+    ranges = [_Range().within(_row_square(frame.design) / size)]
+    queries = [Query(MappedNorms(shape, features, ranges[0].most), settings.squares)]
     if target:
+        ranges.append(_Range())
         weights = frame.residual(np.zeros(frame.design.dimension))
-        queries.append(Query(SumOfSquares(shape, weights, math.sqrt(most)), settings.squares))
-    found = [_mean_square(answer, row_count.rows) for answer in sums.ask(queries)]
+        clip = math.sqrt(ranges[1].most)
+        queries.append(Query(SumOfSquares(shape, weights, clip), settings.squares))
+    answers = zip(sums.ask(queries), ranges, strict=True)
+    found = [_mean_square(answer, row_count.rows, its) for answer, its in answers]
     return found if target else [*found, _TYPICAL]
+
+
+def _sparse(design: Design, visible: float) -> bool:
+    """Return whether most features are levels, too many of them for a matrix at so many rows·μ."""
+    levels, size = sum(design.indicators), design.dimension
+    few = size - levels <= _FEW_NUMBERS and _blocks(design) <= _FEW_BLOCKS
+    return few and 2 * levels > size and visible < _MATRIX_SHOWN * size**1.5
+
+
+def _blocks(design: Design) -> float:
+    """Return how many parts of a row are not 0: a level of each category, and all numbers."""
+    numbers = design.dimension - sum(design.indicators) - design.intercept
+    return max(_row_square(design) - numbers, 1.0) + 1
+
+
+def _release_diagonal(
+    frame: Frame, sums: NoisySums, settings: Settings, row_count: RowCount, square: float
+) -> Whitening:
+    """Release what each level holds, and the Gram matrix of the other features, which are few."""
+    design, shape = frame.design, frame.design.shape
+    among = np.array(design.indicators)
+    levels = MappedSquares(shape, frame.matrix[among], _blocks(design) - 1)
+    queries = [Query(levels, settings.gram_first)]
+    numbers = int((~among).sum()) - design.intercept
+    others = Answer(np.full((int(design.intercept),) * 2, row_count.rows * square), 0.0)
+    if numbers:
+        norm = math.sqrt(numbers * _Range().most + design.intercept * square)
+        queries.append(Query(MappedGram(shape, frame.matrix[~among], norm), settings.gram_first))
+    held, *gram = sums.ask(queries)
+    sizes = expected_sizes(held.values, held.sigma)
+    return diagonal(sizes, gram[0] if gram else others, among, _blocks(design))
 
 
 def _release_whitening(
@@ -260,9 +308,23 @@ def _mean(total: Answer, rows: float, *, doubt: float, worst: float) -> Floats:
     return np.asarray(np.clip(values / rows * (1 - doubt * variance / length), -1.0, 1.0))
 
 
-def _mean_square(total: Answer, rows: float) -> float:
+@dataclass(frozen=True)
+class _Range:
+    """What a mean square may be, what it usually is, and what a row's is clipped at."""
+
+    least: float = 0.004
+    typical: float = _TYPICAL
+    most: float = 0.25
+
+    def within(self, most: float) -> "_Range":
+        """Return the same range, in proportion, of squares that are never larger than `most`."""
+        factor = min(most / self.most, 1.0)
+        return _Range(factor * self.least, factor * self.typical, factor * self.most)
+
+
+def _mean_square(total: Answer, rows: float, range_: _Range) -> float:
     """Return a mean square, shrunk to the typical one, and biased up by the noise."""
-    error = total.sigma / rows
-    weight = 1 / (1 + (error / 0.02) ** 2)
-    found = weight * (float(total.values[0]) / rows + error) + (1 - weight) * _TYPICAL
-    return min(max(found, _SQUARES[0]), _SQUARES[1])
+    error, typical = total.sigma / rows, range_.typical
+    weight = 1 / (1 + (error / (_DOUBT * typical)) ** 2)
+    found = weight * (float(total.values[0]) / rows + error) + (1 - weight) * typical
+    return min(max(found, range_.least), range_.most)
