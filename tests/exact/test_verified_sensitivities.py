@@ -25,7 +25,7 @@ from dplinear.exact import weights
 from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
-from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSquares, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import (
     ClippedGram,
@@ -61,6 +61,7 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "vector": (lambda: MappedSum(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped gram": (lambda: MappedGram(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped norms": (lambda: MappedNorms(SHAPE, MATRIX, 0.4), ("integers", "_step")),
+    "mapped squares": (lambda: MappedSquares(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "energy": (lambda: SumOfSquares(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
     "residuals": (lambda: Residuals(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
     "bands": (lambda: ResidualHistogram(SHAPE, WEIGHTS, 0.3, (0.5, 0.9)), ("integers", "_step")),

@@ -97,8 +97,8 @@ def survey(design: Design, sums: NoisySums, settings: Settings, *, target: bool 
     square, second = _squares(frame, sums, settings, row_count, target=target)
     frame = replace(frame, constant=math.sqrt(square))
     if target and _sparse(design, row_count.rows * sums.budget.mu):
-        white = _release_diagonal(frame, sums, settings, row_count, square)
-        return Survey(row_count, frame, math.sqrt(second), white, settings.plain_steps)
+        known = _release_diagonal(frame, sums, settings, row_count, square)
+        return Survey(row_count, frame, math.sqrt(second), known, settings.plain_steps)
     white, steps = _release_whitening(frame, sums, settings, row_count, square), settings.steps
     if white is None:
         white, steps = plain(design.dimension, row_count.rows * square), settings.plain_steps
@@ -273,7 +273,7 @@ def steepness_shown(mean: float, sigma: float, size: int) -> float:
     edge = sigma * math.sqrt(2 * size)
     above = max((_STEEP - 1) * mean, edge / 2)
     shown = above + edge**2 / (4 * above)
-    return mean + max(shown, edge * (1 + _PAST_EDGE * size ** (-2 / 3)))
+    return mean + max(shown, edge * (1 + _PAST_EDGE * math.pow(size, -2 / 3)))
 
 
 def _nonempty(answer: Answer, design: Design) -> Indices:
