@@ -50,7 +50,7 @@ def test_many_levels_are_found_without_a_matrix() -> None:
     assert MappedGram not in kinds
     coefficients = found.solution.coefficients
     left = target - coefficients[0] - coefficients[1:][codes]
-    assert left.var() < 0.7 * target.var()  # 0.5 is what the levels leave; a matrix found 0.9
+    assert left.var() < 0.7 * target.var()  # the levels leave about 0.5; seen: 0.57
     steps = rows[0, 0]
     row = np.zeros(len(rows))
     row[[0, 5, -1]] = steps, steps, -steps

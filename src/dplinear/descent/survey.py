@@ -27,6 +27,7 @@ from dplinear.exact.row_sums import Count, FilledIn, LeftOut, RowSum, SquaredWei
 _TYPICAL = 1 / 16  # mean square of a cell, if bounds are four standard deviations from the middle
 _DOUBT = 0.32  # of the typical mean square, at which noise counts as much as what is released
 _FEW_BLOCKS, _FEW_NUMBERS = 16.0, 32  # categories and numbers, where most features are levels
+_MANY_LEVELS = 30  # for sizes one by one; fewer were not simulated
 _MATRIX_SHOWN = 3.0  # n·μ/p^1.5 from which a matrix shows all levels, if they are alike
 SUM_CLIP = 0.6  # clip of a row's length for the sum, in units of √d
 _DEVIATIONS = 3.0  # a level that shows no more than this of its noise is taken to have no rows
@@ -190,7 +191,8 @@ def _sparse(design: Design, visible: float) -> bool:
     """Return whether most features are levels, too many of them for a matrix at so many rows·μ."""
     levels, size = sum(design.indicators), design.dimension
     few = size - levels <= _FEW_NUMBERS and _blocks(design) <= _FEW_BLOCKS
-    return few and 2 * levels > size and visible < _MATRIX_SHOWN * size**1.5
+    many = levels >= _MANY_LEVELS and 2 * levels > size
+    return few and many and visible < _MATRIX_SHOWN * size**1.5
 
 
 def _blocks(design: Design) -> float:
