@@ -9,7 +9,7 @@ import numpy as np
 
 from dplinear.arrays import Floats
 from dplinear.exact.integers import shrink
-from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSquares, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.shape import Shape
@@ -62,6 +62,7 @@ def statistics(random: Any, shape: Shape) -> dict[str, RowSum]:
         "gradient": Gradient(shape, whitening, weights, leverage, residual=0.3),
         "mapped sum": MappedSum(shape, whitening, norm=leverage),
         "mapped norms": MappedNorms(shape, whitening, limit=leverage**2),
+        "mapped squares": MappedSquares(shape, whitening, limit=leverage**2),
         "mapped gram": MappedGram(shape, few, norm=norm),
         "tapered": Gradient(shape, whitening, weights, leverage, residual=0.3, taper=2 * leverage),
         "bands": ResidualHistogram(shape, weights, residual=0.3, edges=(0.4, 0.6, 0.9)),
@@ -155,6 +156,15 @@ def _mapped_norms(statistic: MappedNorms, row: list[int]) -> list[int]:
     return [min(round(Fraction(total) * Fraction(statistic._step)), statistic.bound)]
 
 
+def _mapped_squares(statistic: MappedSquares, row: list[int]) -> list[int]:
+    floats = [float(product) for product in _products(statistic, row)]
+    vector = [round(entry * entry * statistic._step) for entry in floats]
+    if sum(entry**2 for entry in vector) <= statistic.bound**2:
+        return vector
+    factor = (statistic.bound - 2) / math.sqrt(_square([float(entry) for entry in vector]))
+    return _clipped([round(float(entry) * factor) for entry in vector], statistic.bound)
+
+
 def _products(statistic: Any, row: list[int]) -> list[int]:
     return [
         sum(int(a) * z for a, z in zip(line, row, strict=True))
@@ -197,6 +207,7 @@ _TERMS: dict[type[RowSum], Callable[[Any, list[int]], list[int]]] = {
     MappedSum: _mapped_sum,
     MappedNorms: _mapped_norms,
     MappedGram: _mapped_gram,
+    MappedSquares: _mapped_squares,
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dplinear.exact import integers, mapped_sums, public_maps
 from dplinear.exact.integers import quantise
-from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSquares, MappedSum
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
 from dplinear.exact.shape import Shape
@@ -31,6 +31,7 @@ REPLACED = {
     MappedSum: 4,
     MappedNorms: 1,
     MappedGram: 2,
+    MappedSquares: 2,
     ResidualHistogram: 2,
     Residuals: 4,
 }
@@ -266,6 +267,7 @@ def ends() -> dict[str, tuple[RowSum, list[float], list[float]]]:
         "mapped sum": (MappedSum(PLAIN, eye, 0.5), plus, minus),
         "mapped norms": (MappedNorms(PLAIN, eye, 0.5), plus, zero),
         "mapped gram": (MappedGram(PLAIN, eye, 0.5), plus, other),
+        "mapped squares": (MappedSquares(PLAIN, eye, 0.2), plus, other),
         "tapered": (Gradient(PLAIN, eye[1:], first, 0.5, 0.5, taper=1.0), up, down),
         "tapered at once": (Gradient(PLAIN, eye[1:], first, 2.0, 0.5, taper=at), up, down),
         "bands": (ResidualHistogram(PLAIN, first, 0.2, (0.5, 2.0)), plus, minus),
@@ -393,3 +395,27 @@ def test_planted_bugs_go_red(generator: Seeded, monkeypatch: pytest.MonkeyPatch)
     residuals = mapped(shape, matrix, 0.01)[4]
     object.__setattr__(residuals, "_clip", 2.0**60)
     assert "bound" in broken_promises(residuals, rows)
+
+
+def test_squares_that_are_not_shortened_are_seen_to_break_their_bound(generator: Seeded) -> None:
+    """A row at the end of its range moves the sum by its bound, and without the check by more."""
+    statistic = MappedSquares(PLAIN, np.eye(6), 0.2)
+    rows = np.full((6, 1), float(PLAIN.steps_per_unit // 2))
+    assert square(statistic.sum(rows)) <= statistic.bound**2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapped_sums, "shorten", lambda values, _norm: np.rint(values))
+        assert square(statistic.sum(rows)) > statistic.bound**2
+
+
+def test_a_sparse_map_multiplies_as_a_dense_one_does(generator: Seeded) -> None:
+    """Rows that use a feature and the constant, or one of them, or nothing; then a dense one."""
+    random = generator(27)
+    rows = random.integers(-1000, 1000, (9, 50)).astype(float)
+    matrix = np.zeros((9, 9))
+    matrix[np.arange(7), np.arange(7)] = random.integers(1, 99, 7)
+    matrix[2:6, 0] = random.integers(1, 99, 4)
+    matrix[8] = random.integers(1, 99, 9)
+    support = integers.support_of(matrix)
+    assert support.shape == (2, 8)
+    assert np.array_equal(integers.product(matrix, rows, support, 0.5), matrix @ rows / 2)
+    assert not integers.support_of(np.ones((9, 9))).size

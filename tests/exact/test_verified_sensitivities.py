@@ -26,7 +26,13 @@ from dplinear.exact.block_moments import BlockMoments
 from dplinear.exact.histograms import Histograms
 from dplinear.exact.logistic_grams import LogisticGram
 from dplinear.exact.logistic_sums import Curvatures, LogisticGradient
-from dplinear.exact.mapped_sums import InnerGram, MappedGram, MappedNorms, MappedSum
+from dplinear.exact.mapped_sums import (
+    InnerGram,
+    MappedGram,
+    MappedNorms,
+    MappedSquares,
+    MappedSum,
+)
 from dplinear.exact.residual_sums import Gradient, ResidualHistogram, Residuals, SumOfSquares
 from dplinear.exact.row_sums import (
     ClippedGram,
@@ -63,6 +69,7 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "vector": (lambda: MappedSum(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped gram": (lambda: MappedGram(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "mapped norms": (lambda: MappedNorms(SHAPE, MATRIX, 0.4), ("integers", "_step")),
+    "mapped squares": (lambda: MappedSquares(SHAPE, MATRIX, 0.4), ("integers", "_step")),
     "energy": (lambda: SumOfSquares(SHAPE, WEIGHTS, 0.3), ("integers", "_step")),
     "inner gram": (
         lambda: InnerGram(SHAPE, MATRIX, 0.4, WEIGHTS, 0.3),

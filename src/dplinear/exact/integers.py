@@ -9,12 +9,13 @@ from math import frexp, prod
 
 import numpy as np
 
-from dplinear.arrays import Floats
+from dplinear.arrays import Floats, Indices
 
 EXACT = 53  # every integer of at most 2^53 is a float64
 
 _MARGIN = 2.0  # rounding moves a length by about a third, so that few columns are too long again
-_FARTHEST = 2.0**100
+FARTHEST = 2.0**100  # the most that an entry is taken for
+_FEW = 2  # columns that a row of a sparse matrix uses: a feature, and the constant to centre it
 _MOST_HELD = 2**21  # numbers in a thread's hands between calls, for each role: 16 MiB
 _memory = threading.local()
 
@@ -79,9 +80,46 @@ def scratch(role: str, shape: tuple[int, ...]) -> Floats:
     return held[:size].reshape(shape)
 
 
-def product(matrix: Floats, rows: Floats) -> Floats:
-    """Return matrix·rows in memory of this thread, valid until the next call."""
-    return np.matmul(matrix, rows, out=scratch("products", (len(matrix), rows.shape[1])))
+def support_of(matrix: Floats) -> Indices:
+    """Return which columns the first rows of a matrix use: at most k ≤ 2 each, shape (k, rows).
+
+    A row that uses fewer has others in their stead, of entries that are 0. Nothing, k = 0, for a
+    matrix most rows of which use more: it is dense.
+    """
+    counts = np.count_nonzero(matrix, axis=1)
+    more = counts > _FEW
+    first = int(np.argmax(more)) if more.any() else len(matrix)
+    if 2 * first < len(matrix) or matrix.shape[1] <= 2 * _FEW:
+        return np.zeros((0, 0), np.intp)
+    rows, columns = np.nonzero(matrix[:first])
+    support = np.tile(np.argmin(np.abs(matrix[:first]), axis=1), (int(counts[:first].max()), 1))
+    starts = np.cumsum(counts[:first]) - counts[:first]
+    support[np.arange(len(rows)) - starts[rows], rows] = columns
+    return support
+
+
+def product(
+    matrix: Floats, rows: Floats, support: Indices | None = None, step: float = 1.0
+) -> Floats:
+    """Return step·matrix·rows in memory of this thread, valid until the next call.
+
+    Requires: `support`, as `support_of` gives it for the first rows of the matrix, or None; then
+    those take a few multiplications to a row. `step`, a power of 2, so that it rounds nothing.
+    """
+    out = scratch("products", (len(matrix), rows.shape[1]))
+    if support is None or not support.size:
+        return np.matmul(matrix * step if step != 1 else matrix, rows, out=out)
+    count = support.shape[1]
+    first, own = out[:count], np.arange(count)
+    for at, columns in enumerate(support):
+        part = scratch("parts", first.shape) if at else first
+        np.take(rows, columns, axis=0, out=part, mode="clip")
+        part *= (matrix[own, columns] * step)[:, None]
+        if at:
+            first += part
+    if count < len(matrix):
+        np.matmul(matrix[count:] * step, rows, out=out[count:])
+    return out
 
 
 def clamp(values: Floats) -> Floats:
@@ -89,7 +127,7 @@ def clamp(values: Floats) -> Floats:
 
     The operations are elementwise; a row with an infinite entry then points where that one does.
     """
-    return np.clip(np.where(np.isnan(values), 0.0, values), -_FARTHEST, _FARTHEST)
+    return np.clip(np.where(np.isnan(values), 0.0, values), -FARTHEST, FARTHEST)
 
 
 def shorten(rows: Floats, norm: int, lengths: Callable[[Floats], Floats] | None = None) -> Floats:

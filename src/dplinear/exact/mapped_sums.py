@@ -1,4 +1,4 @@
-"""The sums of rows under a public linear map: vectors, squared norms, Gram matrices.
+"""The sums of rows under a public linear map: vectors, squares, squared norms, Gram matrices.
 
 The map is rounded to so few bits that its products with a row are exact integers whatever BLAS
 does; from there on, each row is treated by elementwise IEEE operations, and by comparisons that
@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import product, shorten, squared_lengths
+from dplinear.arrays import Floats, Indices, Integers
+from dplinear.exact.integers import FARTHEST, product, shorten, squared_lengths, support_of
 from dplinear.exact.public_maps import (
     bits,
     in_units,
@@ -25,6 +25,7 @@ from dplinear.exact.public_maps import (
 from dplinear.exact.row_sums import RowSum, freeze
 from dplinear.exact.shape import Shape
 
+_VECTOR_BITS = 26  # of the norm of a vector, so that its square is exact
 _SQUARE_BITS = 50  # of a limited squared norm, so that 4096 of them stay within 2^62
 
 
@@ -39,10 +40,11 @@ class _Mapped(RowSum):
     unit: Fraction = field(init=False)
     integers: Floats = field(init=False, repr=False)
     scale: int = field(init=False)
+    _support: Indices = field(init=False, repr=False)
 
     def __post_init__(self, matrix: npt.ArrayLike) -> None:
         integers, scale = rounded_matrix(matrix, self.shape, "matrix", type(self).__name__)
-        freeze(self, integers=integers, scale=scale)
+        freeze(self, integers=integers, scale=scale, _support=support_of(integers))
 
     @property
     def _unit(self) -> Fraction:
@@ -72,7 +74,7 @@ class _OfClipped(_Mapped):
 
     def _clip(self, rows: Floats) -> Floats:
         """Return c for each row, in steps."""
-        return shorten(product(self.integers * self._step, rows), self._longest)
+        return shorten(product(self.integers, rows, self._support, self._step), self._longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class MappedSum(_OfClipped):
 
     replaced: ClassVar[int] = 4
     _power: ClassVar[int] = 1
-    _bits: ClassVar[int] = 26  # so that squared norms are exact
+    _bits: ClassVar[int] = _VECTOR_BITS
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the clipped vectors."""
@@ -168,5 +170,36 @@ class MappedNorms(_Mapped):
 
     def sum(self, rows: Floats) -> Integers:
         """Return the sum of the limited squared norms."""
-        squares = np.rint(squared_lengths(product(self.integers, rows)) * self._step)
+        squares = np.rint(squared_lengths(product(self.integers, rows, self._support)) * self._step)
         return np.array([np.minimum(squares, float(self.bound)).astype(np.int64).sum()])
+
+
+@dataclass(frozen=True, eq=False)
+class MappedSquares(_Mapped):
+    """Σ s, s the squares of the entries of M z, scaled towards zero to norm at most `limit`.
+
+    Requires: `matrix` as for `MappedSum`; `limit`, above 0, in the cells' units squared (at least
+    one unit, at most what a row can reach).
+    Promises: M is rounded to `integers`·2^−`scale`, s to integers of norm at most `bound` ≤ 2^26,
+    which is the limit in units, rounded down. No entry is negative, so the vectors of two rows are
+    at most √2·`bound` apart.
+    """
+
+    limit: float
+    replaced: ClassVar[int] = 2
+    _step: float = field(init=False, repr=False)
+
+    def __post_init__(self, matrix: npt.ArrayLike) -> None:
+        super().__post_init__(matrix)
+        unit, reach = self._unit**2, longest(len(self.integers)) ** 2
+        limit = in_units(self.limit, "limit", "MappedSquares", unit=unit, reach=reach)
+        shift = bits(limit) - _VECTOR_BITS
+        freeze(self, size=len(self.integers), bound=int(limit / power(shift)))
+        freeze(self, unit=unit * power(shift), _step=2.0**-shift)
+
+    def sum(self, rows: Floats) -> Integers:
+        """Return the sum of the limited squares."""
+        products = product(self.integers, rows, self._support)
+        squares = np.multiply(products, products, out=products)
+        squares = np.minimum(np.multiply(squares, self._step, out=squares), FARTHEST, out=squares)
+        return np.asarray(shorten(squares, self.bound).sum(axis=1), np.int64)

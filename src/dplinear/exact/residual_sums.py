@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dplinear.arguments import rejection, wrong_type
-from dplinear.arrays import Floats, Integers
-from dplinear.exact.integers import EXACT, bound_norms, product, squared_lengths
+from dplinear.arrays import Floats, Indices, Integers
+from dplinear.exact.integers import EXACT, bound_norms, product, squared_lengths, support_of
 from dplinear.exact.public_maps import (
     bits,
     in_units,
@@ -178,6 +178,7 @@ class Gradient(RowSum):
     scales: tuple[int, int] = field(init=False)
     _clips: tuple[float, float] = field(init=False, repr=False)
     _taper: float | None = field(init=False, repr=False)
+    _support: Indices = field(init=False, repr=False)
     _step: float = field(init=False, repr=False)
 
     def __post_init__(self, whitening: npt.ArrayLike, weights: npt.ArrayLike) -> None:
@@ -199,6 +200,7 @@ class Gradient(RowSum):
         integers = np.concatenate((matrix, row))
         integers.flags.writeable = False
         freeze(self, size=len(matrix), integers=integers, scales=(first, second))
+        freeze(self, _support=support_of(integers))
         freeze(self, bound=int(product / power(shift)))
         freeze(self, unit=units[0] * units[1] * power(shift))
         freeze(self, _clips=(float(lever), float(residual)), _taper=taper, _step=2.0**-shift)
@@ -210,7 +212,7 @@ class Gradient(RowSum):
     def of_rows(self, rows: Floats) -> Floats:
         """Return the clipped gradient of each row: integers, shape (size, rows)."""
         leverage, residual = self._clips
-        products = product(self.integers, rows)
+        products = product(self.integers, rows, self._support)
         whitened = products[:-1]
         lengths = np.sqrt(squared_lengths(whitened))
         limits = residual * (leverage / np.maximum(lengths, leverage))

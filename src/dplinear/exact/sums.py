@@ -16,6 +16,9 @@ from dplinear.exact.unit_scores import UnitScores, UnitTotals
 from dplinear.exact.weights import WHOLE, squared_weights
 from dplinear.schema import Schema
 
+_CELLS = 2**20  # of a wide table at a time: what is made of more leaves a processor's caches
+_FEWEST_ROWS = 256  # so that a matrix is not read again for each of a few
+
 
 class ExactSums:
     """The integers of several sums, one behind the other. Private: not a release."""
@@ -52,6 +55,7 @@ class SumTotal(Total):
     def add_rows(self, rows: Floats, most: int = BLOCK_ROWS, times: int = 1) -> None:
         """Add the sum over a block, at most so many rows at a time; `times` as much."""
         bound = self.statistic.bound
+        most = min(most, max(_CELLS // len(rows), _FEWEST_ROWS))
         step = max(1, min(most, (1 << WORD) // bound))
         for start in range(0, rows.shape[1], step):
             block = rows[:, start : start + step]
