@@ -106,7 +106,7 @@ SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
         lambda: LogisticGram(SHAPE, MATRIX, [0.5, 0.0, -1.0, 0.0], 0.4),
         ("integers", "_step", "_leverage", "_margin_unit"),
     ),
-    "score gram": (
+    "logistic score gram": (
         lambda: LogisticGram(SHAPE, MATRIX, [0.5, 0.0, -1.0, 0.0], 0.4, 0.6, 3),
         ("integers", "_step", "_leverage"),
     ),
