@@ -425,7 +425,7 @@ def test_neighbours_are_no_farther_apart_than_is_paid_for(
     for _ in range(2):
         found = farthest(random, relation, SMALL, share, total)
         assert max(found.values()) <= 1
-        assert len(found) == 13 - (relation is REPLACE)
+        assert len(found) == 14 - (relation is REPLACE)
         # Opposite, orthogonal and vanishing rows are among them: no factor is a loose one.
         assert min(found.values()) > (0.99 if relation is ADD_REMOVE else 0.8), found
 
@@ -625,7 +625,7 @@ def test_a_factor_of_replacement_that_is_lost_is_caught(
     assert low > of.profile.delta(EPSILON)
     found = farthest(generator(24), REPLACE, ["plain", "coarse"])
     loose = {"gram", "gram of neighbouring columns", "mapped gram"}
-    loose |= {"gradient", "tapered", "mapped sum", "residuals", "bands"}
+    loose |= {"gradient", "tapered", "mapped sum", "mapped squares", "residuals", "bands"}
     assert {kind for kind, worst in found.items() if worst > 1.5} == loose
 
 

@@ -29,6 +29,7 @@ from dplinear.exact import groups as exact_groups
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import moments_shape
 from dplinear.exact.groups import GroupReduction
+from dplinear.exact.row_sums import RowSum
 from dplinear.exact.weights import capped_weights
 from dplinear.mechanisms.moments.analyze_gauss import Difference
 from dplinear.mechanisms.moments.eigenvalues import least_units
@@ -296,6 +297,8 @@ def _spelled(record: GroupRecord) -> list[Any]:
 
 def _fact(named: tuple[str, Any]) -> tuple[str, Any]:
     name, fact = named
+    if isinstance(fact, RowSum):
+        return name, [type(fact), *map(_fact, sorted(vars(fact).items()))]
     return name, fact.tobytes() if isinstance(fact, np.ndarray) else fact
 
 

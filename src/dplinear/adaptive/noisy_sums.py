@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -90,7 +91,7 @@ class Budget:
         entries = 2 * size if self.across else size
         return math.isqrt(entries - 1) + 1
 
-    @property
+    @cached_property
     def mu(self) -> float:
         """Return μ, rounded up."""
         return root_ceiling(self.square)

@@ -35,8 +35,8 @@ _PARTS = {  # of the share of all of this
 }
 _COST = 0.03  # of all of a line's variance, that the spending of a wide step may add to it
 _USUAL_NOISE = 2.5  # times p/(n·μ²): the noise's variance over that of sampling errors, in a line
-_CLEAR = 3.0  # deviations of noise, of two bands together, that say that there are rows
-_LIKELY = 2.0  # the same, of three bands beyond those
+_CLEAR = 3.3  # deviations of noise, of two bands together, that say that there are rows
+_LIKELY = 2.5  # the same, of three bands beyond those
 _FEW = 2e-4  # of the rows: bands of fewer do not matter
 _FALL = (0.05, 0.6)  # from band to band, the least and the most that is expected of a tail
 _BIAS = 0.5  # of the noise: what a clip may take off the gradient, if all of it went one way
@@ -275,8 +275,8 @@ def _end(histogram: Answer, rows: float) -> float:
 def _lost_square(histogram: Answer, reach: float, clip: float) -> float:
     """Return what scores up to a reach hold beyond the square of a clip, by their histogram."""
     middles = np.array(EDGES) * 2**0.25
-    counts = np.where(middles < reach, np.maximum(histogram.values, 0.0), 0.0)
-    return float(counts @ np.maximum(middles**2 - clip**2, 0.0))
+    counts = np.where(middles < reach, histogram.values, 0.0)  # no band's noise is cut off at 0
+    return max(float(counts @ np.maximum(middles**2 - clip**2, 0.0)), 0.0)
 
 
 def _denoise(matrix: Answer, usual: Floats, least: float) -> tuple[Floats, float]:

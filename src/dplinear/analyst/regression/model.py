@@ -63,16 +63,17 @@ def read_model(
     if intercept and not schema.has_intercept:
         hint = "the schema has no column of ones; pass intercept=False."
         raise rejection("intercept", where, "False for this schema", intercept, hint)
+    known = schema.features
     if features is None:
-        terms = {schema.features[each].term for each in targets}
+        terms = {known[each].term for each in targets}
         own = naming.own_features(schema)
-        chosen = [index for index in own if schema.features[index].term not in terms]
+        chosen = [index for index in own if known[index].term not in terms]
         if not chosen:
             rule = "a target that leaves features to explain it"
             raise rejection("target", where, rule, target)
     else:
         chosen = naming.indices_of(schema, features, "features", where)
-    both = ", ".join(schema.features[index].name for index in chosen if index in targets)
+    both = ", ".join(known[index].name for index in chosen if index in targets)
     if both:
         raise rejection("features", where, "free of the target", both)
     ridge = real(ridge, "ridge", where, low=0)
@@ -107,7 +108,8 @@ def _stands_out(index: int, unbiased: Floats, noise_model: NoiseModel) -> bool:
 
 def scales(schema: Schema, indices: Sequence[int]) -> tuple[Floats, Floats]:
     """Return the centres and half-widths of features, as floats."""
-    chosen = [schema.features[index] for index in indices]
+    features = schema.features
+    chosen = [features[index] for index in indices]
     centre = np.array([float(feature.centre) for feature in chosen])
     return centre, np.array([float(feature.half_width) for feature in chosen])
 

@@ -48,7 +48,8 @@ def indices_of(schema: Schema, names: object, parameter: str, where: str) -> lis
 
 
 def _find_features(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
-    exact = [index for index in own_features(schema) if schema.names[index] == name]
+    names = schema.names
+    exact = [index for index in own_features(schema) if names[index] == name]
     if exact:
         return exact
     for term, indices in schema.terms.items():

@@ -8,6 +8,7 @@ another one. The tables go through the readers that weigh and split rows.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,8 @@ def group_moments(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
 def group_models(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
     """Return a descent for each group of two tables."""
     usual = WhitenedDescent(guarantee=guarantee, neighbours=neighbours)
-    settings = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS)
+    # No wide step: its clips lie beyond the rows of such a table, which so cannot move all of it.
+    settings = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS, wide_most=Fraction(0))
     solver = replace(usual, settings=settings)
     model = OneModel.of(read_by(_SCHEMA, "ward", "audit"), "y", ["x"], intercept=False)
     split = model.schema

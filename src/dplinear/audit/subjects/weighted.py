@@ -26,18 +26,28 @@ from dplinear.schema import Schema
 
 _STEPS = 3  # of the descent: more take longer, and tell the same
 _ROWS, _ROWS_PER_UNIT = 64, 3  # of the unit, and as how many it counts
+_CROWD = 100  # other units, where clustered errors are asked for: they are for lines that are seen
 _HEAVIEST = 20
 _SCORES = Fraction(1, 2)  # of the budget, for outer products
+_WIDE = Fraction(1, 10)  # for the wide step that they are part of, at the most
 _RUNS = 1_600  # enough for nine tenths, as the pairs move every sum in full
 Make = Callable[[Guarantee, Neighbours], Subject]
 
 
-def _table(xs: Sequence[float]) -> pa.Table:
-    """Return the rows of one unit, whose target is at its bound; none of its weights is larger."""
+def _table(xs: Sequence[float], crowd: int = 0) -> pa.Table:
+    """Return the rows of one unit, whose target is at its bound; none of its weights is larger.
+
+    A crowd of others has a row each, of half that length, near the line y = 0.
+    """
     count = len(xs)
-    columns = {"x": xs, "y": [1.0] * count, "weight": [float(_HEAVIEST)] * count}
+    columns = {
+        "x": [*xs, *(0.5 * (-1) ** other for other in range(crowd))],
+        "y": [1.0] * count + [0.02 * (-1) ** (other // 2) for other in range(crowd)],
+        "weight": [float(_HEAVIEST)] * (count + crowd),
+    }
     typed = {name: pa.array(cells, pa.float64()) for name, cells in columns.items()}
-    return pa.table({**typed, "id": pa.array(["new"] * count, pa.string())})
+    ids = ["new"] * count + [str(other) for other in range(crowd)]
+    return pa.table({**typed, "id": pa.array(ids, pa.string())})
 
 
 def _schema(*, unit: bool, weight: bool) -> Schema:
@@ -56,16 +66,20 @@ def descent(
 
     def make(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
         usual = WhitenedDescent(guarantee=guarantee, neighbours=neighbours)
-        shares = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS, unit_scores=scores)
-        solver = replace(usual, settings=shares)
+        shares = replace(usual.settings, steps=_STEPS, plain_steps=_STEPS, wide_most=_WIDE)
+        solver = replace(usual, settings=replace(shares, unit_scores=scores))
         schema = _schema(unit=unit, weight=weight)
         # No cell is missing, so that counts of those filled in would move by nothing.
         prepared = solver.prepare(replace(design_of(schema, (0,), 1), filled=()))
         count = _ROWS if unit else 1
         replaced = neighbours is Neighbours.REPLACE
+        crowd = _CROWD if scores else 0
         one, other = (
             open_table(held, schema, rows_per_unit=_ROWS_PER_UNIT, threads=1, progress=False)
-            for held in (_table([1.0] * count), _table([-1.0] * count if replaced else []))
+            for held in (
+                _table([1.0] * count, crowd),
+                _table([-1.0] * count if replaced else [], crowd),
+            )
         )
         tables = overheard(one, other)
         subject = TranscriptSubject(solver, prepared.run, tables, exact=not replaced)

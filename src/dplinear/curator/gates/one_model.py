@@ -56,12 +56,14 @@ class OneModel:
             raise wrong_type("target", where, TARGET.partition(",")[0], type(target), hint)
         model = read_model(schema, target, features, intercept=intercept, where=where)
         target_name = schema.names[model.targets[0]]
-        chosen = tuple(schema.names[index] for index in model.named)
+        names = schema.names
+        chosen = tuple(names[index] for index in model.named)
         own = schema.select((*chosen, target_name), intercept=intercept)
         own = own.leaving_out() if complete else own
         ones = (INTERCEPT,) if intercept else ()
-        indices = tuple(own.names.index(name) for name in (*ones, *chosen))
-        index = own.names.index(target_name)
+        names = own.names
+        indices = tuple(names.index(name) for name in (*ones, *chosen))
+        index = names.index(target_name)
         if loss == "logistic":
             _check_label(own.features[index], where, intercept=intercept)
         return cls(own, target_name, chosen, design_of(own, indices, index), loss)
@@ -131,7 +133,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
     `target_square`, as no cell is larger than `steps_per_unit` and levels of one category exclude
     each other, before clipping and after it. They are derived; solvers hold every row to them.
     """
-    shape = shape_of(schema)
+    shape, known = shape_of(schema), schema.features
     whole = shape.sensitivity
     most = min(most_squared(schema, features) * shape.steps_per_unit**2, whole)
     return Design(
@@ -141,7 +143,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         feature_square=most,
         target_square=min(shape.steps_per_unit**2, whole),
         intercept=schema.has_intercept,
-        indicators=tuple(schema.features[index].is_indicator for index in features),
+        indicators=tuple(known[index].is_indicator for index in features),
         weighted=schema.is_weighted,
         surveyed=schema.weight is not None,
         leaves_out=bool(schema.needed_features),

@@ -118,7 +118,8 @@ def run(
                         future.result()
                 finally:
                     work.stop.set()
-    return reduction.merge([accumulator.result() for accumulator in work.accumulators])
+    parts = [accumulator.result() for accumulator in work.accumulators]
+    return parts[0] if len(parts) == 1 else reduction.merge(parts)
 
 
 class LocalReader:
