@@ -315,7 +315,10 @@ def test_errors_are_known_unless_few_rows_say_anything() -> None:
     rare = fitted(SMALL, table(SMALL, 13, 20_000, start=-5.0), 14)
     assert rare.unknown is not None
     assert "Few rows have one of the two labels" in rare.unknown
-    assert fitted(SMALL, table(SMALL, 13, 20_000, start=-5.0), 14, ZCDP(500.0)).unknown is None
+    assert fitted(SMALL, table(SMALL, 13, 20_000, start=-5.0), 14, ZCDP(500.0)).unknown is not None
+    unusual = table(SMALL, 13, 20_000, start=-3.5)  # one in sixteen
+    assert fitted(SMALL, unusual, 14).unknown is None
+    assert fitted(SMALL, unusual[:, :2000], 14).unknown is not None
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5])

@@ -30,11 +30,12 @@ _SLACK = 0.87  # of the curvature that clips leave: long steps cost less than sh
 _MOST_SIGNAL = 15.0  # times the expected variance of log-odds: classes that hardly overlap
 _SURE = 0.97  # of the iterate, that is kept: with less there are no standard errors
 # Where standard errors are too small, by simulation: labels rarer than this, if their number times
-# μ is below `_FEW` for each coefficient.
+# μ is below `_FEW` for each coefficient; and of real tables any label that is rarer than `_RAREST`.
 _UNUSUAL = 0.2
 _FEW = 60.0
+_RAREST = 0.05
 _MATRICES = Fraction(20, 1000)  # of μ², for both matrices of standard errors, where there are any
-_SEPARATE = 20.0  # variance of log-odds, from which classes hardly overlap
+_SEPARATE = 10.0  # variance of log-odds, from which classes hardly overlap
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
     "The noise leaves too little of this table for standard errors: the coefficients were shrunk "
@@ -44,7 +45,7 @@ _RARE = (
     "Few rows have one of the two labels, hold one of the levels, or may be far from the mean of a "
     "column: there the standard errors of this method are known to be too small, so it gives none. "
     "Merge rare levels, narrow the bounds of columns whose values are nearly all at one end, or "
-    "ask for a larger ε."
+    "ask for a larger ε; where fewer than one row in twenty has a label, use predictions alone."
 )
 _SEPARABLE = (
     "The labels hardly overlap: log-odds that separate them have no upper end, so there are no "
@@ -287,12 +288,12 @@ def _kept_share(state: CovarianceFilter, prior: Floats, known: Survey, mu: float
 def _rare(known: Survey, rate: float, mu: float, leverage: float) -> str | None:
     """Return why there are no standard errors, where few rows say anything of a coefficient.
 
-    Labels: where one is unusual, and its rows times μ are few for each coefficient. Levels: where
-    rows that hold one are longer than their clip by that cell alone.
+    Labels: where one is rare, or unusual and its rows times μ are few for each coefficient. Levels:
+    where rows that hold one are longer than their clip by that cell alone.
     """
     fewer = min(rate, 1 - rate)
     few = known.row_count.released * fewer * mu < _FEW * known.frame.design.dimension
-    if fewer < _UNUSUAL and few:
+    if fewer < _RAREST or (fewer < _UNUSUAL and few):
         return _RARE
     shares = _shares_of_levels(known)
     short = 1 - shares > leverage**2 * known.white.dimension * shares
