@@ -191,30 +191,46 @@ def test_a_signal_at_any_moment_after_the_spend_ends_the_command(name: str, tmp_
     check_moments(name, tmp_path, [0.01 * number for number in range(40)])
 
 
-@pytest.mark.parametrize("step", ["place", "claim", "settle"])
+RELEASES = {
+    "out.json": ["moments"],
+    "out.parquet": ["rows", "--mechanism", "projection", "--k", "1"],
+    "out.csv": ["rows", "--mechanism", "projection", "--k", "1"],
+}
+
+
+@pytest.mark.parametrize("output", RELEASES)
+@pytest.mark.parametrize("step", ["complete", "place", "claim", "settle"])
 def test_a_signal_between_the_last_byte_and_the_name_loses_nothing(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file that is whole gets its name, and nothing is left beside it."""
     pq.write_table(table(100), tmp_path / "t.parquet")
     monkeypatch.chdir(tmp_path)
+    gate, *own_words = RELEASES[output]
     ledger = dpl.open_ledger("budget.db", create=True)
-    ledger.declare("t", ZCDP(100.0))
+    ledger.declare("t", ZCDP(100.0), neighbours="element" if gate == "rows" else "add_remove")
     own = getattr(outputs.Output, step)
     signals: list[int] = []
 
     def interrupted(self: outputs.Output) -> None:
+        if step == "complete":  # a signal comes to it when all is written
+            own(self)
         if not signals:
             signals.append(1)
             raise KeyboardInterrupt
-        own(self)
+        if step != "complete":
+            own(self)
 
     monkeypatch.setattr(outputs.Output, step, interrupted)
-    words = ["release", "moments", "t.parquet", "--column", "a 0 1", "--column", "b 0 1"]
-    words += ["--rho", "0.1", "--ledger", "budget.db", "--dataset", "t", "--output", "out.json"]
-    assert main(words) == Code.INTERRUPTED
-    assert signals
-    assert dpl.load("out.json").certificate.dataset == "t"
+    words = ["release", gate, "t.parquet", "--column", "a 0 1", "--column", "b 0 1", *own_words]
+    words += ["--rho", "0.1", "--ledger", "budget.db", "--dataset", "t", "--output", output]
+    code = main(words)
+    if not signals:  # rows of CSV have two files, which are named one by one
+        assert (step, output) == ("place", "out.csv")
+        assert code == Code.DONE
+    else:
+        assert code == Code.INTERRUPTED
+    assert dpl.load(output).certificate.dataset == "t"
     assert not [file for file in tmp_path.iterdir() if ".tmp" in file.name]
 
 

@@ -54,14 +54,24 @@ class Output:
         except OSError as error:
             raise self._unplaced_error(error) from None
 
+    @property
+    def whole(self) -> bool:
+        """Whether all is written, so that no failure may remove it."""
+        return self._whole
+
     def place(self) -> None:
         """Give the file its name; or raise `UnplacedError`, which says where it stays."""
         self.claim()
         self.settle()
 
     def claim(self) -> None:
-        """Let the name lead to the file too; then `settle`, or take it back with `release`."""
+        """Let the name lead to the file too; then `settle`, or take it back with `release`.
+
+        May be called again where a signal came between.
+        """
         try:
+            if self.target.exists() and self.path.samefile(self.target):
+                return
             if self._overwrite:
                 self.path.replace(self.target)
             else:
@@ -97,9 +107,7 @@ class Output:
         if not self._whole:
             return
         with suppress(OSError, UnplacedError):
-            if not (self.target.exists() and self.path.samefile(self.target)):
-                self.claim()
-            self.settle()
+            self.place()
 
     def abandon(self) -> None:
         """Remove what was written, unless it is complete. May be called at any time, and again."""

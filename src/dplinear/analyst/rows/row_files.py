@@ -6,6 +6,7 @@ name when it is complete. `row_reading.py` reads them again.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -142,6 +143,9 @@ class RowsFile:
             self._place()
         except UnplacedError as error:  # it is the rows that are looked for
             raise UnplacedError(self._target, self._output.path, error.reason) from None
+        except BaseException:  # such as a signal: rows that are whole get their name after all
+            self._place_after_all()
+            raise
         finally:
             self.abandon()
 
@@ -157,8 +161,12 @@ class RowsFile:
         if isinstance(self._writer, _Writer):
             self._writer.give_up()
         self._output.abandon()
-        if self._certificate is not None:
+        if self._certificate is None:
+            return
+        if self._output.whole:
             self._certificate.abandon()
+        else:
+            self._certificate.discard()
 
     def _facts(self) -> bytes:
         columns = self._head.columns
@@ -182,6 +190,17 @@ class RowsFile:
             raise
         certificate.settle()
         self._output.settle()
+
+    def _place_after_all(self) -> None:
+        if not self._output.whole:
+            return
+        with suppress(OSError, UnplacedError):
+            if self._certificate is not None and not self._certificate.whole:
+                self._certificate.complete()
+            if self._output.path.exists():
+                self._place()
+            elif self._certificate is not None:
+                self._certificate.settle()
 
 
 def save(
