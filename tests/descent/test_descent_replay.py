@@ -202,7 +202,7 @@ EPSILON = 1.0
 ASKED = ApproxDP(EPSILON, 0.1)  # a large δ, so that few descents measure it
 OUTLIER = np.rint(np.array([1.0, 1.0, -1.0]) * LINE.shape.steps_per_unit)
 COMMON = normal_rows(11, LINE, 20)
-STEEP = 0.81  # a slope that is rare with the outlier, which pulls it down
+STEEP = 0.8  # a slope that is rare with the outlier, which pulls it down
 LONGER = np.column_stack((COMMON, OUTLIER))
 
 
@@ -262,9 +262,9 @@ def told_apart(factor: int, count: int) -> float:
 
 @pytest.mark.long
 def test_coefficients_alone_tell_less_than_is_claimed() -> None:
-    """And more, if the noise is halved."""
+    """And more, with a third of the noise: what intervals rest on does not show in coefficients."""
     claimed = claimed_delta()
-    assert told_apart(1, 500) <= claimed < told_apart(4, 4000)
+    assert told_apart(1, 500) <= claimed < told_apart(9, 1500)
 
 
 # Planted bugs

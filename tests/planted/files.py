@@ -55,6 +55,15 @@ BUGS: tuple[Bug, ...] = (
         "tests/curator/test_rows_gate.py::test_complete_rows_that_get_no_name_stay",
     ),
     Bug(
+        "nameless_rows",
+        "a signal between the last byte and the name leaves rows in a hidden file",
+        "analyst/rows/row_files.py",
+        "            self._place_after_all()\n",
+        "            pass\n",
+        "tests/curator/test_interrupted.py"
+        "::test_a_signal_between_the_last_byte_and_the_name_loses_nothing[claim-out.csv]",
+    ),
+    Bug(
         "matrix_kept_too_late",
         "the file of a projection is opened only when the rows are released",
         "mechanisms/rows/projection.py",
