@@ -9,6 +9,8 @@ from dplinear.arguments import integer, positive, rejection, wrong_type
 
 _WHERE = "Settings"
 _MOST_STEPS = 200
+_WIDE = Fraction(30, 1000)  # that a wide step spends at least, where it may spend so much
+_WIDE_PART = Fraction(1, 20)  # of that, for the least of its sums
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Settings:
             positive(self.residual_clip, "residual_clip", _WHERE)
         # The first step has the least share: at most the √k-th part of an even one.
         least = min(*parts[:-3], self.bands / max(steps), self.intercept or 1)
-        least = min(least, self.unit_scores or 1)
+        least = min(least, self.unit_scores or 1, self._least_of_wide)
         first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
         # What is left of a share after a first part is asked for, or nothing is.
         rests = [self.count - self.count_first, self.gram - self.gram_first]
@@ -63,3 +65,14 @@ class Settings:
         if least < LEAST_SHARE or first < LEAST_SHARE:
             rule = "parts that leave every query at least 2^−14 of the whole"
             raise rejection("shares", _WHERE, rule, [str(part) for part in parts + firsts])
+
+    @property
+    def _least_of_wide(self) -> Fraction:
+        """The least share that a wide step leaves a sum: its own, or a further gradient's instead.
+
+        Shares of wide steps are whole thousandths.
+        """
+        if not self.wide_most:
+            return Fraction(1)
+        share = Fraction(math.floor(min(self.wide_most, _WIDE) * 1000), 1000)
+        return min(share * _WIDE_PART, share - self.bands / min(self.steps, self.plain_steps))

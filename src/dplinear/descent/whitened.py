@@ -81,7 +81,7 @@ class WhitenedDescent(Descent):
 
     def prepare(self, design: Design) -> PreparedDescent:
         """Calibrate the whole chain."""
-        if self.by_unit and not design.weighted:
+        if self.by_unit and (design.survey_alone or not design.weighted):
             hint = 'clustered errors are for rows that belong to units: name one, unit="patient".'
             raise rejection("errors", "WhitenedDescent", "left out without a unit", CLUSTERED, hint)
         return super().prepare(design)

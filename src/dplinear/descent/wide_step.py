@@ -39,7 +39,8 @@ _CLEAR = 3.3  # deviations of noise, of two bands together, that say that there 
 _LIKELY = 2.5  # the same, of three bands beyond those
 _FEW = 2e-4  # of the rows: bands of fewer do not matter
 _FALL = (0.05, 0.6)  # from band to band, the least and the most that is expected of a tail
-_BIAS = 0.5  # of the noise: what a clip may take off the gradient, if all of it went one way
+_FASTER = 1.2  # the logarithm of that, from each half octave to the next: √2 in exponential tails
+_BIAS = 0.25  # of the noise: what a clip may take off the gradient, if all of it went one way
 _CLOSEST = 3.0  # mean lengths times scales: the closest clip, which clips few normal rows
 # Of a squared scale, that the noise of the outer products may be: of rows, of units, which may
 # count for less than a row each.
@@ -49,7 +50,9 @@ _LEAST_LEVEL = 0.5  # of the expected curvature, that the mean of all directions
 _LEAST_PART = 0.3  # of the mean of all directions, that each has of curvature and of scores
 _LONGEST = 10.0  # standard errors, that a step may be
 _SEEN = 3.0  # deviations of the noise of a direction, that the mean of the units' scores must be
-_MOST_NOISE = 25.0  # sampling deviations, beyond which a step says nothing of a line
+# Sampling deviations, and parts of the curvature, of noise beyond which a step says nothing of a
+# line.
+_MOST_NOISE, _MOST_BLUR = 25.0, 3.0
 
 
 def wide_share(settings: Settings, size: int, rows: float, mu: float) -> Fraction:
@@ -69,20 +72,22 @@ class WideStep:
 
     `step` is the way from the end of the descent to the estimate of the least-squares line.
     `noise` and `spread` are roots of that estimate's covariances: of the noise alone, of noise and
-    sampling. `width` is how many sampling deviations the noise of the gradient is; `parameters`,
-    what a certificate says of all this.
+    sampling. `width` is how many sampling deviations the noise of the gradient is; `blur`, what
+    part of the curvature that of the Gram matrix is; `parameters`, what a certificate says of all
+    this.
     """
 
     step: Floats
     noise: Floats
     spread: Floats
     width: float
+    blur: float
     parameters: Mapping[str, float]
 
     @property
     def hidden(self) -> bool:
-        """Whether the noise of so wide a clip hides the line."""
-        return self.width > _MOST_NOISE
+        """Whether the noise of clips so wide hides the line."""
+        return self.width > _MOST_NOISE or self.blur > _MOST_BLUR
 
     @property
     def restless(self) -> bool:
@@ -226,6 +231,7 @@ def take_wide_step(
         noise=np.asarray(gradient.sigma * inverse),
         spread=inverse @ np.linalg.cholesky(middle),
         width=gradient.sigma / ending.scale,
+        blur=gram.sigma * math.sqrt(len(step)) * len(step) / float(np.trace(curvature)),
         parameters=said,
     )
 
@@ -235,15 +241,15 @@ def _reach(histogram: Answer, rows: float, noise: float, power: int) -> float:
 
     The sum is one of vectors as long as what the histogram counts, or of outer products of them, as
     `power` says; `noise` is that of such a sum whose clip is 1. Beyond the last band that clearly
-    has rows their number is taken to fall as it does for exponential tails, √2 times as fast in
-    logarithms from each half octave to the next.
+    has rows their number is taken to fall a little faster from each half octave to the next, as it
+    does in tails that are heavier than exponential ones.
     """
     counts, last = histogram.values, _last(histogram, rows)
     held = max(float(counts[last]), 0.0) + histogram.sigma
     before = max(float(counts[last - 1]), held) if last else held
     fall = min(max(held / before, _FALL[0]), _FALL[1])
     beyond = np.arange(1, len(EDGES))  # bands after the last
-    tail = held * fall ** np.cumsum(2.0 ** (beyond / 2))
+    tail = held * fall ** np.cumsum(_FASTER**beyond)
     middles = EDGES[0] * 2.0 ** ((last + beyond + 0.5) / 2)
     clips = EDGES[0] * 2.0 ** ((last + beyond) / 2)
     lost = [float(tail @ np.maximum(middles**power - clip**power, 0.0)) for clip in clips]

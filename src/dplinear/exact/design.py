@@ -15,11 +15,11 @@ class Design:
     features' cells have a squared norm of at most `feature_square`, the target's of at most
     `target_square`, in integer units. `indicators` says which features are 0 for most rows, and
     perhaps for all. `weighted` says that rows carry weights, so that sums are counted in finer
-    units; `surveyed`, that the weights are a survey's; `leaves_out`, that rows may be left out
-    because of what they hold; `filled` names the counts of cells that are filled in, one for each
-    column that may have some. `in_group` says that the rows are those of one group of a table,
-    which a row that is replaced may leave; `groups` is how many such regressions neighbours may
-    move.
+    units; `surveyed`, that the weights are a survey's, and `survey_alone`, that they are nothing
+    else, so that rows belong to no units; `leaves_out`, that rows may be left out because of what
+    they hold; `filled` names the counts of cells that are filled in, one for each column that may
+    have some. `in_group` says that the rows are those of one group of a table, which a row that is
+    replaced may leave; `groups` is how many such regressions neighbours may move.
     """
 
     shape: Shape
@@ -31,6 +31,7 @@ class Design:
     indicators: tuple[bool, ...]
     weighted: bool = False
     surveyed: bool = False
+    survey_alone: bool = False
     leaves_out: bool = False
     filled: tuple[str, ...] = ()
     groups: int = 1

@@ -41,8 +41,8 @@ class RowSum(ABC):
 
     `replaced`: replacing a row u by v changes the sum by f(v) − f(u), whose squared norm is at most
     `replaced`·bound². It is 4 for any f (opposite vectors), 2 for f = c cᵀ (the squared norm is
-    ‖c‖⁴ + ‖c'‖⁴ − 2(c·c')²) or where f has one entry of 1 at the most, 1 where f is one number,
-    never negative, and 0 for a constant f.
+    ‖c‖⁴ + ‖c'‖⁴ − 2(c·c')²) or for vectors without negative entries, such as a single 1, 1 where
+    f is one number, never negative, and 0 for a constant f.
 
     `symmetric`: whether f(z) is a whole symmetric matrix, row by row.
     """

@@ -146,6 +146,7 @@ def design_of(schema: Schema, features: tuple[int, ...], target: int) -> Design:
         indicators=tuple(known[index].is_indicator for index in features),
         weighted=schema.is_weighted,
         surveyed=schema.weight is not None,
+        survey_alone=schema.weight is not None and schema.unit is None,
         leaves_out=bool(schema.needed_features),
         filled=filled_names(schema),
     )
