@@ -12,7 +12,7 @@ import numpy as np
 from dplinear.analyst.left_out import MOMENTS, side_notes
 from dplinear.analyst.regression.bootstrap import bootstrap
 from dplinear.analyst.regression.difference import Difference, difference
-from dplinear.analyst.regression.inference import Intervals, delta_method, refusal
+from dplinear.analyst.regression.inference import Intervals, delta_method, optimism, refusal
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.names import unknown
 from dplinear.analyst.regression.prediction import design
@@ -99,7 +99,7 @@ class Fit:
         coefficients.flags.writeable = False
         names = moments.schema.names
         used = model.used_indices(names.index(problem.target))
-        r_squared, variance = _quality(moments, model, problem, solution.coefficients)
+        r_squared, variance = _quality(moments, model, problem, solution.coefficients, repair)
         return Fit(
             target=problem.target,
             coefficients=NamedVector(tuple(names[i] for i in model.named), coefficients),
@@ -325,9 +325,13 @@ def _column_notes(moments: MomentsRelease, used: Sequence[int]) -> tuple[str, ..
 
 
 def _quality(
-    moments: MomentsRelease, model: Model, problem: Problem, b: Floats
+    moments: MomentsRelease, model: Model, problem: Problem, b: Floats, repair: str
 ) -> tuple[float | None, float | None]:
-    """Return estimates of R² and of the residual variance, from the unbiased moments."""
+    """Return estimates of R² and of the residual variance, from the unbiased moments.
+
+    A line that was fitted to noisy moments fits their noise, too: they say that it leaves less than
+    it does. Lines of shrunk moments follow the noise less.
+    """
     if not moments.noise_model.known:
         return None, None
     line = np.append(-b, 1.0) @ problem.transform
@@ -335,7 +339,10 @@ def _quality(
     width = float(moments.schema.features[index].half_width)
     whole = moments.unbiased_estimate
     used = model.used_indices(index)
-    left = width**2 * float(line @ whole[np.ix_(used, used)] @ line)
+    left = float(line @ whole[np.ix_(used, used)] @ line)
+    if repair == "none":
+        left += optimism(problem, b)
+    left *= width**2
     total = width**2 * float(whole[index, index])
     if moments.schema.has_intercept:
         corner = np.ix_([0, index], [0, index])

@@ -187,6 +187,22 @@ def correct_for_noise(problem: Problem, whole: Floats) -> Corrected:
     )
 
 
+def optimism(problem: Problem, solution: Floats) -> float:
+    """Return by how much noisy moments understate what a line leaves that was fitted to them.
+
+    With N the noise, r = [−b, 1] and A the inverse of the features' moments and penalty, b moves by
+    A·(N·r)_x, to first order, which takes 2·(N·r)_xᵀ·A·(N·r)_x off the noisy sum of squares of its
+    residuals (Mallows 1973; Efron 2004, "covariance penalties"). In cells; coefficients that are 0,
+    as in a lasso, do not move.
+    """
+    moving = np.flatnonzero(solution)
+    rows = problem.transform[moving]
+    line = np.append(-solution, 1.0) @ problem.transform
+    noise = rows @ problem.noise_model.sandwich(np.outer(line, line), problem.whole) @ rows.T
+    features = rows @ problem.whole @ rows.T + np.diag(problem.penalty[moving])
+    return max(2 * float(np.trace(np.linalg.pinv(features, hermitian=True) @ noise)), 0.0)
+
+
 def _forms(reach: Floats, middle: Floats) -> Floats:
     """Return lᵀ·middle·l for each row l of `reach`, at least 0 though `middle` be indefinite."""
     return np.asarray(np.maximum(((reach @ middle) * reach).sum(-1), 0.0))
