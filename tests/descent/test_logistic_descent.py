@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from dplinear.adaptive.noisy_sums import LEAST_SHARE, _Noise
 from dplinear.arrays import Floats
 from dplinear.descent.common import PreparedDescent
+from dplinear.descent.covariance_filter import CovarianceFilter
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.descent.logistic_curvature import Hessian, Secants, best_clips, curve
 from dplinear.exact.design import Design
@@ -451,3 +454,46 @@ def test_secants_find_a_curvature_that_was_misjudged() -> None:
     after = np.array([5.0, 0.0]) - true @ move
     assert stepped.update(after, 1e-6).matrix == pytest.approx(np.diag([1.0, 0.0]), abs=1e-6)
     assert stepped.update(after, 10.0).matrix == pytest.approx(np.zeros((2, 2)))
+
+
+# Settings of one's own
+
+
+@pytest.mark.parametrize("gram_first", [Fraction(30, 1000), Fraction(200, 1000)])
+def test_a_matrix_that_is_asked_for_twice_is_counted_twice(gram_first: Fraction) -> None:
+    """Many features and little noise to spare for rounding: no sum is refused after the spend."""
+    of = design(60)
+    usual = LogisticDescent(guarantee=ZCDP(0.2))
+    made = replace(usual, settings=replace(usual.settings, gram_first=gram_first))
+    for count in (0, 20_000):
+        rows = table(of, 1, count)
+        found = made.prepare(of).run(Rows(rows), simulation.entropy(2))
+        assert np.isfinite(found.coefficients).all()
+
+
+def test_standard_errors_that_nothing_is_set_aside_for_are_refused_in_words() -> None:
+    usual = LogisticDescent(guarantee=ApproxDP(3.0, 1e-6))
+    rows = table(SMALL, 3, 20_000)
+    assert usual.prepare(SMALL).run(Rows(rows), simulation.entropy(4)).spread is not None
+    made = replace(usual, settings=replace(usual.settings, matrices=Fraction(0)))
+    found = made.prepare(SMALL).run(Rows(rows), simulation.entropy(4))
+    assert found.spread is None
+    assert "`matrices`" in str(found.unknown)
+    with pytest.raises(ValueError, match="of Settings must be"):
+        replace(usual.settings, matrices=Fraction(1, 2**14))
+    left = 1 - sum([Fraction(50, 1000), Fraction(30, 1000), Fraction(15, 1000), Fraction(33, 1000)])
+    with pytest.raises(ValueError, match="of Settings must be"):
+        replace(usual.settings, gram=left, gram_first=left)
+
+
+def test_a_gain_is_found_where_noise_is_lost_in_rounding() -> None:
+    """Kalman's own formula has a matrix there that float64 takes for singular."""
+    covariance = np.full((2, 2), 2.0**54)
+    curvature = np.diag([0.25, 0.5])
+    start = CovarianceFilter.start(covariance)
+    gain = start.gain(curvature, 1e-12, curvature)
+    assert np.isfinite(gain).all()
+    usual = CovarianceFilter.start(np.diag([2.0, 3.0]))
+    plain = np.diag([2.0, 3.0]) @ curvature
+    plain = plain @ np.linalg.inv(curvature @ plain + 0.5 * np.eye(2))
+    assert usual.gain(curvature, 0.5, curvature) == pytest.approx(plain, rel=1e-12)

@@ -21,8 +21,8 @@ from dplinear.privacy import ApproxDP
 
 pytestmark = pytest.mark.heavy
 
-# For survey weights, cells filled in and units: see below.
-UNUSED = ["squared_weights", "filled_in", "unit_scores"]
+# For survey weights, cells filled in, units, and labels: see below.
+UNUSED = ["squared_weights", "filled_in", "unit_scores", "matrices"]
 UNTUNED = ["wide_most"]  # for intervals: a line has the least risk without them
 
 

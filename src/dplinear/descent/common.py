@@ -61,7 +61,7 @@ class Descent(ModelMechanism):
     for_groups: ClassVar[bool] = True
     passes: ClassVar[bool] = True
     prepared: ClassVar[type[PreparedDescent]]
-    matrices: ClassVar[int] = 2  # that a chain may ask for, beside those of clustered errors
+    matrices: ClassVar[int] = 0  # that a chain may ask for, beside the survey's and clustered ones
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -77,7 +77,8 @@ class Descent(ModelMechanism):
         """
         p = design.dimension
         steps = max(self.settings.steps, self.settings.plain_steps)
-        matrices = self.matrices + bool(self.settings.unit_scores)
+        twice = self.settings.gram_first != self.settings.gram
+        matrices = 1 + twice + self.matrices + bool(self.settings.unit_scores)
         coordinates = matrices * p * p + (steps + 1) * (p + 1 + 2 * BINS) + 8 + len(design.filled)
         coordinates += (2 * p * p + p + 2 * len(EDGES)) if self.settings.wide_most else 0
         where = type(self).__name__

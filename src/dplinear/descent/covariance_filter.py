@@ -38,11 +38,14 @@ class CovarianceFilter:
         """Return Kalman's gain for a gradient with noise of this variance.
 
         It is shortened in directions where a step could pass its aim if curvature were `steepest`.
+        With P the covariance and C the curvature it is PC(CPC + v)⁻¹, by the singular values of
+        √P·C: no matrix is inverted that noise so small as to be lost in rounding makes singular.
         """
-        one = np.eye(len(self.theta))
-        gain = self.covariance @ curvature
-        gain = gain @ np.linalg.inv(curvature @ gain + variance * one)
-        return cap(gain, steepest)
+        values, vectors = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        left, sizes, right = np.linalg.svd(root @ curvature)
+        shares = sizes / np.maximum(sizes**2 + variance, np.finfo(float).tiny)
+        return cap(root @ (left * shares) @ right, steepest)
 
     def update(
         self, step: Floats, left: Floats, least_left: Floats, noise: Floats

@@ -34,7 +34,6 @@ _SURE = 0.97  # of the iterate, that is kept: with less there are no standard er
 _UNUSUAL = 0.2
 _FEW = 60.0
 _RAREST = 0.05
-_MATRICES = Fraction(20, 1000)  # of μ², for both matrices of standard errors, where there are any
 _SEPARATE = 10.0  # variance of log-odds, from which classes hardly overlap
 _SHORTENED = 0.25  # mean square of a cell, from which means are of rows that were shortened
 _SHRUNK = (
@@ -47,6 +46,7 @@ _RARE = (
     "Merge rare levels, narrow the bounds of columns whose values are nearly all at one end, or "
     "ask for a larger ε; where fewer than one row in twenty has a label, use predictions alone."
 )
+_UNPAID = "No part of the budget is for standard errors: in the settings, `matrices` is 0."
 _SEPARABLE = (
     "The labels hardly overlap: log-odds that separate them have no upper end, so there are no "
     "standard errors. Leave out the features that give the label away, or use predictions alone."
@@ -64,6 +64,7 @@ def _settings() -> Settings:
         bands=Fraction(10, 1000),
         intercept=Fraction(0),
         wide_most=Fraction(0),
+        matrices=Fraction(20, 1000),
         plain_steps=20,
         gram_from=18.0,
         prior=2.0,
@@ -79,7 +80,8 @@ class PreparedLogistic(PreparedDescent):
         rate = _rate(known, sums, self.settings)
         steps = _Steps(known, sums, self.settings, rate)
         unknown = _rare(known, rate, self.budget.mu, steps.clips.leverage)
-        matrices = Fraction(0) if unknown else _MATRICES
+        unknown = unknown or (None if self.settings.matrices else _UNPAID)
+        matrices = Fraction(0) if unknown else self.settings.matrices
         state = steps.run((sums.remaining - matrices - self.settings.bands) / steps.steps)
         kept = _kept_share(state, steps.prior, known, self.budget.mu)
         sampling = steps.sampling(state.theta, matrices / 2) if matrices else 0 * state.noise
@@ -125,7 +127,7 @@ class LogisticDescent(Descent):
     name: ClassVar[str] = "logistic_descent"
     loss: ClassVar[str] = "logistic"
     prepared: ClassVar[type[PreparedDescent]] = PreparedLogistic
-    matrices: ClassVar[int] = 3  # the Gram matrix once, and two for standard errors
+    matrices: ClassVar[int] = 2  # for standard errors
 
 
 def _rate(known: Survey, noisy_sums: NoisySums, settings: Settings) -> float:

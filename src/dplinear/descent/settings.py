@@ -34,6 +34,7 @@ class Settings:
     intercept: Fraction = Fraction(20, 1000)
     unit_scores: Fraction = Fraction(0)  # for clustered standard errors; 0: none
     wide_most: Fraction = Fraction(300, 1000)  # for a wide step, at the most; 0: none is taken
+    matrices: Fraction = Fraction(0)  # both that logistic standard errors rest on; 0: none are
     steps: int = 12
     plain_steps: int = 24  # without a Gram matrix
     gram_from: float = 12.0  # n·μ/p from which it is bought; below, it would be mostly noise
@@ -43,7 +44,7 @@ class Settings:
     def __post_init__(self) -> None:
         parts = [self.count, self.feature_sums, self.target_sum, 2 * self.squares, self.gram]
         parts += [self.left_out, self.filled_in, self.squared_weights, self.bands, self.intercept]
-        parts += [self.wide_most, self.unit_scores]
+        parts += [self.wide_most, self.unit_scores, self.matrices]
         firsts = [self.count_first, self.gram_first]
         if not all(isinstance(part, Fraction) for part in parts + firsts):
             raise wrong_type("shares", _WHERE, "Fractions", parts + firsts)
@@ -56,8 +57,8 @@ class Settings:
         if self.residual_clip is not None:
             positive(self.residual_clip, "residual_clip", _WHERE)
         # The first step has the least share: at most the √k-th part of an even one.
-        least = min(*parts[:-3], self.bands / max(steps), self.intercept or 1)
-        least = min(least, self.unit_scores or 1, self._least_of_wide)
+        least = min(*parts[:-4], self.bands / max(steps), self.intercept or 1)
+        least = min(least, self.unit_scores or 1, self.matrices / 2 or 1, self._least_of_wide)
         first = (1 - sum(parts)) / Fraction(max(steps) * (math.isqrt(max(steps)) + 1))
         # What is left of a share after a first part is asked for, or nothing is.
         rests = [self.count - self.count_first, self.gram - self.gram_first]
