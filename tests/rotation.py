@@ -21,6 +21,7 @@ DAYS = {
     "contracts/test_inferred_types.py": 5,
     "contracts/test_sources.py": 3,
     "curator/test_engine_words.py": 4,
+    "curator/test_group_engines.py": 3,
     "curator/test_interrupted.py": 4,
     "curator/test_killed_workers.py": 3,
     "curator/test_unit_engines.py": 3,

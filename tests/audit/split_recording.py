@@ -15,7 +15,6 @@ from dplinear.exact.groups import GroupReduction
 from dplinear.exact.row_sums import Count, LeftOut
 from dplinear.exact.sums import Sums
 from dplinear.exact.weights import WHOLE
-from dplinear.mechanisms.adassp import PreparedAdaSSP
 from dplinear.noise import simulation
 from dplinear.schema import Schema
 from exact.oracles import square
@@ -31,7 +30,6 @@ class GroupRecord:
     answers: list[list[list[Answer]]] = field(default_factory=list)
     split: Schema | None = None
     budget: Budget | None = None
-    adassp: PreparedAdaSSP | None = None
 
     @property
     def allowed(self) -> Fraction:
@@ -44,7 +42,7 @@ def recorded(
     gate: Callable[[], Any], seed: int, script: Sequence[Sequence[list[Answer]]] | None = None
 ) -> GroupRecord:
     """Run a gate, and return all that it asked of each group; with a script, it is told that."""
-    record, ask, each, measure = GroupRecord(), NoisySums.ask, InStep.each, PreparedAdaSSP.measure
+    record, ask, each = GroupRecord(), NoisySums.ask, InStep.each
     chains: list[Any] = []  # in the order in which groups ask first, which is their own
 
     def listen(self: Any, queries: Sequence[Query], rows: Any = None) -> Any:
@@ -64,14 +62,9 @@ def recorded(
         record.split = self._split
         return each(self, job)
 
-    def keep(self: Any, statistic: Any, entropy: Any) -> Any:
-        record.adassp = self
-        return measure(self, statistic, entropy)
-
     with pytest.MonkeyPatch.context() as patch, simulation.door(seed):
         patch.setattr(NoisySums, "ask", listen)
         patch.setattr(InStep, "each", split)
-        patch.setattr(PreparedAdaSSP, "measure", keep)
         gate()
     return record
 

@@ -5,7 +5,8 @@ tables that differ by a row, or by all rows of a unit (of 0 to 1,000 rows: at th
 them, without numbers; in one group, in all of them, in none), must be no farther apart than the
 noise is made for, on integers: each sum, the largest of each group together, and μ² as it is spent.
 The worst of them must come within 1% of that. A further mechanism is a line in `GATES`, and a
-further relation one in `CASES`.
+further relation one in `CASES`. Models, means and covariances under replace, clustered errors,
+AdaSSP and public lists of groups are replayed in `test_group_replays.py`.
 """
 
 import math
@@ -22,8 +23,6 @@ import dplinear as dpl
 from audit.split_recording import GroupRecord, ask_groups, moved, recorded
 from audit.test_unit_replays import BOUND, NAMES, adversarial, opposite, units
 from dplinear.arrays import Floats
-from dplinear.curator.in_step import InStep
-from dplinear.curator.passes import Table
 from dplinear.curator.sources import open_reader, unit_rows
 from dplinear.exact import groups as exact_groups
 from dplinear.exact.gram import Moments
@@ -32,7 +31,6 @@ from dplinear.exact.groups import GroupReduction
 from dplinear.exact.row_sums import RowSum
 from dplinear.exact.weights import capped_weights
 from dplinear.mechanisms.moments.analyze_gauss import Difference
-from dplinear.mechanisms.moments.eigenvalues import least_units
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
@@ -74,18 +72,12 @@ GATES: dict[str, dict[str, Any]] = {
     "huber": {"loss": "huber"},
     "logistic": {"loss": "logistic"},
     "coinpress": {"mechanism": "coinpress"},
-    "adassp": {"mechanism": "adassp"},
     "mean": {},
     "covariance": {},
 }
 CASES = [
     *(Case("moments", kind, relation) for kind in SCHEMAS for relation in (ADD, REPLACE)),
-    *(
-        Case(name, kind)
-        for name in GATES
-        for kind in SCHEMAS
-        if (name, kind) != ("adassp", "units")
-    ),
+    *(Case(name, kind) for name in GATES for kind in SCHEMAS),
 ]
 
 
@@ -191,50 +183,10 @@ def check_moments(case: Case, count: int, seed: int, k: int) -> float:
     return math.sqrt(most / limit)
 
 
-def check_adassp(case: Case, count: int, seed: int, k: int) -> float:
-    """Hold the three parts of all groups together to the distance that the noise is made for."""
-    record = recorded(lambda: gate(case, table(seed), k), seed)
-    ready, split = record.adassp, record.split
-    assert ready is not None
-    assert split is not None
-    design, coarse = ready.design.of_rows(), 1 << 2 * ready.distance.step
-    used, limits = list(design.features), ready.distance.squares
-
-    def parts(held: Table) -> list[Any]:
-        matrix = held.bounded_moments(design)
-        gram = matrix[np.ix_(used, used)]
-        least = np.array([least_units(gram, design.feature_square)], object)
-        return [least, gram.ravel(), matrix[used, design.target]]
-
-    def of_groups(data: pa.Table) -> list[list[Any]]:
-        def opened(schema: Schema) -> Any:
-            return open_reader(data, schema, again=True, threads=1, progress=False)
-
-        inner = split.of_group()
-        return InStep(opened, split, len(GROUPS), lambda reader: Table(reader, inner)).each(parts)
-
-    common, most = None, [Fraction(0)] * 3
-    for one, other in pairs(case, count, seed, k):
-        common = of_groups(other) if common is None else common
-        apart = [
-            sum(square(a[place] - b[place]) for a, b in zip(of_groups(one), common, strict=True))
-            for place in range(3)
-        ]
-        exact = [Fraction(apart[0]), Fraction(apart[1], coarse), Fraction(apart[2], coarse)]
-        seen = [a / limit for a, limit in zip(exact, limits, strict=True)]
-        assert max(seen) <= 1
-        together = sum(a / b for a, b in zip(exact, ready.variances, strict=True))
-        assert together <= ready.distance.squared_distance(ready.variances)
-        most = [max(both) for both in zip(most, seen, strict=True)]
-    return math.sqrt(min(most[1:]))
-
-
 def check(case: Case, count: int, seed: int, k: int) -> float:
     """Return the part of what is declared that the worst neighbours reached."""
     if case.gate == "moments":
         return check_moments(case, count, seed, k)
-    if case.gate == "adassp":
-        return check_adassp(case, count, seed, k)
     return check_sums(case, count, seed, k)
 
 

@@ -331,7 +331,9 @@ def test_row_sums_have_the_same_bits_in_every_pass(
         return
     opened = open_table(data, schema, **options)
     passes = [opened.sums(row_sums(schema)) for _ in range(2)]
-    assert opened.moments() == reference(table, schema)
+    later, whole = opened.moments(), reference(table, schema)
+    assert (later.integers == whole.integers).all()
+    assert later.count == whole.count
     assert [[entry.tolist() for entry in got] for got in passes] == [want, want]
 
 
@@ -367,7 +369,9 @@ def test_nan_and_infinity_change_their_own_cell(hold: Any, tmp_path: Path) -> No
     clean = pa.table(
         {"a": [0.5, 2.0, 1.0, 0.5], "b": [3.0, 0.0, 0.0, 1.5], "c": [1.0, 0.0, 0.0, 2.0]}
     )
-    assert moments(hold, table, SCHEMA, tmp_path) == reference(clean, SCHEMA)
+    found, want = moments(hold, table, SCHEMA, tmp_path), reference(clean, SCHEMA)
+    assert (found.integers == want.integers).all()
+    assert (found.count, found.filled) == (4, (1, 1, 1))
 
 
 @every_source

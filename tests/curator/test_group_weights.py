@@ -134,6 +134,13 @@ def test_matrices_of_groups_are_sums_of_weighted_rows() -> None:
         assert (part.left, part.squares) == (whole.left, whole.squares)
 
 
+def array_of(data: pa.Table) -> Any:
+    array = np.empty((data.num_rows, data.num_columns), object)
+    for index, column in enumerate(data.columns):
+        array[:, index] = column.to_pylist()
+    return array
+
+
 def facts(parts: Any) -> list[Any]:
     return [(part.integers.tolist(), part.count, part.left, part.squares) for part in parts]
 
@@ -145,11 +152,8 @@ def test_the_same_bits_from_every_source_in_any_order(kind: str, tmp_path: Path)
     csv.write_csv(data, tmp_path / "t.csv")
     order = simulation.generator(5).permutation(data.num_rows)
     known = facts(parts_of(data, kind, 2))
-    names = SCHEMAS[kind].read_columns
-    array = np.empty((data.num_rows, len(names)), object)
-    for index, name in enumerate(names):
-        array[:, index] = data[name].to_pylist()
     paths = (tmp_path / "t.parquet", tmp_path / "t.csv")
+    array = array_of(data.select(SCHEMAS[kind].read_columns))
     for other in (data.take(order), *paths, data.to_reader(50), array):
         assert facts(parts_of(other, kind, 2)) == known
     for threads in (1, 3):

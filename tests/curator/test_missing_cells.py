@@ -44,13 +44,20 @@ def moments(data: Any, schema: dpl.Schema = SCHEMA) -> Any:
     return open_reader(data, schema).run(Moments(schema))
 
 
+def adds_up_to(found: Any, whole: Any) -> bool:
+    """Whether sums are those of a table without the rows that are left out, which are counted."""
+    assert found.left > whole.left == 0
+    same = found.count == whole.count and found.squares == whole.squares
+    return same and bool((found.integers == whole.integers).all())
+
+
 def test_a_row_that_is_left_out_adds_nothing_whatever_holds_it(tmp_path: Path) -> None:
     data = table()
     parquet.write_table(data, tmp_path / "t.parquet", row_group_size=700)
     csv.write_csv(data, tmp_path / "t.csv")
-    expected = moments(complete(data))
     for held in (data, tmp_path / "t.parquet", tmp_path / "t.csv", data.to_reader(99)):
-        assert moments(held) == expected
+        assert adds_up_to(moments(held), moments(complete(data)))
+        assert moments(held) == moments(data)
 
 
 def test_rows_of_arrays_are_left_out_too() -> None:
@@ -58,7 +65,8 @@ def test_rows_of_arrays_are_left_out_too() -> None:
     data = table()
     array = np.column_stack([np.array(data["x"], float), np.array(data["y"])])
     assert np.isnan(array).any()
-    assert moments(array, schema) == moments(array[~np.isnan(array[:, 0])], schema)
+    whole = moments(array[~np.isnan(array[:, 0])], schema)
+    assert adds_up_to(moments(array, schema), whole)
 
 
 def test_rows_of_a_unit_that_are_left_out_are_none_of_its_rows() -> None:
@@ -66,7 +74,7 @@ def test_rows_of_a_unit_that_are_left_out_are_none_of_its_rows() -> None:
     data = table()
     ids = pa.array(simulation.generator(2).integers(0, 900, data.num_rows))
     data = data.append_column("id", ids)
-    assert moments(data, schema) == moments(complete(data), schema)
+    assert adds_up_to(moments(data, schema), moments(complete(data), schema))
 
 
 def test_rows_left_out_are_counted_by_the_row() -> None:

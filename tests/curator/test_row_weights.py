@@ -118,6 +118,8 @@ def test_weights_depend_on_the_units_own_rows_alone() -> None:
         np.datetime64("2020-01-01") + IDS,
         np.array([dt.date(2020, 1, 1) + dt.timedelta(int(unit)) for unit in IDS], object),
         np.ma.array(IDS, mask=False),
+        IDS.astype("m8[s]"),
+        pa.array(IDS.astype("m8[ms]")),
     ],
 )
 def test_ids_are_of_any_type(ids: Any) -> None:
@@ -283,6 +285,9 @@ def refused(**given: Any) -> ArgumentError:
         ("groups", {"groups": IDS[:-1]}),
         ("groups", {"groups": IDS[:, None]}),
         ("groups", {"groups": IDS.astype(complex)}),
+        ("groups", {"groups": pa.array([[int(unit)] for unit in IDS])}),
+        ("groups", {"groups": pa.chunked_array([[{"id": int(unit)} for unit in IDS]])}),
+        ("sample_weight", {"sample_weight": pa.array([[1.0]] * ROWS), "weight_bound": 5}),
         ("sample_weight", {"sample_weight": WEIGHTS[1:], "weight_bound": 5}),
         ("sample_weight", {"sample_weight": WEIGHTS.tolist(), "weight_bound": 5}),
         ("weight_bound", {"sample_weight": WEIGHTS}),

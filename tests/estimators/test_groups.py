@@ -110,6 +110,59 @@ def test_rows_without_an_id_do_not_count() -> None:
 
 
 @pytest.mark.engine
+def test_spans_of_time_are_ids() -> None:
+    known = released(fitted(PrivateRidge))
+    spans = IDS.astype("m8[s]")
+    pandas, polars = library("pandas"), library("polars")
+    for groups in (
+        *(spans, spans.astype("m8[ns]"), pa.array(spans), spans.tolist(), pa.table({"id": spans})),
+        *(
+            pandas.Series(spans),
+            pandas.Series(spans).astype("category"),
+            pandas.Series(list(spans)),
+        ),
+        *(polars.Series(spans.tolist()), polars.DataFrame({"id": spans.tolist()})),
+    ):
+        assert (released(fitted(PrivateRidge, groups)) == known).all()
+
+
+def lists_of_ids() -> list[Any]:
+    pandas, polars = library("pandas"), library("polars")
+    lists = [[each] for each in IDS.tolist()]
+    arrow = pa.array(lists)
+    return [
+        *(arrow, pa.chunked_array([arrow]), pa.array([{"id": 1}] * ROWS), pa.table({"id": arrow})),
+        *(polars.Series(lists), polars.DataFrame({"id": lists})),
+        pandas.Series(arrow, dtype=pandas.ArrowDtype(arrow.type)),
+        pandas.DataFrame({"id": pandas.Series(arrow, dtype=pandas.ArrowDtype(arrow.type))}),
+    ]
+
+
+@pytest.mark.engine
+def test_containers_of_lists_are_refused_before_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spend(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("dplinear.curator.passage.Passage._spend", spend)
+    for groups in lists_of_ids():
+        with pytest.raises(ArgumentError, match="lists, structs") as caught:
+            fitted(PrivateRidge, groups)
+        assert caught.value.parameter == "groups"
+
+
+@pytest.mark.engine
+def test_a_list_among_objects_is_nobody() -> None:
+    """No cell says what a column of objects holds, so that none may raise."""
+    mixed: Any = np.empty(ROWS, object)
+    mixed[:] = IDS.tolist()
+    mixed[7] = None
+    known = released(fitted(PrivateRidge, mixed))
+    mixed[7] = [7]
+    for groups in (mixed, library("pandas").Series(mixed), list(mixed)):
+        assert (released(fitted(PrivateRidge, groups)) == known).all()
+
+
+@pytest.mark.engine
 def test_the_column_of_ids_has_a_name_that_no_feature_has() -> None:
     X, y = table(ROWS, 2)
     frame = library("pandas").DataFrame(X, columns=["groups", "age"])

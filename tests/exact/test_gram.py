@@ -139,6 +139,16 @@ def test_raw_moments_undo_the_map_exactly() -> None:
     assert (raw == (design.T @ design).astype(int)).all()
 
 
+def test_moments_that_differ_in_a_side_sum_are_not_equal() -> None:
+    words = np.zeros((7, 7), np.int64)
+    plain = SecondMoments(PLAIN, words, words, 3)
+    filled = [1] + [0] * (len(plain.filled) - 1)
+    sides: list[dict[str, Any]] = [{"left": 1}, {"squares": 1}, {"filled": filled}]
+    assert plain == SecondMoments(PLAIN, words, words, 3)
+    for side in sides:
+        assert plain != SecondMoments(PLAIN, words, words, 3, **side)
+
+
 def test_frozen_private_and_of_one_schema() -> None:
     moments = exact(PLAIN, np.ones((3, 6)))
     with pytest.raises(ValueError, match="read-only"):

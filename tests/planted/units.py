@@ -62,6 +62,15 @@ BUGS = (
         "tests/schema/test_unit_keys.py::test_long_ids_are_told_apart_in_every_type",
     ),
     Bug(
+        "spans_without_their_unit",
+        "a span of time is an id by its ticks alone, so that a second is a day's",
+        "schema/unit_spans.py",
+        "    return _key(tick * step * _ATTOSECONDS[unit])\n",
+        "    return _key(tick * step)\n",
+        "tests/schema/test_unit_spans.py"
+        "::test_spans_are_one_id_where_they_are_as_long_in_every_unit",
+    ),
+    Bug(
         "units_of_plain_rows",
         "published moments of units have the noise of single rows, on sums 2^24 times as large",
         "papers/sheffet/release.py",

@@ -54,7 +54,11 @@ class Table:
         return Grid.of(self.schema)
 
     def moments(self) -> SecondMoments:
-        """Return the exact second moments of its rows, as `second_moments` does."""
+        """Return the exact second moments of its rows, as `second_moments` does.
+
+        Rows that are left out, and cells that are filled in, are counted in the first pass alone:
+        those after it may be over rounded rows that are kept.
+        """
         return self._reader.run(Moments(self.schema))
 
     def bounded_moments(self, design: Design) -> BigIntegers:

@@ -19,6 +19,7 @@ from dplinear.arguments import real, rejection, wrong_type
 from dplinear.arrays import Integers, kind_of
 from dplinear.exact.weights import capped_weights, shared_weights, survey_weights
 from dplinear.privacy.units import Unit
+from dplinear.schema.storage import has_cells
 from dplinear.schema.survey_weights import SurveyWeight, is_name
 from dplinear.schema.unit_keys import keys_of
 
@@ -114,6 +115,9 @@ class RowWeights:
 def _check_array(name: str, values: Any, where: str) -> None:
     rule = "a NumPy or Arrow array with an entry for each row"
     if isinstance(values, pa.Array | pa.ChunkedArray):
+        if not has_cells(values.type):
+            hint = "give them as text or whole numbers."
+            raise rejection(name, where, f"{rule}, of no lists or structs", type(values.type), hint)
         return
     if not isinstance(values, np.ndarray):
         raise wrong_type(name, where, rule, type(values))

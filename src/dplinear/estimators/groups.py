@@ -1,7 +1,9 @@
 """The ids of `fit(X, y, groups=ids)`: which rows belong to one unit of privacy, such as a person.
 
-Promises: ids may be of any type and mean what they mean at a gate (`schema/unit_keys.py`); what
-raises depends on the kind of container and on its length alone; no message quotes an id.
+Promises: ids may be of any type that can be compared, and mean what they mean at a gate
+(`schema/unit_keys.py`); what raises depends on the kind of container, on its type and on its length
+alone; no message quotes an id. Lists and structs are no ids: a container whose type is of them is
+refused, and where cells have no common type they are rows of nobody.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +16,7 @@ import pyarrow.compute as pc
 
 from dplinear.arguments import ArgumentError, integer, rejection, wrong_type
 from dplinear.arrays import Floats
-from dplinear.estimators.tables import one_column
+from dplinear.estimators.tables import has_comparable_cells, one_column
 from dplinear.privacy.units import MOST_ROWS
 from dplinear.schema.unit_keys import keys_of
 
@@ -41,6 +43,9 @@ def unit_codes(groups: Any, rows: int, where: str) -> Floats:
     depends only on which rows share one. That X and `groups` differ in length is a slip of the
     program that cut them, as for y.
     """
+    if not has_comparable_cells(groups):
+        rule = "an array or a series of ids: texts, numbers, dates, times or spans of time"
+        raise rejection(_NAME, where, rule, "lists, structs or the like", "give them as text.")
     ids = one_column(groups, _NAME, where)
     if len(ids) != rows:
         raise rejection(_NAME, where, "as long as X", "another number of rows")

@@ -25,6 +25,8 @@ from dplinear.schema.cells import array_of, numbers_of, objects_of, texts_of_dat
 from dplinear.schema.columns import Numeric
 from dplinear.schema.frames import exportable, series_cells
 from dplinear.schema.libraries import library_of, plain_frame, unwrap
+from dplinear.schema.storage import has_cells
+from dplinear.schema.unit_spans import objects_of_spans
 
 _NUMBERS = "biuf"
 _CELL = -1  # what an entry of a list is that is no row
@@ -129,6 +131,27 @@ def one_column(values: Any, parameter: str, where: str) -> Array:
     return found
 
 
+def has_comparable_cells(values: Any) -> bool:
+    """Return whether a column's type says that cells are more than lists, structs or the like.
+
+    True where there is no type, or one of objects: what is in them is private.
+    """
+    values = unwrap(values)
+    library = library_of(values)
+    if isinstance(values, pa.Table | pa.RecordBatch):
+        kinds = list(values.schema.types)
+    elif isinstance(values, pa.Array | pa.ChunkedArray):
+        kinds = [values.type]
+    elif library not in {"pandas", "polars"} or _lazy(values):
+        return True
+    else:
+        kinds = list(values.dtypes) if hasattr(values, "columns") else [values.dtype]
+    if library == "polars":
+        return not any(kind.is_nested() for kind in kinds)
+    typed = (getattr(kind, "pyarrow_dtype", kind) for kind in kinds)
+    return all(has_cells(kind) for kind in typed if isinstance(kind, pa.DataType))
+
+
 def join_columns(features: Array, targets: Array) -> Array:
     """Return one table: the features, then the targets, masks kept."""
     return _stack([features, targets])
@@ -193,13 +216,13 @@ def _array(values: Any, parameter: str, where: str, columns: int | None = None) 
 def _as_objects(array: Array) -> Array:
     """Return cells of any dtype as ones that are readable: a frame's dtypes may follow its cells.
 
-    Spans of time are missing, as beside a cell that makes a column one of objects; a cast would
-    make integers.
+    Spans of time stay spans, as beside a cell that makes a column one of objects; a cast would make
+    integers.
     """
     if array.dtype.kind == "M":  # by text: NumPy makes integers of far dates
         return texts_of_datetimes(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "m":
-        return np.full(array.shape, None, dtype=object)
+        return objects_of_spans(array)
     return array if array.dtype.kind in _READABLE else array.astype(object)
 
 

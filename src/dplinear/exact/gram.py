@@ -35,13 +35,14 @@ class SecondMoments:
 
     Requires: a schema; the words `high`·2^53 + `low` of a symmetric matrix, as `Accumulator` makes;
     the number of rows.
-    Promises: frozen; `a + b` is the matrix of both tables' rows, to the bit; one row more or less
-    changes it by at most `grid.sensitivity` in Frobenius norm (docs/exact-pass.md). If the schema
-    names a unit of privacy or a survey weight, rows carry weights, whole numbers of 1/2^24: so do
-    `integers` and `count`, and one unit more or less changes the matrix by at most 2^24 times as
-    much. `left` is the number, or weight, of rows that are left out, and `squares` what the squared
-    weights of units, or of rows, add up to, in units of 1/2^48. `filled` is how many cells of each
-    column that may have some were filled in, or the weight of their rows.
+    Promises: frozen; equal only where `left`, `squares` and `filled` are equal too; `a + b` is the
+    matrix of both tables' rows, to the bit; one row more or less changes it by at most
+    `grid.sensitivity` in Frobenius norm (docs/exact-pass.md). If the schema names a unit of privacy
+    or a survey weight, rows carry weights, whole numbers of 1/2^24: so do `integers` and `count`,
+    and one unit more or less changes the matrix by at most 2^24 times as much. `left` is the
+    number, or weight, of rows that are left out, and `squares` what the squared weights of units,
+    or of rows, add up to, in units of 1/2^48. `filled` is how many cells of each column that may
+    have some were filled in, or the weight of their rows.
     """
 
     __slots__ = ("_count", "_grid", "_high", "_low", "_schema", "filled", "left", "squares")
@@ -126,6 +127,10 @@ class SecondMoments:
             scaled = scaled + cross + cross.T + np.outer(centre, centre) * first[0]
         return np.asarray(scaled)
 
+    @property
+    def _sides(self) -> tuple[int, int, tuple[int, ...]]:
+        return self.left, self.squares, self.filled
+
     def __add__(self, other: object) -> Self:
         if not isinstance(other, SecondMoments):
             return NotImplemented
@@ -143,12 +148,13 @@ class SecondMoments:
         return (
             self._schema == other.schema
             and self._count == other._count
+            and self._sides == other._sides
             and np.array_equal(self._high, other._high)
             and np.array_equal(self._low, other._low)
         )
 
     def __hash__(self) -> int:
-        return hash((self._schema, self._high.tobytes(), self._low.tobytes()))
+        return hash((self._schema, self._sides, self._high.tobytes(), self._low.tobytes()))
 
     def __repr__(self) -> str:
         # No entry of the matrix: it is private, and a repr ends up in logs.

@@ -1,7 +1,6 @@
 """What each kind of release is, in words, and what it says, in panels."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dplinear.analyst.left_out import MOMENTS, side_notes
@@ -22,7 +21,8 @@ from dplinear.arguments import ArgumentError, wrong_type
 from dplinear.privacy.units import size
 from dplinear.report.forest import Line, forests
 from dplinear.report.groups import groups_panel
-from dplinear.report.panels import Panel, Table, coefficients, correlations, pairs
+from dplinear.report.panels import Content, Panel, Table, coefficients, correlations, pairs
+from dplinear.report.suggestions import bounds_content, levels_content, rows_per_unit_content
 from dplinear.report.words import significant
 from dplinear.schema import Schema
 from dplinear.schema.describe import DERIVED, describe_columns
@@ -38,22 +38,6 @@ _NOISES = {
     "perturbed": "Laplace noise added beforehand",
     "perturbed gaussian": "Gaussian noise added beforehand",
 }
-
-
-@dataclass(frozen=True)
-class Content:
-    """What a page says of a release: its name, its size, its columns, its panels.
-
-    `rows` is what is known of the number of rows, `swamped` why there are no intervals, where.
-    """
-
-    title: str
-    lede: str
-    size: str
-    rows: float | None
-    columns: Table | None
-    panels: tuple[Panel, ...]
-    swamped: tuple[str, ...] = ()
 
 
 def content(release: Any, fits: Sequence[Any] = ()) -> Content:
@@ -298,48 +282,6 @@ def _rows(release: RowsRelease) -> Content:
     )
 
 
-def _bounds_content(release: SuggestedBounds) -> Content:
-    rows = tuple(
-        (name, f"{low:,.6g}", f"{high:,.6g}", "found" if release.found[name] else "as given")
-        for name, (low, high) in release.bounds.items()
-    )
-    table = Table("Bounds", ("column", "low", "high", "how"), rows, left=(3,))
-    return Content(
-        title="Bounds of columns",
-        lede=(
-            "A range for each column that holds nearly all of its values, found with noise. It can "
-            "serve as the public bounds of later releases."
-        ),
-        size="number of rows not released",
-        rows=None,
-        columns=None,
-        panels=(Panel("Bounds", "", (), table),),
-    )
-
-
-def _levels_content(release: SuggestedLevels) -> Content:
-    unit = release.certificate.unit
-    rows = tuple(
-        (name, level, f"{count:,.0f}")
-        for name, levels in release.found.items()
-        for level, count in zip(levels, release.counts[name], strict=True)
-    )
-    held = "rows" if unit is None else f"units (by {unit!r})"
-    table = Table("Levels", ("column", "level", f"about how many {held}"), rows, left=(1,))
-    return Content(
-        title="Levels of columns",
-        lede=(
-            f"The levels of each column that many {held} hold, found with noise. Levels below "
-            f"about {release.threshold:,.0f} are not told. They can serve as the public levels of "
-            "later releases, in which all others are one level more."
-        ),
-        size="number of rows not released",
-        rows=None,
-        columns=None,
-        panels=(Panel("Levels", "", (), table),),
-    )
-
-
 def _groups(release: Groups[Any]) -> Content:
     return Content(
         title=f"Groups by {', '.join(release.by)}",
@@ -351,22 +293,6 @@ def _groups(release: Groups[Any]) -> Content:
         rows=None,
         columns=columns(release.schema),
         panels=(groups_panel(release),),
-    )
-
-
-def _rows_per_unit(release: SuggestedRowsPerUnit) -> Content:
-    table = Table("Units, with noise", ("rows of a unit", "units"), tuple(release.histogram()))
-    return Content(
-        title="Rows per unit",
-        lede=(
-            f"How many rows units have, counted with noise of standard deviation "
-            f"{release.deviation:.3g}. In the release that was planned, a unit should count as at "
-            f"most {release.rows_per_unit} {'row' if release.rows_per_unit == 1 else 'rows'}."
-        ),
-        size="number of rows not released",
-        rows=None,
-        columns=None,
-        panels=(Panel("Numbers of rows", "", (), table),),
     )
 
 
@@ -397,8 +323,8 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     MeanRelease: _mean,
     CovarianceRelease: _covariance,
     RowsRelease: _rows,
-    SuggestedBounds: _bounds_content,
+    SuggestedBounds: bounds_content,
     Groups: _groups,
-    SuggestedRowsPerUnit: _rows_per_unit,
-    SuggestedLevels: _levels_content,
+    SuggestedRowsPerUnit: rows_per_unit_content,
+    SuggestedLevels: levels_content,
 }

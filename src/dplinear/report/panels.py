@@ -48,6 +48,22 @@ class Panel:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Content:
+    """What a page says of a release: its name, its size, its columns, its panels.
+
+    `rows` is what is known of the number of rows, `swamped` why there are no intervals, where.
+    """
+
+    title: str
+    lede: str
+    size: str
+    rows: float | None
+    columns: Table | None
+    panels: tuple[Panel, ...]
+    swamped: tuple[str, ...] = ()
+
+
 def coefficients(
     title: str, target: str, found: Intervals, schema: Schema, notes: Sequence[str] = ()
 ) -> Panel:

@@ -1,15 +1,30 @@
-"""From declarations to features: those of each column and term, in order, and what clips rows."""
+"""From declarations to columns and features, in order, and what clips rows."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dplinear.arguments import positive, rejection
-from dplinear.schema.columns import WHERE, Column, check_count, exact_number
+from dplinear.arguments import positive, rejection, wrong_type
+from dplinear.schema.columns import WHERE, Column, check_count, exact_number, read_column
 from dplinear.schema.features import Feature, column_features, derived_features, intercept
+from dplinear.schema.survey_weights import is_name
 from dplinear.schema.terms import Constant, check_labels, check_names
 
 _SMALLEST_NORM = 2.0**-20
+
+
+def read_columns(mapping: Any, keywords: Mapping[str, Any]) -> dict[str, Column]:
+    """Return what columns are declared to hold, in a mapping or by keywords."""
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise wrong_type("mapping", WHERE, "a mapping of column names to declarations", mapping)
+    twice = sorted(set(mapping or ()) & set(keywords))
+    if twice:
+        raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
+    declared: dict[Any, Any] = dict(mapping or {}) | dict(keywords)
+    for name in declared:
+        if not is_name(name):
+            raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
+    return {name: read_column(name, what) for name, what in declared.items()}
 
 
 def build_features(

@@ -41,6 +41,7 @@ from dplinear.schema.storage import (
     storage_of,
     whole,
 )
+from dplinear.schema.unit_spans import is_span, objects_of_spans
 
 Codes = npt.NDArray[np.int64]
 Cells = Any  # a pyarrow.Array or ChunkedArray, or a NumPy array of one dimension
@@ -175,8 +176,8 @@ def _by_distinct(read: Callable[[Any], float], binary: pa.Array) -> Floats:
 def array_of(cells: Any) -> npt.NDArray[Any]:
     """Return an Arrow column as an array that is read alike, dates as text, lists as missing.
 
-    Arrow's own conversion raises over a broken letter or a far date, and takes a missing word for
-    another one.
+    Spans of time stay what they are, which is no number, but may be an id. Arrow's own conversion
+    raises over a broken letter or a far date, and takes a missing word for another one.
     """
     if isinstance(cells, pa.ChunkedArray):
         return by_chunk(array_of, cells)
@@ -189,12 +190,14 @@ def array_of(cells: Any) -> npt.NDArray[Any]:
         return array_of(pc.cast(cells, pa.uint8()))  # of numbers, whether some are missing or not
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(whole(cells).to_numpy(zero_copy_only=False))
+    if is_span(kind):
+        return objects_of_spans(cells)
     array = np.full(len(cells), None, dtype=object)
     if is_text(kind):
         array[:] = [text_in(cell) for cell in as_binary(cells).to_pylist()]
-        return array
-    for what, values in meanings(cells):
-        _put_texts(array, what, values)
+    else:
+        for what, values in meanings(cells):
+            _put_texts(array, what, values)
     return array
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from dplinear.schema.canonical import discreet, text_in
 from dplinear.schema.cells import Cells
 from dplinear.schema.storage import by_chunk, spread, whole
+from dplinear.schema.unit_spans import write_span
 
 _LONG = ("Int128", "UInt128")
 _NOTHING: Any = None
@@ -84,7 +85,7 @@ def _dates(cells: pa.Array) -> Cells:
 def _bytes_of(cell: Any) -> bytes | None:
     """Return a cell's text as bytes: half of a letter is none that Polars writes as text."""
     text = text_in(cell)
-    return None if text is None else text.encode("utf-8", "surrogatepass")
+    return write_span(cell) if text is None else text.encode("utf-8", "surrogatepass")
 
 
 def exportable(frame: Any) -> Any:

@@ -6,8 +6,8 @@ meaning alone, so that no row decides how a level is spelt.
 
 Promises, for every function here: the level of a cell depends on that cell alone, nothing raises or
 warns because of what a cell holds, and every level is one that a category may have. Cells without
-one: missing ones, texts of more than 200 characters, ones that cannot be printed, infinities, and
-dates that are not written year first.
+one: missing ones, texts of more than 200 characters, ones that cannot be printed, infinities, spans
+of time, and dates that are not written year first.
 """
 
 import math
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from dplinear.schema.canonical import Key, canonical, text_of
 from dplinear.schema.cells import Cells
 from dplinear.schema.unit_keys import keys_of
+from dplinear.schema.unit_spans import SPAN
 
 LONGEST = 200  # characters of a level
 _VALUES = {b"n": "number", b"d": "day", b"c": "time"}
@@ -51,6 +52,8 @@ def level_of(key: bytes | None) -> str | None:
 def _meaning(key: bytes) -> Key | None:
     """Return what a key means, as levels are compared: long whole numbers by their float64."""
     mark, rest = key[:1], key[1:]
+    if mark == SPAN:
+        return None
     if mark in _VALUES:
         return _VALUES[mark], float(struct.unpack("=d", rest)[0])
     try:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
-from dplinear.schema.assembly import build_features, read_row_norm
+from dplinear.schema.assembly import build_features, read_columns, read_row_norm
 from dplinear.schema.columns import (
     WHERE,
     Category,
@@ -24,7 +24,6 @@ from dplinear.schema.columns import (
     Numeric,
     check_levels,
     read_before,
-    read_column,
     write_column,
     write_number,
 )
@@ -32,7 +31,7 @@ from dplinear.schema.encoding import Encoder
 from dplinear.schema.features import (
     Feature,
 )
-from dplinear.schema.schema_files import read_content
+from dplinear.schema.schema_files import read_content, read_declaration
 from dplinear.schema.survey_weights import SurveyWeight, is_name
 from dplinear.schema.terms import (
     DerivedTerm,
@@ -41,8 +40,6 @@ from dplinear.schema.terms import (
 )
 
 Declaration = Sequence[Any] | Mapping[str, Any]  # of one column: see Schema
-
-_FILE_KEYS = {"columns", "derived", "intercept", "row_norm", "unit", "weight"}
 
 
 class Schema:
@@ -76,18 +73,9 @@ class Schema:
         weight: Sequence[Any] | SurveyWeight | None = None,
         **columns: Declaration,
     ) -> None:
-        if mapping is not None and not isinstance(mapping, Mapping):
-            raise wrong_type("mapping", WHERE, "a mapping of column names to declarations", mapping)
+        read = read_columns(mapping, columns)
         if not isinstance(intercept, bool):
             raise wrong_type("intercept", WHERE, "True or False", intercept)
-        twice = sorted(set(mapping or ()) & set(columns))
-        if twice:
-            raise rejection("mapping", WHERE, "free of names also given as keywords", twice)
-        declared: dict[Any, Any] = dict(mapping or {}) | columns
-        for name in declared:
-            if not is_name(name):
-                raise wrong_type("mapping", WHERE, "keyed by printable column names", name)
-        read = {name: read_column(name, what) for name, what in declared.items()}
         if isinstance(derived, str) or not isinstance(derived, Sequence):
             raise wrong_type("derived", WHERE, "a list of terms", derived)
         self._intercept, self._unit = intercept, unit
@@ -128,15 +116,8 @@ class Schema:
     @classmethod
     def from_dict(cls, content: Any) -> Self:
         """Build a schema from the content of a schema file; the inverse of `to_dict`."""
-        if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
-            rule = "a mapping with a table `columns`"  # a file of rows may stand here by mistake
-            raise wrong_type("content", "Schema.from_dict", rule, type(content))
-        unknown = sorted(str(key) for key in content if key not in _FILE_KEYS)
-        if unknown:
-            rule = "made of " + ", ".join(sorted(_FILE_KEYS))
-            raise rejection("content", "Schema.from_dict", rule, ", ".join(unknown))
-        options = {key: content[key] for key in _FILE_KEYS - {"columns"} if key in content}
-        return cls(content["columns"], **options)
+        columns, options = read_declaration(content, "Schema.from_dict")
+        return cls(columns, **options)
 
     @classmethod
     def from_release(cls, content: Any) -> Self:

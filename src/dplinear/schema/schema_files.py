@@ -10,6 +10,7 @@ from typing import Any
 from dplinear.arguments import rejection, wrong_type
 
 _LARGEST_FILE = 16 * 2**20
+_KEYS = {"columns", "derived", "intercept", "row_norm", "unit", "weight"}
 
 
 def read_content(path: str | os.PathLike[str], where: str) -> Any:
@@ -32,3 +33,15 @@ def read_content(path: str | os.PathLike[str], where: str) -> Any:
     if isinstance(content, Mapping) and content.get("format") == "dplinear-release":
         content = content.get("schema")  # of suggested bounds, or of any release's table
     return content
+
+
+def read_declaration(content: Any, where: str) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Return what a schema file declares of columns, and its other options by their names."""
+    if not isinstance(content, Mapping) or not isinstance(content.get("columns"), Mapping):
+        rule = "a mapping with a table `columns`"  # a file of rows may stand here by mistake
+        raise wrong_type("content", where, rule, type(content))
+    unknown = sorted(str(key) for key in content if key not in _KEYS)
+    if unknown:
+        raise rejection("content", where, "made of " + ", ".join(sorted(_KEYS)), ", ".join(unknown))
+    options = {key: content[key] for key in _KEYS - {"columns"} if key in content}
+    return content["columns"], options

@@ -131,14 +131,27 @@ def storage_of(cells: pa.Array) -> pa.Array:
         return cells
     if kind.extension_name == "arrow.bool8":
         return cells.storage
-    named = (getattr(kind, "vendor_name", ""), getattr(kind, "type_name", ""))
-    read = _READERS.get(named if any(named) else kind.extension_name)
-    storage = cells.storage
-    if read is None or not is_text(storage.type):
+    read = _reader_of(kind)
+    if read is None:
         return pa.nulls(len(cells))
-    distinct = as_binary(storage).dictionary_encode()
+    distinct = as_binary(cells.storage).dictionary_encode()
     texts = pa.array(map(read, distinct.dictionary.to_pylist()), pa.large_binary())
     return texts.take(distinct.indices)
+
+
+def has_cells(kind: pa.DataType) -> bool:
+    """Return whether cells of a type can be read: no lists, structs or unknown extensions."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name == "arrow.bool8" or _reader_of(kind) is not None
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return has_cells(kind.value_type)
+    return not pa.types.is_nested(kind)
+
+
+def _reader_of(kind: pa.BaseExtensionType) -> Callable[[bytes | None], bytes | None] | None:
+    named = (getattr(kind, "vendor_name", ""), getattr(kind, "type_name", ""))
+    read = _READERS.get(named if any(named) else kind.extension_name)
+    return read if is_text(kind.storage_type) else None
 
 
 def _long(cell: bytes | None) -> bytes | None:

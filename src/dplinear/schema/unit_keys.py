@@ -5,6 +5,7 @@ shows may depend on other rows; so are 1, "true", "yes" and "T"; "a" and "A" are
 compared byte by byte, never by a hash alone. Unlike levels, decimal numbers of any length are told
 apart (float64 would make one person of two, whom nothing then hides from each other), and so are
 texts such as "123-45-6789", which are like dates of no known order: leading zeros say nothing.
+Spans of time, which are no levels, are told apart exactly (`unit_spans`).
 
 Promises, for every function here: the key of a cell depends on that cell alone, and nothing raises
 or warns because of what a cell holds. A cell that means nothing has no key. Of a column of floats
@@ -32,6 +33,12 @@ from dplinear.schema.cells import (
     objects_of,
 )
 from dplinear.schema.storage import as_binary, coded, is_text, storage_of, whole
+from dplinear.schema.unit_spans import (
+    is_span,
+    key_of_span,
+    key_of_written,
+    keys_of_spans,
+)
 
 _KIND = pa.large_binary()
 _MARKS = {"number": b"n", "day": b"d", "time": b"c", "text": b"t", "identifier": b"u"}
@@ -62,6 +69,8 @@ def keys_of(cells: Cells) -> pa.Array:
     cells = storage_of(cells)
     if is_text(cells.type):
         return _keys_of_text(as_binary(cells))
+    if is_span(cells.type):
+        return keys_of_spans(cells)
     found = pa.nulls(len(cells), _KIND)
     for kind, values in meanings(cells):
         number = kind == "number"
@@ -80,7 +89,7 @@ def _keys_of_array(cells: npt.NDArray[Any]) -> pa.Array:
     if kind == "M":
         return _keys_of_values("day", days_of_datetimes(cells))
     if kind == "m":
-        return pa.nulls(len(cells), _KIND)
+        return keys_of_spans(cells)
     return _keys_of_objects(objects_of(cells).tolist())
 
 
@@ -89,7 +98,7 @@ def _keys_of_objects(cells: list[Any]) -> pa.Array:
 
     def key(cell: Any) -> bytes | None:
         if type(cell) is not str:
-            return _key(cell)
+            return key_of_written(cell) or _key(cell)
         if cell not in seen:
             seen[cell] = _key(cell)
         return seen[cell]
@@ -100,6 +109,9 @@ def _keys_of_objects(cells: list[Any]) -> pa.Array:
 @discreet(_NO_BYTES)
 def _key(cell: Any) -> bytes | None:
     """Return the key of one cell, of any type."""
+    span = key_of_span(cell)
+    if span is not None:
+        return span
     found = canonical(cell)
     if found is None:
         parts = _THREE.fullmatch(cell) if isinstance(cell, str) else None
