@@ -40,7 +40,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import tables
 from benchmarks.designs import LAWS, Design, draw, seeded
-from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional, theil_sen
+from benchmarks.rivals import (
+    FLOOR,
+    MEAN,
+    METHODS,
+    OURS,
+    Array,
+    Line,
+    functional,
+    noisy_sgd,
+    theil_sen,
+)
 from benchmarks.tables import TABLES, RealTable
 from benchmarks.verdicts import Verdict, summary, verdict
 from dplinear.papers import figures
@@ -315,7 +325,9 @@ def picture(verdicts: dict[Cell, Verdict], path: Path) -> None:
 NEEDS: dict[str, Callable[[], object]] = {
     "diffprivlib": functional.interpreter,
     "opendp": theil_sen.library,
+    **dict.fromkeys(("dp-sgd", "dp-sgd, long", "dp-sgd, short"), noisy_sgd.library),
 }
+MISSING = functional.MissingError, theil_sen.MissingError, noisy_sgd.MissingError
 
 
 def available(methods: Sequence[str]) -> list[str]:
@@ -326,7 +338,7 @@ def available(methods: Sequence[str]) -> list[str]:
             if name in NEEDS:
                 NEEDS[name]()
             found.append(name)
-        except (functional.MissingError, theil_sen.MissingError) as error:
+        except MISSING as error:
             print(f"{name} is left out: {error}.")
     return found
 
