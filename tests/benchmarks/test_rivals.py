@@ -14,6 +14,7 @@ from benchmarks.rivals import (
     adassp,
     boosted_adassp,
     library,
+    marginals_worker,
     mean,
     noisy_gd,
     ols,
@@ -297,3 +298,29 @@ def test_tukey_em_says_nothing_where_models_are_too_few_to_be_safe() -> None:
     found = tukey_em.fit(rows, target, ASKED, simulation.generator(0), models=16)
     assert not found.coefficients.any()
     assert found.intercept == 0
+
+
+class Counts:
+    """What a graphical model knows, were it the table itself: counts in eight bins."""
+
+    def __init__(self, cells: Array) -> None:
+        self.cells, self.total = cells, len(cells)
+        self.names: tuple[str, ...] = ()
+
+    def project(self, names: Any) -> "Counts":
+        found = Counts(self.cells)
+        found.names = names
+        return found
+
+    def datavector(self, flatten: bool = True) -> Array:
+        chosen = [self.cells[:, int(name)] for name in self.names]
+        counts = np.histogramdd(chosen, bins=[np.arange(9) - 0.5] * len(chosen))[0]
+        return np.asarray(counts.ravel() if flatten else counts)
+
+
+def test_dd_ssp_of_true_marginals_has_the_moments_of_the_bins() -> None:
+    rows, target = sample(500)
+    cells = np.floor((np.column_stack([rows, target]) + 1) * 4).clip(max=7)
+    found = marginals_worker.moments(Counts(cells), ["0", "1", "2", "3"], 8)
+    wide = np.column_stack([np.ones(500), (cells + 0.5) / 4 - 1])
+    np.testing.assert_allclose(found, wide.T @ wide)
