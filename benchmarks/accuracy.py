@@ -8,6 +8,7 @@ thread each.
     python benchmarks/accuracy.py --cells quick
     python benchmarks/accuracy.py --cells core --repetitions 20
     python benchmarks/accuracy.py --cells single    # one column, where OpenDP has a method
+    python benchmarks/accuracy.py --repetitions 1 --methods dd-ssp    # takes minutes a fit
 
 A method that was changed is compared with what an earlier run found for the others, since seeds fix
 all that they do: `--earlier build/accuracy/risks.csv --again dplinear`. A run that was stopped goes
@@ -40,7 +41,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import tables
 from benchmarks.designs import LAWS, Design, draw, seeded
-from benchmarks.rivals import FLOOR, MEAN, METHODS, OURS, Array, Line, functional, theil_sen
+from benchmarks.rivals import (
+    FLOOR,
+    MEAN,
+    METHODS,
+    OURS,
+    Array,
+    Line,
+    functional,
+    marginals,
+    noisy_sgd,
+    theil_sen,
+    worker,
+)
 from benchmarks.tables import TABLES, RealTable
 from benchmarks.verdicts import Verdict, summary, verdict
 from dplinear.papers import figures
@@ -313,9 +326,12 @@ def picture(verdicts: dict[Cell, Verdict], path: Path) -> None:
 
 # Methods that need what may be missing, and what finds it.
 NEEDS: dict[str, Callable[[], object]] = {
-    "diffprivlib": functional.interpreter,
+    "diffprivlib": functional.ENVIRONMENT.interpreter,
+    "dd-ssp": marginals.ENVIRONMENT.interpreter,
     "opendp": theil_sen.library,
+    **dict.fromkeys(("dp-sgd", "dp-sgd, long", "dp-sgd, short"), noisy_sgd.library),
 }
+MISSING = worker.MissingError, theil_sen.MissingError, noisy_sgd.MissingError
 
 
 def available(methods: Sequence[str]) -> list[str]:
@@ -326,7 +342,7 @@ def available(methods: Sequence[str]) -> list[str]:
             if name in NEEDS:
                 NEEDS[name]()
             found.append(name)
-        except (functional.MissingError, theil_sen.MissingError) as error:
+        except MISSING as error:
             print(f"{name} is left out: {error}.")
     return found
 
@@ -426,7 +442,8 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Accuracy of private regressions, side by side.")
     parser.add_argument("--cells", choices=[*GRIDS, "none"], default="quick")
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    usual = [name for name, method in METHODS.items() if not method.asked]
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=usual)
     parser.add_argument("--tables", nargs="*", choices=list(TABLES), default=[])
     parser.add_argument("--table-repetitions", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)

@@ -6,6 +6,7 @@ Rows that lack a number are left out, as `release_model` leaves them out.
 """
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,11 @@ class LabelTable:
         """Which columns of `design` say whether a row holds a level."""
         sizes = [(1, False) if _bounded(c) else (len(c) - 1, True) for c in self.columns.values()]
         return [held for size, held in sizes for _ in range(size)]
+
+    @property
+    def longest(self) -> float:
+        """The norm that no row of `design` exceeds: 1 for each number, and for each level held."""
+        return math.sqrt(len(self.columns))
 
     @property
     def design(self) -> Array:

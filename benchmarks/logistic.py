@@ -1,22 +1,25 @@
-"""Private logistic regression beside a noisy descent, the likeliest model and the base rate.
+"""Private logistic regression beside descents, DP-Newton, the likeliest model and the base rate.
 
     python benchmarks/logistic.py
     python benchmarks/logistic.py --tables 40
 
 Rows are normal, cells have bounds at four standard deviations, and log-odds have variance 3 around
 the start of a cell. Printed is the excess log-loss: the mean Kullback-Leibler distance of a model's
-chances from the true ones over 20,000 fresh rows, as the median of all tables. The noisy descent is
-plain full-batch gradient descent with normal noise and averaged steps; it is told the largest
-eigenvalue, and its numbers and lengths of steps are picked after the fact, which is generous. The
-base rate is the best constant, without any noise. Neighbours
-are add_remove, δ is 1e-6.
+chances from the true ones over 20,000 fresh rows, as the median of all tables. The rivals: plain
+full-batch gradient descent with normal noise and averaged steps; the same on rows drawn by chance
+(DP-SGD, `benchmarks/rivals/noisy_sgd.py`; it needs dp-accounting); and DP-Newton
+(`benchmarks/rivals/double_noise.py`). The descents are told the largest eigenvalue, and all have
+their settings picked after the fact, which is generous. The base rate is the best constant, without
+any noise. Neighbours are add_remove, δ is 1e-6.
 """
 
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -30,6 +33,7 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.designs import WIDTH, Design, population, seeded
+from benchmarks.rivals import double_noise, noisy_sgd
 from benchmarks.rivals.common import Array, Line, clipped, line, mu_of, with_constant
 from dplinear.estimators import PrivateLogisticRegression
 from dplinear.noise import simulation
@@ -39,9 +43,11 @@ DELTA = 1e-6
 VARIANCE = 3.0
 FRESH = 20_000
 SETTINGS = ((15, 1.0), (15, 4.0), (60, 1.0), (60, 4.0))  # of the noisy descent: steps, their length
-METHODS = OURS, DESCENT, LIKELIEST, BASE = (
+METHODS = OURS, DESCENT, SGD, NEWTON, LIKELIEST, BASE = (
     "PrivateLogisticRegression",
     "noisy descent",
+    "DP-SGD",
+    "DP-Newton",
     "scikit-learn, not private",
     "base rate, not private",
 )
@@ -88,6 +94,9 @@ class Labelled:
         return float((gap - expit(self.odds) * (found - self.odds)).mean())
 
 
+Rival = Callable[[Labelled, float, simulation.Generator], Line]
+
+
 def drawn(cell: Cell, generator: simulation.Generator) -> Labelled:
     """Return a table of a population of its own."""
     source = population(Design("gaussian", cell.rows, cell.columns, cell.condition), generator)
@@ -118,7 +127,7 @@ def base_rate(table: Labelled) -> Line:
 
 
 def descent(
-    table: Labelled, epsilon: float, setting: tuple[int, float], generator: simulation.Generator
+    table: Labelled, epsilon: float, generator: simulation.Generator, setting: tuple[int, float]
 ) -> Line:
     """Return where noisy steps lead from 0: the mean of the second half of them."""
     (steps, pace), wide = setting, with_constant(table.rows)
@@ -134,10 +143,32 @@ def descent(
     return line(np.asarray(np.mean(places[steps // 2 + 1 :], axis=0)))
 
 
+def rivals() -> dict[str, list[Rival]]:
+    """Return each rival's settings, as ways to a model."""
+
+    def told(rule: Callable[..., Line], setting: object) -> Rival:
+        def fit(table: Labelled, epsilon: float, generator: simulation.Generator) -> Line:
+            norm = math.sqrt(table.rows.shape[1] + 1) / WIDTH
+            asked = table.rows, table.labels, ApproxDP(epsilon, DELTA), generator
+            return rule(*asked, bound=norm, setting=setting)
+
+        return fit
+
+    found: dict[str, list[Rival]] = {
+        DESCENT: [partial(descent, setting=setting) for setting in SETTINGS],
+        NEWTON: [told(double_noise.fit, setting) for setting in double_noise.SETTINGS],
+    }
+    with suppress(noisy_sgd.MissingError):
+        noisy_sgd.library()
+        found[SGD] = [told(noisy_sgd.fit_labels, one) for one in noisy_sgd.LABEL_SETTINGS]
+    return found
+
+
 def measured(cell: Cell, tables: int) -> dict[str, float]:
-    """Return the median excess log-loss of each method."""
+    """Return the median excess log-loss of each method; of a rival, that of its best setting."""
     found: dict[str, list[float]] = {name: [] for name in (OURS, LIKELIEST, BASE)}
-    descents: dict[tuple[int, float], list[float]] = {setting: [] for setting in SETTINGS}
+    ways = rivals()
+    tried = {name: [[0.0] * tables for _ in several] for name, several in ways.items()}
     for repetition in range(tables):
         generator = seeded("logistic", cell, repetition)
         table = drawn(cell, generator)
@@ -145,10 +176,11 @@ def measured(cell: Cell, tables: int) -> dict[str, float]:
             found[OURS].append(table.excess(ours(table, cell.epsilon)))
         found[LIKELIEST].append(table.excess(likeliest(table)))
         found[BASE].append(table.excess(base_rate(table)))
-        for setting, values in descents.items():
-            values.append(table.excess(descent(table, cell.epsilon, setting, generator)))
+        for name, several in ways.items():
+            for fit, risks in zip(several, tried[name], strict=True):
+                risks[repetition] = table.excess(fit(table, cell.epsilon, generator))
     medians = {name: median(values) for name, values in found.items()}
-    return medians | {DESCENT: min(map(median, descents.values()))}
+    return medians | {name: min(map(median, risks)) for name, risks in tried.items()}
 
 
 def main(arguments: Sequence[str] | None = None, cells: Sequence[Cell] = CELLS) -> None:
@@ -160,8 +192,10 @@ def main(arguments: Sequence[str] | None = None, cells: Sequence[Cell] = CELLS) 
     with threadpool_limits(1):
         for cell in cells:
             medians = measured(cell, tables)
-            shown.add_row(str(cell), *(f"{medians[name]:.2g}" for name in METHODS))
-    Console(width=140).print(shown)
+            shown.add_row(
+                str(cell), *(f"{medians[name]:.2g}" if name in medians else "" for name in METHODS)
+            )
+    Console(width=160).print(shown)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 `common` has the protocol. Each file says what its method requires and promises, and derives the
 sensitivities of what it releases.
+
+Not among them: ISSP (Brown, Hayase, Hopkins, Kong, Liu, Oh, Perdomo and Smith 2024, arXiv
+2404.15409). Whether its guarantee holds, and from which n/d on its test lets a table pass, rests on
+constants in its proofs, which we could check neither in the paper nor in published code.
 """
 
 from dataclasses import dataclass
@@ -10,9 +14,12 @@ from benchmarks.rivals import (
     adassp,
     boosted_adassp,
     functional,
+    hessian_mixing,
     library,
+    marginals,
     mean,
     noisy_gd,
+    noisy_sgd,
     ols,
     theil_sen,
     tukey_em,
@@ -34,6 +41,7 @@ class Mechanism:
     repetitions: int | None = None  # at most so many, where a method is slow and far behind
     rows_a_column: float = 0.0  # not tried with fewer rows than this many times the columns
     columns: int | None = None  # not tried with more columns than this
+    asked: bool = False  # tried where it is asked for by name: a fit takes minutes
 
     def worthwhile(self, rows: int, columns: int, repetition: int) -> bool:
         """Say whether the benchmark tries this method there."""
@@ -51,9 +59,16 @@ METHODS = {
     "boosted adassp": Mechanism(boosted_adassp.fit),
     "boosted adassp, box": Mechanism(boosted_adassp.fit_box),
     "tukey em": Mechanism(tukey_em.fit, rows_a_column=tukey_em.MODELS),
+    "hessian mixing": Mechanism(hessian_mixing.fit),
+    "hessian mixing, tight": Mechanism(hessian_mixing.fit_tight),
+    "hessian mixing, paper": Mechanism(hessian_mixing.fit_paper),
     "noisy gd": Mechanism(noisy_gd.fit),
     "noisy gd, short": Mechanism(noisy_gd.fit_short),
+    "dp-sgd": Mechanism(noisy_sgd.fit),
+    "dp-sgd, long": Mechanism(noisy_sgd.fit_long),
+    "dp-sgd, short": Mechanism(noisy_sgd.fit_short),
     "diffprivlib": Mechanism(functional.fit, repetitions=5, columns=20),
+    "dd-ssp": Mechanism(marginals.fit, columns=marginals.COLUMNS, asked=True),
     "opendp": Mechanism(theil_sen.fit, columns=1),
     MEAN: Mechanism(mean.fit),
     FLOOR: Mechanism(ols.fit),

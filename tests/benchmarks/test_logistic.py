@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import logistic
 from benchmarks.designs import seeded
-from benchmarks.logistic import BASE, DESCENT, LIKELIEST, OURS, Cell
+from benchmarks.logistic import BASE, DESCENT, LIKELIEST, NEWTON, OURS, SGD, Cell
 from benchmarks.rivals.common import Line
 
 pytestmark = pytest.mark.heavy
@@ -26,6 +26,6 @@ def test_all_methods_are_measured_and_printed(capsys: pytest.CaptureFixture[str]
     logistic.main(["--tables", "2"], [SMALL])
     shown = capsys.readouterr().out
     assert "n=2,000 d=3" in shown
-    assert all(name in shown for name in (OURS, DESCENT, LIKELIEST, BASE))
+    assert all(name in shown for name in (OURS, DESCENT, SGD, NEWTON, LIKELIEST, BASE))
     medians = logistic.measured(SMALL, 2)
     assert max(medians[LIKELIEST], medians[OURS]) < 0.2 * medians[BASE]

@@ -16,6 +16,7 @@ def test_levels_are_columns_of_zeros_and_ones() -> None:
     table = LabelTable("two rows", frame, {"age": (0.0, 100.0), "home": ["own", "rent"]})
     np.testing.assert_allclose(table.design, [[-0.6, 0.0], [1.0, 1.0]])
     assert table.indicators == [False, True]
+    assert np.linalg.norm(table.design, axis=1).max() == table.longest
     assert table.schema["label"] == (0, 1)
 
 
@@ -24,9 +25,11 @@ def test_no_judge_was_tuned_on() -> None:
 
 
 def test_a_table_is_measured_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    logistic_tables.main(["breast_cancer", "--fits", "2", "--epsilons", "10"])
+    logistic_tables.main(["breast_cancer", "--fits", "2", "--rival-fits", "1", "--epsilons", "10"])
     shown = capsys.readouterr().out
-    assert all(word in shown for word in ("569 rows", "ε=10", "scikit-learn", "base rate"))
+    assert all(
+        word in shown for word in ("569 rows", "ε=10", "DP-Newton", "scikit-learn", "base rate")
+    )
     found, _ = logistic_tables.private(breast_cancer(), 10.0, 0)
     assert found.loss < 0.2 < logistic_tables.base_rate(breast_cancer()).loss
     assert found.area > 0.98

