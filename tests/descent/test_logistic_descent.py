@@ -481,7 +481,7 @@ def test_standard_errors_that_nothing_is_set_aside_for_are_refused_in_words() ->
     assert "`matrices`" in str(found.unknown)
     with pytest.raises(ValueError, match="of Settings must be"):
         replace(usual.settings, matrices=Fraction(1, 2**14))
-    left = 1 - sum([Fraction(50, 1000), Fraction(30, 1000), Fraction(15, 1000), Fraction(33, 1000)])
+    left = Fraction(872, 1000)  # which leaves the steps and both matrices less than they need
     with pytest.raises(ValueError, match="of Settings must be"):
         replace(usual.settings, gram=left, gram_first=left)
 

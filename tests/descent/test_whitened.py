@@ -518,7 +518,7 @@ def test_settings_that_cannot_work_are_refused_before_they_are_used(kind: str) -
 
 
 @pytest.mark.parametrize("facts", [{}, {"weighted": True, "surveyed": True, "survey_alone": True}])
-def test_clustered_errors_need_rows_that_belong_to_units(facts: dict[str, bool]) -> None:
+def test_clustered_errors_need_rows_that_belong_to_units(facts: dict[str, Any]) -> None:
     asked = WhitenedDescent(guarantee=ZCDP(0.5), errors="clustered")
     with pytest.raises(ValueError, match="'errors' parameter of WhitenedDescent"):
         asked.prepare(replace(design(2), **facts))
