@@ -52,6 +52,8 @@ LABEL_SETTINGS = (
     Setting(0.2, 100, 4.0),
     Setting(0.2, 300, 1.0),
     Setting(0.2, 300, 4.0),
+    Setting(0.2, 300, 8.0),
+    Setting(0.1, 1000, 8.0),
 )
 
 
