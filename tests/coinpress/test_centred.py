@@ -15,7 +15,7 @@ from dplinear.coinpress import centred
 from dplinear.coinpress.centred import METRICS, CentredCovariance
 from dplinear.curator.passes import exact_sums
 from dplinear.estimators import PrivatePCA
-from dplinear.exact.mapped_sums import MappedGram, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.score_sums import LengthHistogram
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, Neighbours
@@ -117,13 +117,17 @@ def test_what_is_asked_is_a_histogram_of_lengths_and_a_matrix_of_clipped_differe
     lengths, gram = (queries[0].statistic for queries, _ in made.asked[1:])
     assert isinstance(lengths, LengthHistogram)
     assert isinstance(gram, MappedGram)
-    (whole,) = exact_sums(rows, made.asked[2][1], [gram], threads=1)
+    squares = made.asked[2][0][1].statistic
+    assert isinstance(squares, MappedNorms)
+    whole, longer = exact_sums(rows, made.asked[2][1], [gram, squares], threads=1)
     expected = in_plain(rows, estimate.mean, root, estimate.norm)
     found = whole.astype(float).reshape(3, 3) * float(gram.unit)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.trace(expected))
     (counts,) = exact_sums(rows, made.asked[1][1], [lengths], threads=1)
     cells = np.clip(np.nan_to_num(rows, posinf=1e300, neginf=-1e300), -BOUND, BOUND)
     far = np.linalg.norm((cells - estimate.mean) * root, axis=1)
+    limited = np.minimum(far, 2 * estimate.norm) ** 2
+    assert int(longer[0]) * float(squares.unit) == pytest.approx(limited.sum(), rel=1e-4)
     edges = np.append(lengths.edges, np.inf)
     np.testing.assert_array_equal(counts.astype(int), np.histogram(far, edges)[0])
     assert (far <= centred._SLACK * 2 ** (1 / 4) * lengths.edges[-1]).all()

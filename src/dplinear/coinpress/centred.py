@@ -19,7 +19,7 @@ from dplinear.arrays import Floats
 from dplinear.coinpress.covariance import positive
 from dplinear.coinpress.methods import CoinPressOutcome, LocationMethod
 from dplinear.coinpress.windows import View, Views, placement_matrix
-from dplinear.exact.mapped_sums import MappedGram, MappedSum
+from dplinear.exact.mapped_sums import MappedGram, MappedNorms, MappedSum
 from dplinear.exact.row_sums import Count
 from dplinear.exact.score_sums import LengthHistogram
 from dplinear.mechanisms import checks
@@ -29,15 +29,15 @@ from dplinear.privacy.neighbours import Neighbours
 
 COUNT = Fraction(1, 64)  # of μ², for the number of rows where that is private
 MEAN = Fraction(1, 8)  # for the centre
-LENGTHS = Fraction(1, 32)  # for how far rows are from it; the rest is the second moments'
+LENGTHS = Fraction(1, 32)  # for how far rows are from it
+SQUARES = Fraction(1, 32)  # for what clipping them took; the rest is the second moments'
 METRICS = ("bounds", "euclidean")
 _BANDS = 48  # of lengths, four to an octave
 _BAND = 0.25
 _CLIPPED = 6.0  # rows that are clipped, in deviations of the noise's norm for each
 _MOST_CLIPPED = 0.8  # of all rows
 _DOUBT = 2.0  # deviations of the counts' own noise
-_SEEN = 4.0  # the same, above which a band is taken to have rows: far ones weigh a lot
-_CLOSE = 2.0**-20
+_LESS = 2.0  # times as long: where squared lengths are clipped that tell how much was lost
 _SLACK = 1 + 2.0**-20  # so that rounding makes no corner of the bounds too long
 
 
@@ -64,9 +64,10 @@ class CentredCovariance(LocationMethod[CentredEstimate]):
     principal components weigh them (no column less than 1/(4√d) of the widest).
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
     together, whatever rows hold: a count, a sum of rows, a histogram of their distances from the
-    centre that these make, and the Gram matrix of differences, clipped to a length that these make
-    (docs/theory.md, "Second moments around a centre"). Numerics are exact. With noise that goes to
-    0 it is the covariance of the rows.
+    centre that these make; then, of differences clipped to a length that these make, the Gram
+    matrix, and of differences clipped to twice that the sum of squares (docs/theory.md, "Second
+    moments around a centre"). Numerics are exact. With noise that goes to 0 it is the covariance of
+    the rows.
     """
 
     metric: str = "bounds"
@@ -79,11 +80,11 @@ class CentredCovariance(LocationMethod[CentredEstimate]):
     def prepare(
         self, columns: int, groups: int = 1, *, count_varies: bool = False
     ) -> "PreparedCentred":
-        """Calibrate the whole chain: a count, a sum, a histogram, a matrix.
+        """Calibrate the whole chain: a count, a sum, a histogram, a matrix, a sum of squares.
 
         `groups` and `count_varies` are as for CoinPress.
         """
-        coordinates = 1 + columns + _BANDS + columns**2
+        coordinates = 2 + columns + _BANDS + columns**2
         where = type(self).__name__
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, where, groups)
         account = checks.exact_account(self.guarantee, budget.profile)
@@ -172,17 +173,28 @@ def _second_moments(sums: NoisySums, view: View, found: _Centre) -> CentredEstim
     lengths = _release_lengths(sums, view, found)
     norm = lengths.clip(_wanted(sums, len(found.root)), found.rows)
     gram = MappedGram(view.shape, found.matrix(view), norm)
-    (answer,) = sums.ask([Query(gram, sums.remaining)])
+    squares = MappedNorms(view.shape, found.matrix(view), (_LESS * norm) ** 2)
+    answer, longer = sums.ask([Query(gram, sums.remaining - SQUARES), Query(squares, SQUARES)])
     size = len(found.root)
     whole = view.denominator == 1  # of rows with weights, no degree of freedom is a row
     divisor = max(found.rows - whole, 1.0)
     # The centre's error adds its square to every row's.
     image = positive(answer.values / divisor - found.variance * np.eye(size))
-    clipped = 1 + lengths.lost(norm) / max(float(np.trace(answer.values)), found.rows * norm**2 / 4)
+    clipped = _clipped(float(np.trace(answer.values)), float(longer.values[0]))
     back = np.outer(1 / found.root, 1 / found.root)
     # Half of the diagonal's variance off it.
     errors = clipped * answer.sigma / divisor * np.sqrt((1 + np.eye(size)) / 2)
     return CentredEstimate(found.point, clipped * image * back, errors * back, norm)
+
+
+def _clipped(trace: float, squares: float) -> float:
+    """Return what squares that are clipped less are of those that the matrix adds up.
+
+    Without noise it is between 1, where nothing was clipped, and the square of how much less.
+    """
+    if squares <= trace:
+        return 1.0
+    return min(squares / trace, _LESS**2) if trace > 0 else _LESS**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +218,6 @@ class _Lengths:
         wide = [self.longest, *self.edges.tolist()]
         return float(wide[int(many[0])] if len(many) else wide[-1])
 
-    def lost(self, norm: float) -> float:
-        """Return about the squared lengths beyond a clip, of bands that are seen to have rows."""
-        middle = self.edges * 2.0 ** (_BAND / 2)
-        seen = (self.edges >= norm * (1 - _CLOSE)) & (self.bands > _SEEN * self.sigma)
-        return float(((middle**2 - norm**2) * self.bands)[seen].sum())
-
 
 def _release_lengths(sums: NoisySums, view: View, found: _Centre) -> _Lengths:
     """Release how many rows are how far from the centre, at most as far as bounds allow."""
@@ -232,5 +238,5 @@ def _wanted(sums: NoisySums, size: int) -> float:
     is mostly length, and hardly direction, so more are clipped.
     """
     moved = MappedGram.replaced if sums.budget.neighbours is Neighbours.REPLACE else 1
-    noise = math.sqrt(moved / float(sums.remaining * sums.budget.square))
+    noise = math.sqrt(moved / float((sums.remaining - SQUARES) * sums.budget.square))
     return _CLIPPED * math.sqrt(2 * size) * noise

@@ -32,7 +32,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     is by default. The guarantee is `epsilon` and `delta`, or a `guarantee` of another kind with
     both set to None, between tables that are `neighbours`. Rows of one person are told by their
     `groups`, and count as at most `rows_per_unit` rows (1 unless given); `unit` names what an id
-    stands for. `centre`: "private" spends about a sixth of the budget on a mean, and on how far
+    stands for. `centre`: "private" spends about a fifth of the budget on a mean, and on how far
     rows are from it, and the rest on second moments around it; None releases second moments about
     the middle of the bounds, all at once, by a `mechanism`; "auto" is the first wherever that can
     be: without a `row_norm`, and with the usual mechanism. Options: docs/estimators.md.
