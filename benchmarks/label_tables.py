@@ -149,19 +149,23 @@ def adult() -> LabelTable:
     return _table("Adult", frame, ADULT, frame["income"] == ">50K")
 
 
+def cancer_bounds() -> dict[str, Bounds]:
+    """Return bounds of measurements: of means, a tenth of those for errors, half more for worst."""
+    names = "radius,texture,perimeter,area,smoothness,compactness,concavity,concave points,"
+    names += "symmetry,fractal dimension"
+    means = (30.0, 40.0, 200.0, 2500.0, 0.2, 0.4, 0.5, 0.25, 0.4, 0.1)
+    return {
+        start + name + kind: (0.0, factor * high)
+        for start, kind, factor in (("mean ", "", 1.0), ("", " error", 0.1), ("worst ", "", 1.5))
+        for name, high in zip(names.split(","), means, strict=True)
+    }
+
+
 def breast_cancer() -> LabelTable:
     """scikit-learn's breast cancer: 569 tumours by 30 measurements, separable."""
     from sklearn.datasets import load_breast_cancer
 
-    names = "radius,texture,perimeter,area,smoothness,compactness,concavity,concave points,"
-    names += "symmetry,fractal dimension"
-    means = (30.0, 40.0, 200.0, 2500.0, 0.2, 0.4, 0.5, 0.25, 0.4, 0.1)
-    columns: dict[str, Bounds | Sequence[str]] = {}
-    for start, kind, factor in (("mean ", "", 1.0), ("", " error", 0.1), ("worst ", "", 1.5)):
-        columns |= {
-            start + name + kind: (0.0, factor * high)
-            for name, high in zip(names.split(","), means, strict=True)
-        }
+    columns: dict[str, Bounds | Sequence[str]] = {**cancer_bounds()}
     data = load_breast_cancer(as_frame=True)
     return _table("breast cancer", data.frame, columns, data.frame["target"])
 

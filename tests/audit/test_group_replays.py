@@ -37,6 +37,7 @@ LISTED: By = {"ward": ["other", "a", "b"]}
 BYS: tuple[By, ...] = ("ward", LISTED)
 BUDGET = dpl.ZCDP(2.0)
 PAIRS = 1_000
+LOCATIONS = {"mean", "covariance", "centred"}
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 
 
@@ -107,8 +108,9 @@ def schema(*, unit: bool, filled: bool = False) -> Schema:
 
 def release(name: str, data: pa.Table, described: Schema, k: int | None, **given: Any) -> Any:
     asked: Any = {"guarantee": BUDGET, "rows_per_unit": k, "progress": False, **given}
-    if name in {"mean", "covariance"}:
+    if name in LOCATIONS:
         gate: Any = dpl.release_mean if name == "mean" else dpl.release_covariance
+        asked |= {"mechanism": "centred_covariance"} if name == "centred" else {}
         return gate(data, described, **asked)
     asked |= {"errors": "clustered"} if name == "clustered" else {}
     asked |= {"loss": name} if name in {"huber", "logistic"} else {}
@@ -120,7 +122,7 @@ def record_of(
     name: str, common: pa.Table, seed: int, *, unit: bool, relation: Neighbours, by: By
 ) -> GroupRecord:
     described, k = schema(unit=unit), 2 if unit else None
-    part = described if name in {"mean", "covariance"} else described.leaving_out()
+    part = described if name in LOCATIONS else described.leaving_out()
     split = read_by(part, by, "test")
     given: Any = {"by": by, "neighbours": relation}
     return recorded(lambda: release(name, common, described, k, **given), split, k or 1, seed)
@@ -151,7 +153,7 @@ def check(
 
 # Rows that come or go, and units that do in groups by all levels, are in test_split_replays.py, but
 # for those of AdaSSP and of clustered errors.
-CHAINS = ("whitened_descent", "huber", "logistic", "coinpress", "mean", "covariance")
+CHAINS = ("whitened_descent", "huber", "logistic", "coinpress", *sorted(LOCATIONS))
 WAYS = [
     *((name, unit, REPLACE) for name in CHAINS for unit in (False, True)),
     *((name, True, ADD_REMOVE) for name in CHAINS),

@@ -215,6 +215,9 @@ GATES: dict[str, Gate] = {
     "coinpress": _model(mechanism="coinpress"),
     "mean": lambda data, schema, given: dpl.release_mean(data, schema, **given),
     "covariance": lambda data, schema, given: dpl.release_covariance(data, schema, **given),
+    "centred": lambda data, schema, given: dpl.release_covariance(
+        data, schema, mechanism="centred_covariance", **given
+    ),
 }
 
 

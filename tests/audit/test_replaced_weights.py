@@ -125,6 +125,11 @@ GATES: dict[str, Callable[[str], Gate]] = {
     "covariance": lambda kind: (
         lambda data, *_: dpl.release_covariance(data, SCHEMAS[kind], **_given(kind))
     ),
+    "centred": lambda kind: (
+        lambda data, *_: dpl.release_covariance(
+            data, SCHEMAS[kind], mechanism="centred_covariance", **_given(kind)
+        )
+    ),
     "bounds": lambda kind: lambda data, *_: _bounds(data, kind),
 }
 ALL = ("moments", "adassp", *GATES)

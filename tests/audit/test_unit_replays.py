@@ -136,6 +136,14 @@ GATES: dict[str, Gate] = {
     "covariance": lambda data, k, relation: dpl.release_covariance(
         data, SCHEMA, guarantee=BUDGET, rows_per_unit=k, neighbours=relation
     ),
+    "centred": lambda data, k, relation: dpl.release_covariance(
+        data,
+        SCHEMA,
+        guarantee=BUDGET,
+        rows_per_unit=k,
+        neighbours=relation,
+        mechanism="centred_covariance",
+    ),
     "bounds": lambda data, k, relation: dpl.suggest_bounds(
         data,
         NAMES,

@@ -76,6 +76,9 @@ GATES: dict[str, Callable[[pa.Table, Schema, dict[str, Any]], Any]] = {
     "coinpress": model(mechanism="coinpress"),
     "mean": lambda data, schema, given: dpl.release_mean(data, schema, **given),
     "covariance": lambda data, schema, given: dpl.release_covariance(data, schema, **given),
+    "centred": lambda data, schema, given: dpl.release_covariance(
+        data, schema, mechanism="centred_covariance", **given
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from dplinear.cli.errors import Code
 from dplinear.cli.main import main
 from dplinear.cli.output import short_path
 from dplinear.cli.release import gates, quote
+from dplinear.coinpress.centred import CentredCovariance
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.sqlite.ledger import SqliteLedger
@@ -362,7 +363,7 @@ _METHODS: dict[str, list[Any]] = {
     "rows": list(ROWS.values()),
     "model": [method for methods in MODELS.values() for method in methods.values()],
     "mean": [CoinPressMean],
-    "covariance": [CoinPressCovariance],
+    "covariance": [CoinPressCovariance, CentredCovariance],
     "bounds": [],
     "levels": [],
     "rows_per_unit": [],

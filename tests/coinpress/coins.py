@@ -19,7 +19,7 @@ from dplinear.adaptive.noisy_sums import (
     _Noise,
     _scale,
 )
-from dplinear.coinpress import methods
+from dplinear.coinpress import centred, methods
 from dplinear.curator.passes import exact_sums
 from dplinear.curator.sources import open_reader
 from dplinear.curator.windows import Windowed
@@ -129,6 +129,7 @@ def recorded(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(methods, "NoisySums", Recording)
+        patch.setattr(centred, "NoisySums", Recording)
         ready = method.prepare(rows.shape[1])
         kept.outcome = ready.run(windowed(rows, bound), simulation.entropy(seed))
     return kept

@@ -10,6 +10,7 @@ import pytest
 
 import dplinear
 from benchmarks.crossings import trace
+from dplinear.coinpress.centred import CentredCovariance
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.curator.gates import options
 from dplinear.exact.shape import Shape
@@ -25,7 +26,7 @@ OPTIONS: dict[Any, list[Any]] = {
     options.ModelOptions: [kind for kinds in MODELS.values() for kind in kinds.values()],
     options.RowsOptions: [*ROWS.values()],
     options.MeanOptions: [CoinPressMean],
-    options.CovarianceOptions: [CoinPressCovariance],
+    options.CovarianceOptions: [CoinPressCovariance, CentredCovariance],
 }
 
 

@@ -293,6 +293,9 @@ REPLACED: dict[str, Any] = {
     ),
     "mean": lambda schema, **given: dpl.release_mean(table(), schema, **given),
     "covariance": lambda schema, **given: dpl.release_covariance(table(), schema, **given),
+    "centred": lambda schema, **given: dpl.release_covariance(
+        table(), schema, mechanism="centred_covariance", **given
+    ),
 }
 
 

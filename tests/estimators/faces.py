@@ -40,4 +40,6 @@ def released(model: Any) -> Any:
     """Return the numbers that a fitted estimator made public."""
     if hasattr(model, "moments_"):
         return model.moments_.values
+    if hasattr(model, "release_"):
+        return model.release_.covariance.values
     return np.append(model.coef_, model.intercept_)

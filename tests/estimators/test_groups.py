@@ -32,7 +32,8 @@ IDS = np.arange(ROWS) % 40  # ten rows each
 
 
 def numbers(model: Any) -> Any:
-    return model.release_.mean.values if hasattr(model, "release_") else released(model)
+    mean = getattr(getattr(model, "release_", None), "mean", None)
+    return released(model) if mean is None or callable(mean) else mean.values
 
 
 def fitted(kind: Any, groups: Any = IDS, **arguments: Any) -> Any:
@@ -94,10 +95,15 @@ def test_series_are_ids() -> None:
 @pytest.mark.parametrize("kind", [PrivateRidge, PrivatePCA])
 def test_a_person_of_many_rows_counts_once(kind: Any) -> None:
     strong = {"epsilon": 100.0}
-    people = fitted(kind, **strong).moments_.unbiased_estimate[0, 0]
-    rows = fitted(kind, groups=None, **strong).moments_.unbiased_estimate[0, 0]
-    assert abs(people - 40) < 10
-    assert abs(rows - ROWS) < 10
+    people, rows = fitted(kind, **strong), fitted(kind, groups=None, **strong)
+    assert abs(count_of(people) - 40) < 10
+    assert abs(count_of(rows) - ROWS) < 10
+
+
+def count_of(model: Any) -> float:
+    if hasattr(model, "moments_"):
+        return float(model.moments_.unbiased_estimate[0, 0])
+    return float(model.release_.count)
 
 
 def test_rows_without_an_id_do_not_count() -> None:

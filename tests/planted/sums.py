@@ -2,6 +2,8 @@
 
 from planted.bug import Bug
 
+_CENTRED = "tests/coinpress/test_centred.py"
+
 BUGS = (
     Bug(
         "products_overflow",
@@ -108,5 +110,30 @@ BUGS = (
         "return Point((self.integers + (1 << -shift - 1)) >> -shift, exponent)",
         "return Point(self.integers >> -shift, exponent)",
         "tests/convex/test_minimiser.py::test_points_are_rounded_to_the_nearest_of_a_lattice",
+    ),
+    Bug(
+        "centred_true_count",
+        "second moments around a centre are divided by the true number of rows, which is private",
+        "coinpress/centred.py",
+        "released = max(float(count.values[0]), 0.0)",
+        "released = float(view.sums([counted])[0][0])",
+        f"{_CENTRED}::test_a_number_of_rows_that_is_private_is_never_exact",
+    ),
+    Bug(
+        "centred_clip_of_the_rows",
+        "differences from the centre are clipped to a length that the rows themselves say",
+        "coinpress/centred.py",
+        "return _Lengths(longest, np.asarray(edges), counts.values[::-1], counts.sigma)",
+        "return _Lengths(longest, edges, view.sums([statistic])[0][::-1].astype(float), 1e-9)",
+        f"{_CENTRED}::test_queries_depend_on_earlier_answers_alone",
+    ),
+    Bug(
+        "centred_weight_public",
+        "what all rows weigh is taken for public, in second moments around a centre",
+        "coinpress/centred.py",
+        "return PreparedCentred(self, budget, account, Count(count_varies))",
+        "return PreparedCentred(self, budget, account, Count())",
+        "tests/curator/test_survey_weights.py"
+        "::test_what_rows_weigh_is_noisy_where_they_are_replaced",
     ),
 )

@@ -22,6 +22,7 @@ from dplinear.arrays import Floats
 from dplinear.audit import row_replays
 from dplinear.audit.holders import HOLDERS, Holder, names_of
 from dplinear.coinpress.bounds import Bounds
+from dplinear.coinpress.centred import CentredCovariance
 from dplinear.coinpress.methods import CoinPressCovariance, CoinPressMean
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.curator.passes import exact_sums, open_table
@@ -159,6 +160,7 @@ ADAPTIVE: dict[str, Record] = {
     "coinpress": _solver(CoinPressRegression),
     "coinpress_mean": _search(CoinPressMean),
     "coinpress_covariance": _search(CoinPressCovariance),
+    "centred_covariance": _search(CentredCovariance),
     "suggest_bounds": _search(Bounds),
 }
 MOMENTS = "second moments"  # of analyze_gauss, additive_wishart, sketch, inverse_wishart, adassp

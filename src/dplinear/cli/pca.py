@@ -1,4 +1,4 @@
-"""`dplinear pca`: principal components of released moments; they are free."""
+"""`dplinear pca`: principal components of released moments or covariances; they are free."""
 
 from typing import Annotated
 
@@ -23,16 +23,20 @@ def pca(
 ) -> None:
     """Principal components of a release. Cost no budget, however often."""
     given = dict(locals())  # before anything else is
+    from dplinear.arguments import rejection
     from dplinear.cli.loading import load
     from dplinear.cli.settings import merge_settings, split_names
 
     said = merge_settings(given)
-    loaded = load(said, ("moments", "sketch", "noisy rows"))
-    moments = loaded if loaded.kind == "moments" else loaded.moments
+    loaded = load(said, ("moments", "covariance", "sketch", "noisy rows"))
+    moments = loaded if loaded.kind in {"moments", "covariance"} else loaded.moments
+    if loaded.kind == "covariance" and "repair" in said:
+        rule = "left out for a covariance, which noise leaves without negative eigenvalues"
+        raise rejection("repair", "pca", rule, said["repair"])
     if "features" in said:
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in ("features", "scaled", "repair") if name in said}
-    found = moments.pca(said.get("k", min(2, moments.dimension - 1)), **chosen)
+    found = moments.pca(said.get("k", min(2, len(moments.schema.features) - 1)), **chosen)
     if json_:
         tell(
             {

@@ -86,7 +86,37 @@ def shares(steps: int, total: Fraction) -> list[Fraction]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPress(Mechanism, Generic[Estimate]):
+class LocationMethod(Mechanism, Generic[Estimate]):
+    """A way of releasing a mean or a covariance, by a chain of sums over views of a table."""
+
+    numerics: ClassVar[str] = "exact"
+    for_units: ClassVar[bool] = True
+    for_groups: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
+        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
+        if type(self.guarantee) in checks.GRID_HINTS:
+            hint = checks.GRID_HINTS[type(self.guarantee)]
+            raise arguments.wrong_type("guarantee", where, rule, self.guarantee, hint)
+        if not isinstance(self.guarantee, ZCDP):
+            checks.approximate(self.guarantee, where, "normal noise", rule)
+
+    @abstractmethod
+    def prepare(
+        self, columns: int, groups: int = 1, *, count_varies: bool = False
+    ) -> Prepared[Views, CoinPressOutcome[Estimate]]:
+        """Calibrate the whole chain for public facts.
+
+        `groups` is how many such chains neighbours may move. `count_varies` says that how much all
+        rows count for is private under replace, too, as rows carry weights, may be left out or
+        change their group.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoinPress(LocationMethod[Estimate]):
     """An estimate in `steps` steps, each in coordinates that earlier ones released.
 
     Requires: `steps`, from 1 to 50; `scale`, public upper bounds for the columns' standard
@@ -98,20 +128,11 @@ class CoinPress(Mechanism, Generic[Estimate]):
 
     steps: int = 2
     scale: float | Sequence[float] | None = None
-    numerics: ClassVar[str] = "exact"
-    for_units: ClassVar[bool] = True
-    for_groups: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         where = type(self).__name__
-        object.__setattr__(self, "neighbours", checks.relation(self.neighbours, where))
         arguments.integer(self.steps, "steps", where, low=1, high=MOST_STEPS)
-        rule = "an ApproxDP guarantee with ε and δ above 0, or a ZCDP one"
-        if type(self.guarantee) in checks.GRID_HINTS:
-            hint = checks.GRID_HINTS[type(self.guarantee)]
-            raise arguments.wrong_type("guarantee", where, rule, self.guarantee, hint)
-        if not isinstance(self.guarantee, ZCDP):
-            checks.approximate(self.guarantee, where, "normal noise", rule)
         if self.scale is not None:
             public = tuple(scales(self.scale, None, where).tolist())
             scale = public if np.ndim(self.scale) else public[0]
@@ -123,9 +144,7 @@ class CoinPress(Mechanism, Generic[Estimate]):
         """Calibrate the whole chain: a count, looks at histograms, and the steps.
 
         Steps are one column's mean and one row of a matrix for each column; two more of them may
-        find a centre. `groups` is how many such chains neighbours may move. `count_varies` says
-        that how much all rows count for is private under replace, too, as rows carry weights, may
-        be left out or change their group.
+        find a centre.
         """
         where = type(self).__name__
         scale = None if self.scale is None else scales(self.scale, columns, where)

@@ -15,7 +15,7 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
 from dplinear.schema.columns import Numeric, write_column
 
-_FARTHEST = 1e100
+FARTHEST = 1e100  # what no bound may be beyond
 _STEPS = {"integer": Fraction(1), "date": Fraction(1, 86_400)}  # of bounds; dates are in days
 
 
@@ -78,9 +78,9 @@ def check_plain(schema: Schema, where: str) -> dict[str, Numeric]:
         hint = "leave out categories, derived terms, indicators of missing cells, and the row_norm."
         raise rejection("schema", where, rule, ", ".join(odd) or schema, hint)
     found = {name: column for name, column in columns.items() if isinstance(column, Numeric)}
-    far = [name for name, column in found.items() if max(-column.low, column.high) > _FARTHEST]
+    far = [name for name, column in found.items() if max(-column.low, column.high) > FARTHEST]
     if far:
-        rule = f"of bounds within ±{_FARTHEST:g}, so that squares are numbers"
+        rule = f"of bounds within ±{FARTHEST:g}, so that squares are numbers"
         raise rejection("schema", where, rule, ", ".join(far))
     return found
 

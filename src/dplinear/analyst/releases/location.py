@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dplinear.analyst import notebook
+from dplinear.analyst.regression import names as naming
+from dplinear.analyst.regression.pca import PrincipalComponents, principal_components
 from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedMatrix, NamedVector
-from dplinear.arguments import integer, real, rejection
+from dplinear.arguments import integer, real, rejection, wrong_type
 from dplinear.privacy.units import size
 from dplinear.schema import Schema
 
@@ -106,6 +108,27 @@ class CovarianceRelease:
         found = np.clip(values / scale[:, None] / scale, -1.0, 1.0)
         np.fill_diagonal(found, 1.0)
         return NamedMatrix(self.names, found)
+
+    def pca(self, k: int, features: object = None, *, scaled: bool = False) -> PrincipalComponents:
+        """Return the first k principal components, of the correlations if `scaled`.
+
+        `features` are names of columns; None is all of them.
+        """
+        indices = naming.own_features(self.schema)
+        if features is not None:
+            indices = naming.indices_of(self.schema, features, "features", "pca")
+        k = integer(k, "k", "pca", low=1, high=len(indices))
+        if not isinstance(scaled, bool):
+            raise wrong_type("scaled", "pca", "True or False", scaled)
+        chosen = [index - 1 for index in indices]  # the schema's features begin with the constant
+        matrix, scale = self.covariance.values[np.ix_(chosen, chosen)], np.ones(len(chosen))
+        if scaled:
+            deviations = np.sqrt(np.diag(matrix))
+            scale = np.where(deviations > 0, deviations, 1.0)
+            matrix = matrix / scale[:, None] / scale
+        names = tuple(self.names[index] for index in chosen)
+        mean = NamedVector(names, self.mean.values[chosen])
+        return principal_components(matrix, mean, scale, k)
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         return self.covariance[pair]

@@ -23,6 +23,7 @@ from dplinear.audit.subjects.transcripts import (
     overheard_windows,
 )
 from dplinear.coinpress.bounds import Bounds
+from dplinear.coinpress.centred import CentredCovariance
 from dplinear.coinpress.methods import CoinPress, CoinPressCovariance, CoinPressMean
 from dplinear.coinpress.regression import CoinPressRegression
 from dplinear.convex.compression.images import Image
@@ -50,6 +51,7 @@ _FEATURES = 4  # so that a descent of so few rows buys no Gram matrix
 _PARTIAL = {
     ("logistic_descent", Neighbours.REPLACE),
     ("coinpress", Neighbours.REPLACE),
+    ("centred_covariance", Neighbours.REPLACE),
 }
 
 
@@ -128,6 +130,24 @@ def moments(
     return make
 
 
+def centred(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
+    """Return second moments around a centre: rows near it, and one in a corner, or in another.
+
+    Seen from the middle, corners are at a right angle. So a replaced row moves the matrix as far as
+    it can, and the sum half as far in square; to move lengths it would have to be a short one.
+    """
+    method = CentredCovariance(guarantee=guarantee, neighbours=neighbours)
+    corner = np.array([[_FAR], [_FAR]])
+    near = np.tile([[1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0]], 10)
+    replaced = neighbours is Neighbours.REPLACE
+    rest = np.hstack((near, corner * [[1.0], [-1.0]])) if replaced else near
+    ends = np.full(2, -_FAR), np.full(2, _FAR)
+    pair = Window(np.hstack((near, corner)), *ends), Window(rest, *ends)
+    exact = _exact(method.name, neighbours)
+    run = method.prepare(2).run
+    return TranscriptSubject(method, run, overheard_windows(*pair), exact=exact)
+
+
 def bounds(guarantee: Guarantee, neighbours: Neighbours) -> Subject:
     """Return the bounds of two columns: a row, its opposite or nothing."""
     method = Bounds(guarantee=guarantee, neighbours=neighbours)
@@ -165,6 +185,7 @@ SUBJECTS: dict[str, Callable[[Guarantee, Neighbours], Subject]] = {
     "coinpress": coinpress,
     "coinpress_mean": moments(CoinPressMean),
     "coinpress_covariance": moments(CoinPressCovariance),
+    "centred_covariance": centred,
     "suggest_bounds": bounds,
     "noisy_gradient": learner(NoisyGradient),
     "mirror_descent": learner(MirrorDescent),

@@ -13,6 +13,14 @@ def covariance(
     output: Annotated[
         str | None, flags.output("the file to write, such as visits.covariance.json")
     ] = None,
+    mechanism: Annotated[
+        str | None,
+        flags.option(
+            "--mechanism",
+            text="coinpress_covariance (the default), or centred_covariance for bounds that fit",
+            **flags.words("coinpress_covariance", "centred_covariance"),
+        ),
+    ] = None,
     schema: flags.SchemaFile = None,
     column: flags.Column = None,
     epsilon: flags.Epsilon = None,
@@ -27,5 +35,13 @@ def covariance(
     centred: Annotated[
         bool | None, flags.special("--centred", text="all columns have a mean of 0")
     ] = None,
+    metric: Annotated[
+        str | None,
+        flags.special(
+            "--metric",
+            text="centred_covariance: bounds (the default) or euclidean: how rows are long",
+            **flags.words("bounds", "euclidean"),
+        ),
+    ] = None,
 ) -> None:
-    """Release the covariance of all columns; bounds may be far too wide."""
+    """Release the covariance of all columns: by CoinPress, or around a released centre."""

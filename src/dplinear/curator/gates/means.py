@@ -11,14 +11,16 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.groups import Groups
 from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.results import NamedMatrix, NamedVector
+from dplinear.arguments import choice
 from dplinear.arrays import Floats
+from dplinear.coinpress.centred import CentredCovariance, CentredEstimate
 from dplinear.coinpress.covariance import CovarianceEstimate
 from dplinear.coinpress.mean import MeanEstimate
 from dplinear.coinpress.methods import (
-    CoinPress,
     CoinPressCovariance,
     CoinPressMean,
     CoinPressOutcome,
+    LocationMethod,
 )
 from dplinear.curator.gates.groups import Grouping
 from dplinear.curator.gates.options import (
@@ -40,8 +42,13 @@ from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema, SchemaLike
 from dplinear.schema.groups import By
 
-_Estimate = TypeVar("_Estimate", MeanEstimate, CovarianceEstimate)
-_Method = TypeVar("_Method", CoinPressMean, CoinPressCovariance)
+_Covariance = CovarianceEstimate | CentredEstimate
+COVARIANCES: Mapping[str, type[LocationMethod[Any]]] = {
+    CoinPressCovariance.name: CoinPressCovariance,
+    CentredCovariance.name: CentredCovariance,
+}
+_Estimate = TypeVar("_Estimate")
+_Method = TypeVar("_Method", bound=LocationMethod[Any])
 _Release = TypeVar("_Release", MeanRelease, CovarianceRelease)
 
 
@@ -148,6 +155,7 @@ def release_covariance(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     by: None = None,
+    mechanism: str = ...,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -167,6 +175,7 @@ def release_covariance(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     by: By,
+    mechanism: str = ...,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -185,23 +194,30 @@ def release_covariance(
     unit: str | None = None,
     rows_per_unit: int | None = None,
     by: By | None = None,
+    mechanism: str = CoinPressCovariance.name,
     ledger: AnyLedger | None = None,
     dataset: str | None = None,
     request: str | None = None,
     **options: Unpack[CovarianceOptions],
 ) -> CovarianceRelease | Groups[CovarianceRelease]:
-    """Release the covariance of all columns, by CoinPress; bounds may be far too wide.
+    """Release the covariance of all columns, and so their correlations and principal components.
 
-    Requires and promises what `release_mean` does. `steps` is 5, and `centred` (False) says that
-    all columns have a mean of 0, which then is not looked for.
+    Requires and promises what `release_mean` does. `mechanism` is "coinpress_covariance", for
+    bounds that may be far too wide, or "centred_covariance", for bounds that fit the columns: it
+    takes rows for nothing but bounded, and most of the budget is for one matrix of second moments
+    around a mean that a part of it found. Options of the first: `steps` (5), `scale` as for
+    `release_mean`, and `centred` (False), which says that all columns have a mean of 0; of the
+    second: `metric`, in which rows are long and noise is alike: "bounds" (the columns' own widths)
+    or "euclidean" (their units, as principal components have it).
     """
     with Passage("release_covariance", locals()) as passage:
         asked = read_guarantee(passage.where, epsilon, delta, guarantee)
-        method = _method(CoinPressCovariance, passage, asked, neighbours, options)
+        chosen = COVARIANCES[choice(mechanism, "mechanism", passage.where, COVARIANCES)]
+        method: LocationMethod[_Covariance] = _method(chosen, passage, asked, neighbours, options)
         schema, grouping = _schema(passage, schema, by)
 
         def release(
-            found: CoinPressOutcome[CovarianceEstimate], certificate: Certificate
+            found: CoinPressOutcome[_Covariance], certificate: Certificate
         ) -> CovarianceRelease:
             names, estimate = schema.columns, found.estimate
             return CovarianceRelease(
@@ -242,7 +258,7 @@ def _schema(passage: Passage, schema: SchemaLike, by: object) -> tuple[Schema, G
 
 def _cross(
     passage: Passage,
-    method: CoinPress[_Estimate],
+    method: LocationMethod[_Estimate],
     schema: Schema,
     release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
 ) -> _Release:
@@ -257,7 +273,7 @@ def _cross(
 
 def _cross_groups(
     passage: Passage,
-    method: CoinPress[_Estimate],
+    method: LocationMethod[_Estimate],
     grouping: Grouping,
     release: Callable[[CoinPressOutcome[_Estimate], Certificate], _Release],
 ) -> Groups[_Release]:
@@ -291,14 +307,14 @@ def _opening(passage: Passage) -> Callable[[Schema], Reader]:
     return partial(open_reader, data, again=True, rows_per_unit=passage.rows_per_unit, **reading)
 
 
-def _public(passage: Passage, method: CoinPress[Any]) -> dict[str, Any]:
+def _public(passage: Passage, method: LocationMethod[Any]) -> dict[str, Any]:
     """Return what a ledger is told of the method."""
     own = own_options(type(method), passage.given["options"], passage.where)
     return {name: getattr(method, name) for name in own}
 
 
 def _rows(
-    method: CoinPress[_Estimate], schema: Schema, found: CoinPressOutcome[_Estimate]
+    method: LocationMethod[_Estimate], schema: Schema, found: CoinPressOutcome[_Estimate]
 ) -> int | None:
     """Return the number of rows where that is public."""
     public = method.neighbours.rows_are_public and not schema.count_varies

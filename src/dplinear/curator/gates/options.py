@@ -105,9 +105,10 @@ class MeanOptions(ReadingOptions, total=False):
 
 
 class CovarianceOptions(MeanOptions, total=False):
-    """Of CoinPress, for covariances."""
+    """Of CoinPress, for covariances, and of second moments around a centre."""
 
     centred: bool
+    metric: str
 
 
 READING = frozenset(ReadingOptions.__annotations__)
