@@ -24,6 +24,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pa.table({"age": age, "bmi": bmi, "charges": charges})
     schema = dpl.Schema({"age": (0, 100), "bmi": (10, 60), "charges": (0, 60_000)})
     dpl.release_moments(table, schema, epsilon=4.0, delta=1e-6).save(place / "moments.json")
+    covariance = dpl.release_covariance(
+        table, schema, epsilon=4.0, delta=1e-6, mechanism="centred_covariance"
+    )
+    covariance.save(place / "covariance.json")
     dpl.release_rows(table, schema, k=2, epsilon=8.0, output=place / "rows.parquet")
     dpl.release_rows(table, schema, bits=1.0, output=place / "noisy.parquet")
     return place
@@ -78,13 +82,21 @@ def test_join(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert told_of in " ".join(capsys.readouterr().err.split())
 
 
-def test_pca(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(folder / "moments.json")
+@pytest.mark.parametrize("kind", ["moments", "covariance"])
+def test_pca(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(folder / f"{kind}.json")
     found = told(capsys, "pca", path, "--k", "1", "--features", "age,bmi", "--scaled")
-    expected = dpl.load(path, kind="moments").pca(1, ["age", "bmi"], scaled=True)
+    release: Any = dpl.load(path)
+    expected = release.pca(1, ["age", "bmi"], scaled=True)
     assert found["components"] == expected.components.tolist()
+    assert found["mean"] == expected.mean.to_dict()
     assert main(["pca", path]) == 0
     assert "component 2" in capsys.readouterr().out
+
+
+def test_a_covariance_needs_no_repair(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pca", str(folder / "covariance.json"), "--repair", "clip"]) == 2
+    assert "without negative eigenvalues" in capsys.readouterr().err
 
 
 def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
