@@ -8,6 +8,8 @@ condition numbers from 1 to 10,000, ε from 0.1 to 4, δ = 1e-6. Tables are thos
     python benchmarks/planner.py            # some 25 minutes on one core; goes on if stopped
     python benchmarks/planner.py --only-compare
     python benchmarks/planner.py --risks build/accuracy/risks.csv  # the descent, by that benchmark
+
+Real tables are those of `real_plans.py`.
 """
 
 import argparse
