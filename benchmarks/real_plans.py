@@ -2,17 +2,24 @@
 
     python benchmarks/real_plans.py                # measure what is missing, then compare
     python benchmarks/real_plans.py --only-compare --cells
+    python benchmarks/real_plans.py --levels       # one category of 1,500 levels, half a minute
 
 A cell is a real table, a number of rows drawn from it with replacement (`real_populations.py`), and
 ε, δ = 1e-6. What a mechanism did there is the median over tables of its excess risk, as the plan
 measures it: as a share of the variance that the table's best line explains, both exact.
 
-Tables are of two halves, by turns of their names: those of `LOOKED` were in view when the planner's
-populations were made; those of `KEPT` were not, and judge. To them come three of `tables.py`.
+Tables are of two halves, by turns of their names. Those of `LOOKED` were in view when the planner's
+populations were made, and their medians are among what its laws are fitted to (`--write` writes
+them to looked_tables.jsonl); those of `KEPT` were not, and judge, with three of `tables.py`.
+
+A plan is told nothing, or what who has such a table knows: the share explained to a twentieth, the
+target's shape and about how wide its bounds are, and which columns are 0/1 (as a schema says).
 """
 
 import argparse
 import csv
+import json
+import math
 import sys
 import time
 from collections import defaultdict
@@ -23,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyarrow import Table as Columns
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -35,6 +43,7 @@ from benchmarks.accuracy import DELTA
 from benchmarks.designs import seeded
 from benchmarks.population_records import REGRESSIONS
 from benchmarks.real_populations import RealPopulation
+from dplinear.noise import simulation
 from dplinear.planner.contest import Contest
 from dplinear.planner.forecast import FLOOR, least_squares
 from dplinear.planner.simulated import SimulatedRows, plain_design
@@ -47,6 +56,35 @@ FACTOR, NEAR = 2.0, 1.2
 FURTHER = ("california", "diamonds", "flights")
 LOOKED = tuple(sorted(record.name for record in REGRESSIONS)[::2])
 KEPT = (*sorted(record.name for record in REGRESSIONS)[1::2], *FURTHER)
+# The shapes that someone would name who knows what the target is, not what its cells are.
+SHAPES = {
+    "food": "even",  # a share
+    "savings": "long",
+    "medical_expenses": "long",
+    "doctor_contacts": "counts",
+    "office_visits": "counts",
+    "wives_hours": "even",
+    "young_men": "even",  # a logarithm
+    "log_wages": "even",
+    "canadian_wages": "skewed",
+    "movies": "even",  # a score
+    "computers": "skewed",
+    "vietnam_households": "even",  # a logarithm
+    "pharmacy_visits": "counts",
+    "vocabulary": "even",
+    "german_visits": "counts",
+    "wives_earnings": "skewed",
+    "school_scores": "even",
+    "california": "skewed",
+    "diamonds": "skewed",
+    "flights": "skewed",
+}
+WIDTHS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+FLAT = (0.97, 1.03)  # the excess of the target's mean is 1
+PROMISE = 0.05  # of R²
+WEIGHT = 1.5  # of the logarithm of a real median, beside that of one simulated table
+LOOKED_FILE = Path(__file__).with_name("looked_tables.jsonl")
+LEVELS, LEVEL_ROWS = 1_500, 50_000
 HEADER = ("table", "rows", "repetition", "epsilon", "mechanism", "excess")
 
 
@@ -175,8 +213,15 @@ class Verdict:
 
 
 def told_facts(name: str) -> dict[str, Any]:
-    """Return what a plan is told where it is told something: to a twentieth, as a guess is."""
-    return {"explained": max(round(20 * explained(name)), 1) / 20}
+    """Return what a plan is told where it is told something: roughly, as a guess is."""
+    found = load(name)
+    width = 1 / math.sqrt(found.truth.variance)
+    return {
+        "explained": max(round(20 * explained(name)), 1) / 20,
+        "zero_one": float((np.abs(found.rows) == 1).all(axis=0).mean()),
+        "target_shape": SHAPES[name],
+        "target_width": min(WIDTHS, key=lambda each: abs(math.log(each / width))),
+    }
 
 
 def verdicts(risks: Risks, names: Iterable[str], *, told: bool) -> list[Verdict]:
@@ -201,6 +246,78 @@ def verdicts(risks: Risks, names: Iterable[str], *, told: bool) -> list[Verdict]
             )
         )
     return found
+
+
+def flat_models(found: Sequence[Verdict], risks: Risks) -> tuple[int, int]:
+    """Return how many models do as the mean does where the plan promises more, and how many all."""
+    flat = promised = 0
+    for one in found:
+        best = told_facts(one.cell.table)["explained"]
+        if best * (1 - one.predicted[one.picked]) > PROMISE:
+            each = risks[one.cell][one.picked]
+            promised += len(each)
+            flat += sum(FLAT[0] <= risk <= FLAT[1] for risk in each)
+    return flat, promised
+
+
+def write_looked(risks: Risks, file: Path) -> None:
+    """Write the medians of the tables that were looked at, as the planner's table reads them."""
+    lines = []
+    for name in LOOKED:
+        for rows in SIZES:
+            cells = {epsilon: risks[Cell(name, rows, epsilon)] for epsilon in EPSILONS}
+            medians = [
+                {
+                    "epsilon": epsilon,
+                    "risks": {each: short(float(np.median(own[each]))) for each in MECHANISMS},
+                }
+                for epsilon, own in cells.items()
+            ]
+            known = told_facts(name) | {"explained": short(explained(name))}
+            known["target"] = known.pop("target_shape")
+            known["target_width"] = short(1 / math.sqrt(load(name).truth.variance))
+            known["zero_one"] = short(known["zero_one"])
+            plain = short(float(np.median(cells[EPSILONS[0]][FLOOR])))
+            size = {"rows": rows, "columns": load(name).rows.shape[1]}
+            lines.append(
+                {"name": name, **size, **known, FLOOR: plain, "weight": WEIGHT, "fits": medians}
+            )
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    file.write_text(text, encoding="utf-8")
+
+
+def short(value: float) -> float:
+    """Return a number with three digits that count."""
+    return float(f"{value:.3g}")
+
+
+def compare_levels(console: Console) -> None:
+    """Fit one table of one long category, and print it beside its plan."""
+    generator = seeded("levels", LEVELS, LEVEL_ROWS)
+    effects = generator.standard_normal(LEVELS)
+    codes = generator.integers(LEVELS, size=LEVEL_ROWS)
+    names = [f"l{index}" for index in range(LEVELS)]
+    target = effects[codes] + generator.standard_normal(LEVEL_ROWS)
+    schema = dpl.Schema({"place": names, "y": (-6.0, 6.0)})
+    plan = dpl.plan(LEVEL_ROWS, schema, epsilon=1.0, delta=DELTA, explained=0.5)
+    table = Columns.from_pydict({"place": [names[code] for code in codes], "y": target})
+    with simulation.door(1), threadpool_limits(1):
+        model = dpl.release_model(
+            table,
+            schema,
+            "y",
+            epsilon=1.0,
+            delta=DELTA,
+            mechanism=plan.recommended.mechanism,
+            threads=1,
+        )
+    slopes = dict(zip(model.coefficients.names, model.coefficients.values, strict=True))
+    fitted = model.intercept + np.array([slopes.get(f"place={name}", 0.0) for name in names])
+    came = float(np.mean((fitted - effects) ** 2) / effects.var())
+    console.print(
+        f"{LEVELS:,} levels, {LEVEL_ROWS:,} rows, ε = 1: {plan.recommended.mechanism} came to "
+        f"{came:.2g}, the plan says {plan.recommended.error:.2g}."
+    )
 
 
 def share(truths: Iterable[bool]) -> str:
@@ -237,7 +354,11 @@ def compare(risks: Risks, console: Console, *, cells: bool) -> None:
             every = [one.within(name) for one in found for name in MECHANISMS]
             near = share(one.regret <= NEAR for one in found)
             console.print(f"All four: {share(every)} of {len(every)} within a factor 2.")
-            console.print(f"The pick is within 20% of the best in {near} of the cells.\n")
+            console.print(f"The pick is within 20% of the best in {near} of the cells.")
+            if told:
+                flat, promised = flat_models(found, risks)
+                console.print(f"{flat} of {promised} models promised an R² above .05 are flat.")
+            console.print()
             for one in found if cells else ():
                 words = [
                     f"{name} {one.came[name]:.2g} ({one.ratio(name):.2g})" for name in one.predicted
@@ -250,12 +371,19 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="The planner's predictions on real tables.")
     parser.add_argument("--only-compare", action="store_true", help="measure nothing more")
     parser.add_argument("--cells", action="store_true", help="print every cell")
+    parser.add_argument("--levels", action="store_true", help="one category of many levels, alone")
+    parser.add_argument("--write", action="store_true", help="write what was looked at")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--output", type=Path, default=Path("build/planner"))
     options = parser.parse_args(words)
+    if options.levels:
+        compare_levels(Console(width=120))
+        return
     file = options.output / "real.csv"
     if not options.only_compare:
         measure(file, available(), options.repetitions)
+    if options.write:
+        write_looked(read(file), LOOKED_FILE)
     compare(read(file), Console(width=120), cells=options.cells)
 
 
