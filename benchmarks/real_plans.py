@@ -13,7 +13,8 @@ populations were made, and their medians are among what its laws are fitted to (
 them to looked_tables.jsonl); those of `KEPT` were not, and judge, with three of `tables.py`.
 
 A plan is told nothing, or what who has such a table knows: the share explained to a twentieth, the
-target's shape and about how wide its bounds are, and which columns are 0/1 (as a schema says).
+target's shape and about how wide its bounds are, about how far columns are correlated, and which
+of them are 0/1, as a schema says. Where it then recommends nothing, its cells are left out.
 """
 
 import argparse
@@ -79,6 +80,7 @@ SHAPES = {
     "diamonds": "skewed",
     "flights": "skewed",
 }
+CONDITIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3)
 WIDTHS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 FLAT = (0.97, 1.03)  # the excess of the target's mean is 1
 PROMISE = 0.05  # of R²
@@ -216,7 +218,10 @@ def told_facts(name: str) -> dict[str, Any]:
     """Return what a plan is told where it is told something: roughly, as a guess is."""
     found = load(name)
     width = 1 / math.sqrt(found.truth.variance)
+    correlations = np.corrcoef(found.rows.T)
+    condition = float(np.linalg.cond(correlations))
     return {
+        "condition": min(CONDITIONS, key=lambda each: abs(math.log(each / condition))),
         "explained": max(round(20 * explained(name)), 1) / 20,
         "zero_one": float((np.abs(found.rows) == 1).all(axis=0).mean()),
         "target_shape": SHAPES[name],
@@ -225,7 +230,7 @@ def told_facts(name: str) -> dict[str, Any]:
 
 
 def verdicts(risks: Risks, names: Iterable[str], *, told: bool) -> list[Verdict]:
-    """Compare the cells of some tables with their plans."""
+    """Compare the cells of some tables with their plans, but for those that recommend nothing."""
     found = []
     for cell in sorted(cell for cell in risks if cell.table in set(names)):
         plan = dpl.plan(
@@ -235,6 +240,8 @@ def verdicts(risks: Risks, names: Iterable[str], *, told: bool) -> list[Verdict]
             delta=DELTA,
             **(told_facts(cell.table) if told else {}),
         )
+        if plan.beyond is not None:
+            continue
         lines = [line for line in plan.lines if line.mechanism in MECHANISMS]
         came = {name: float(np.median(each)) for name, each in risks[cell].items()}
         found.append(
@@ -274,6 +281,7 @@ def write_looked(risks: Risks, file: Path) -> None:
                 for epsilon, own in cells.items()
             ]
             known = told_facts(name) | {"explained": short(explained(name))}
+            known.pop("condition")
             known["target"] = known.pop("target_shape")
             known["target_width"] = short(1 / math.sqrt(load(name).truth.variance))
             known["zero_one"] = short(known["zero_one"])
@@ -350,6 +358,9 @@ def compare(risks: Risks, console: Console, *, cells: bool) -> None:
             found = verdicts(risks, names, told=told)
             if not found:
                 continue
+            left = sum(cell.table in names for cell in risks) - len(found)
+            if left:
+                console.print(f"{left} cells are beyond what was simulated.")
             console.print(summary(found, f"{half}, {'told' if told else 'told nothing'}"))
             every = [one.within(name) for one in found for name in MECHANISMS]
             near = share(one.regret <= NEAR for one in found)

@@ -110,6 +110,7 @@ def test_many_levels_are_planned_as_they_came() -> None:
     [
         (20_000, 300, {}, "columns were not simulated"),
         (20_000, 300, {"tails": "normal"}, "more than 128 columns were not simulated"),
+        (20_000, 8, {"condition": 1e3}, "condition number above 40"),
         (10**11, 3, {}, r"no table of more than [\d,]+ rows was simulated"),
         (10**11, 3, {"tails": "heavy"}, r"no table of more than [\d,]+ rows was simulated"),
     ],

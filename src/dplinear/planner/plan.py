@@ -299,7 +299,8 @@ def plan(
     (wages, prices), "counts" (visits, events) or "long" (costs, wealth); the `target_width`, the
     standard deviations from the middle of the target's bounds to each. What is left out may be
     anything, and the range is for all of it. `tails`, "normal" or "heavy", are of simulated tables
-    only: rows and errors of one law, whose covariance has the `condition` number. The `width` of
+    only: rows and errors of one law, whose covariance has the `condition` number; without `tails`
+    that is of correlations, and large where two columns say nearly the same. The `width` of
     all bounds in standard deviations (4); the number of principal `components`.
     Where people (units of privacy) have several rows: `rows_each`, how many, as a pair (low, high),
     a number, a list of several units' or a mapping of numbers to shares; the `correlation` of what

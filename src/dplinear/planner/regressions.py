@@ -38,6 +38,7 @@ _UNSIMULATED = "No table of simulated errors has {}."
 _SCALED = "scaled from bounds at four standard deviations and an R² of one half"
 _SHARES = (0.08, 0.2, 0.5)  # that a best line explains, where nobody says
 _MOST_LEVELS = 1_500  # of a table that was compared with its plan (docs/planning.md)
+_MOST_CORRELATED = 40.0  # condition number of correlations, of real-like and real tables
 _MOST_X = 1e5  # of tables of one law: rows·μ for each coefficient, which curves go on to
 
 
@@ -92,6 +93,12 @@ class Regression(Question):
         if facts.columns > most:
             said = f"Tables of more than {most:,} columns were not simulated."
             return Refusal(said, "dpl.forecast simulates tables of your own kind.")
+        if is_real_like(facts) and (facts.condition or 1.0) > _MOST_CORRELATED:
+            said = (
+                "Columns whose correlations have a condition number above "
+                f"{_MOST_CORRELATED:g}, as where two say nearly the same, were not simulated."
+            )
+            return Refusal(said, "leave one of such columns out, or join them.")
         reached = real_like_table().most_x if is_real_like(facts) else _MOST_X
         rows = reached * (facts.columns + 1) / facts.mu
         if facts.counted > rows:
