@@ -8,6 +8,8 @@ condition numbers from 1 to 10,000, ε from 0.1 to 4, δ = 1e-6. Tables are thos
     python benchmarks/planner.py            # some 25 minutes on one core; goes on if stopped
     python benchmarks/planner.py --only-compare
     python benchmarks/planner.py --risks build/accuracy/risks.csv  # the descent, by that benchmark
+
+Real tables are those of `real_plans.py`.
 """
 
 import argparse
@@ -164,7 +166,7 @@ class Verdict:
 
 
 def verdicts(results: Sequence[Fitted], *, informed: bool) -> dict[Cell, Verdict]:
-    """Compare each cell with its plan, which knows the condition number and the tails or not."""
+    """Compare each cell with its plan, which knows the tails, and the condition number or not."""
     risks: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for design, epsilon, _, name, risk in results:
         risks[design, epsilon][name].append(risk)
@@ -176,7 +178,7 @@ def verdicts(results: Sequence[Fitted], *, informed: bool) -> dict[Cell, Verdict
             epsilon=epsilon,
             delta=DELTA,
             condition=design.condition if informed else None,
-            tails=LAWS[design.law] if informed else None,
+            tails=LAWS[design.law],
         )
         found[design, epsilon] = Verdict(
             plan.recommended.mechanism,
@@ -199,7 +201,7 @@ def compare(results: Sequence[Fitted], console: Console) -> None:
     console.print(f"{tables} tables at {len({one[1] for one in results})} budgets each.")
     for informed, title in (
         (True, "condition number and tails given"),
-        (False, "neither given"),
+        (False, "tails given"),
     ):
         cells = verdicts(results, informed=informed)
         table = Table(title=f"Predictions beside {len(cells)} cells; {title}")

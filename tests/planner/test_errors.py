@@ -126,9 +126,10 @@ def test_the_command_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mo
     few = [Spot("normal", 1.0, 2, 20, repetition) for repetition in range(2)]
     monkeypatch.setattr(table, "spots", lambda _: few)
     monkeypatch.setattr(table, "logistic_spots", list)
+    monkeypatch.setattr(table, "real_spots", lambda _: [])
     monkeypatch.setattr(table, "MUS", (0.5, 8.0))
     monkeypatch.setattr(table, "PACKAGED", tmp_path / "errors.json")
-    monkeypatch.setattr(table, "content", lambda lines: {"lines": len(lines)})
+    monkeypatch.setattr(table, "content", lambda lines, _: {"lines": len(lines)})
     file, said = tmp_path / "deep" / "results.jsonl", io.StringIO()
     for _ in range(2):
         table.main(["--results", str(file)], Console(file=said, width=100))

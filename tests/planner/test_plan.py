@@ -103,7 +103,7 @@ def test_the_recommended_line_is_the_least_error_and_says_why() -> None:
     assert plan.recommended.error > plan.floor > 0
     assert plan.worthwhile
     assert plan.recommended.call in str(plan)
-    assert f"Without privacy it would be {plan.floor:.2g}" in plan.reason
+    assert f"The usual answer without privacy has {plan.floor:.2g}" in plan.reason
     heavy = dpl.plan(20_000, 8, **BUDGET, condition=1.0, tails="heavy")
     assert heavy.recommended.error < heavy.floor  # clamped cells harm least squares
     assert heavy.reason.endswith("heavy tails harm it more.")

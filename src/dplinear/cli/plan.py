@@ -47,16 +47,38 @@ def plan(
     tails: Annotated[
         str | None,
         flags.option(
-            "--tails", text="normal or heavy", panel=_ABOUT, **flags.words("normal", "heavy")
+            "--tails",
+            text="of simulated tables: normal or heavy",
+            panel=_ABOUT,
+            **flags.words("normal", "heavy"),
         ),
     ] = None,
     explained: Annotated[
         float | None,
-        flags.option("--explained", text="the share of variance, at best (0.5)", panel=_ABOUT),
+        flags.option("--explained", text="the share of variance, at best", panel=_ABOUT),
     ] = None,
     width: Annotated[
         float | None,
         flags.option("--width", text="of bounds, in standard deviations (4)", panel=_ABOUT),
+    ] = None,
+    zero_one: Annotated[
+        float | None,
+        flags.option("--zero-one", text="the share of columns of 0 and 1", panel=_ABOUT),
+    ] = None,
+    target_shape: Annotated[
+        str | None,
+        flags.option(
+            "--target-shape",
+            text="even, skewed, counts or long (default: any)",
+            panel=_ABOUT,
+            **flags.words("even", "skewed", "counts", "long"),
+        ),
+    ] = None,
+    target_width: Annotated[
+        float | None,
+        flags.option(
+            "--target-width", text="of the target's bounds, in standard deviations", panel=_ABOUT
+        ),
     ] = None,
     components: Annotated[
         int | None, flags.option("--components", text="principal ones", panel=_ABOUT)
@@ -240,7 +262,8 @@ def _show(
         by = "out of reach" if budget is None else f"{unit} = {budget:.3g}"
         size = "out of reach" if rows is None else f"{rows:,} rows"
         told.append((f"for {wanted:g}", f"{by} at this size, or {size} at this budget"))
-    told.append(("next", as_command(made.recommended.call, described)))
+    if made.beyond is None:
+        told.append(("next", as_command(made.recommended.call, described)))
     tables = [table(("mechanism", "error", "90% of tables"), lines), ""]
     if len(made.by_rows_per_unit) > 1:
         tables += [table(UNIT_HEADS, [tuple(row) for row in made.unit_rows()]), ""]

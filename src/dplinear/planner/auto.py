@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dplinear.arguments import integer
-from dplinear.planner.facts import EXPLAINED, MOST_ROWS, Facts
+from dplinear.planner.facts import MOST_ROWS, Facts
 from dplinear.planner.lines import rank_lines
 from dplinear.planner.plan import QUESTIONS
 from dplinear.planner.populations import WIDTH
@@ -53,7 +53,8 @@ def choose(learn: str, ways: Sequence[str], asked: Asked, rows: int | None) -> C
 
     Requires: `ways` of one of the planner's questions, the usual one, which is exact, first.
     Promises: a function of its arguments. Without `rows` it is the usual way, or the first that can
-    keep the guarantee; where none can, the usual way, which will say why.
+    keep the guarantee; where none can, the usual way, which will say why. So for tables beyond all
+    that were simulated.
     """
     question = QUESTIONS[learn]
     facts = Facts(
@@ -63,13 +64,14 @@ def choose(learn: str, ways: Sequence[str], asked: Asked, rows: int | None) -> C
         square=asked.square,
         guarantee=asked.guarantee,
         neighbours=asked.neighbours,
-        explained=EXPLAINED,
         width=WIDTH,
     )
     exact = [way for way in ways if is_exact(way)]
     able = [way for way in exact if question.refusal(way, facts) is None] or [ways[0]]
     if rows is None or len(able) == 1:
         return Choice(able[0], f"'auto' is {able[0]} here, whatever the number of rows.")
+    if question.beyond(facts) is not None:
+        return Choice(able[0], f"'auto' is {able[0]} here: no table like it was simulated.")
     best = rank_lines(question, facts, able)[0]
     note = f"'auto' chose {best.mechanism}, of the least predicted error for {rows:,} rows."
     return Choice(best.mechanism, note)

@@ -4,6 +4,7 @@ Nothing here is read from a table: `rows` is the caller's own figure or guess.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import Any
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.mechanisms.checks import read_guarantee
 from dplinear.planner.populations import TAILS, WIDTH
+from dplinear.planner.real_like import TARGETS
 from dplinear.planner.units import UnitRows
 from dplinear.privacy import calibrate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -21,7 +23,8 @@ from dplinear.schema import Schema
 WHERE = "plan"
 MOST_ROWS = 10**12
 MOST_COLUMNS = 4_000
-EXPLAINED = 0.5
+EXPLAINED = 0.5  # of simulated tables with normal or heavy tails, where nobody says
+MANY_LEVELS = 30  # of one category: more of them than of anything else make a table of levels
 # What is tried where the caller does not say: the plan then covers all of them.
 CONDITIONS = (1.0, 100.0, 1e4)
 
@@ -31,9 +34,10 @@ class Facts:
     """What is public, or assumed, about a table and its release.
 
     `columns` are features beside the constant and a target, `dimension` the side of the matrix of
-    second moments, `square` the squared norm that no row of cells exceeds. `condition` and `tails`
-    are None where nothing is assumed of them. `rows` are all rows; those of `units`, if there are
-    any, have weights.
+    second moments, `square` the squared norm that no row of cells exceeds. What is None was not
+    told: `condition`, `tails`, `explained`, the share of 0/1 columns (`zero_one`), the shape of the
+    target and its width. `levels` says that most columns are levels of categories with very many.
+    `rows` are all rows; those of `units`, if there are any, have weights.
     """
 
     rows: int
@@ -44,8 +48,12 @@ class Facts:
     neighbours: Neighbours
     condition: float | None = None
     tails: str | None = None
-    explained: float = EXPLAINED
+    explained: float | None = None
     width: float = WIDTH
+    zero_one: float | None = None
+    target_shape: str | None = None
+    target_width: float | None = None
+    levels: bool = False
     components: int = 1
     units: UnitRows | None = None
     unit_named: bool = False  # by the schema, so that a call need not
@@ -152,6 +160,22 @@ def read_size(value: Any, *, target: bool) -> tuple[int, int, float]:
     return columns, dimension, float(dimension)
 
 
+def read_indicators(value: Any, *, target: bool) -> tuple[float | None, bool]:
+    """Return the share of 0/1 columns among a schema's, and whether most are levels of many.
+
+    Of a number of columns neither is known, nor of a schema without categories, whose numbers may
+    all be 0 and 1. A target is a number, so it is none of the 0/1 ones.
+    """
+    if not isinstance(value, Schema | Mapping):
+        return None, False
+    schema = Schema.of(value, WHERE, "columns")
+    groups = Counter(each.term for each in schema.features if each.is_indicator)
+    own = max(schema.dimension - schema.has_intercept - target, 1)
+    many = sum(count for count in groups.values() if count + 1 >= MANY_LEVELS)
+    share = min(sum(groups.values()) / own, 1.0) if groups else None
+    return share, 2 * many > own
+
+
 def read_facts(
     expected_rows: Any,
     columns: Any,
@@ -167,6 +191,9 @@ def read_facts(
     tails: Any = None,
     explained: Any = None,
     width: Any = None,
+    zero_one: Any = None,
+    target_shape: Any = None,
+    target_width: Any = None,
     components: Any = None,
     units: UnitRows | None = None,
 ) -> Facts:
@@ -177,7 +204,7 @@ def read_facts(
             raise rejection("bits", WHERE, rule, bits)
         guarantee = MIDP(bits)
     features, dimension, square = read_size(columns, target=target)
-    share = EXPLAINED if explained is None else explained
+    indicators, levels = read_indicators(columns, target=target)
     parts = min(3, features) if components is None else components
     return Facts(
         rows=read_rows(expected_rows),
@@ -188,9 +215,24 @@ def read_facts(
         neighbours=Neighbours.parse(neighbours, WHERE, allowed),
         condition=None if condition is None else real(condition, "condition", WHERE, low=1),
         tails=None if tails is None else choice(tails, "tails", WHERE, TAILS),
-        explained=real(share, "explained", WHERE, low=0, high=1, open_low=True, open_high=True),
+        explained=_share(explained, "explained", open_ends=True),
         width=WIDTH if width is None else real(width, "width", WHERE, low=1),
+        zero_one=indicators if zero_one is None else _share(zero_one, "zero_one"),
+        target_shape=(
+            None if target_shape is None else choice(target_shape, "target_shape", WHERE, TARGETS)
+        ),
+        target_width=(
+            None if target_width is None else real(target_width, "target_width", WHERE, low=1)
+        ),
+        levels=levels,
         components=integer(parts, "components", WHERE, low=1, high=features),
         units=units,
         unit_named=isinstance(columns, Schema) and columns.unit is not None,
     )
+
+
+def _share(value: Any, name: str, *, open_ends: bool = False) -> float | None:
+    """Return a share, or None where nobody told it."""
+    if value is None:
+        return None
+    return real(value, name, WHERE, low=0, high=1, open_low=open_ends, open_high=open_ends)

@@ -68,6 +68,7 @@ class Plan:
     floor: float
     refused: tuple[tuple[str, Refusal], ...] = ()
     by_rows_per_unit: tuple[UnitLine, ...] = ()
+    beyond: Refusal | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -76,7 +77,13 @@ class Plan:
 
     @property
     def recommended(self) -> Line:
-        """The line to follow: the first, which is exact."""
+        """The line to follow: the first, which is exact.
+
+        Raises: ValueError where nothing like the table was simulated.
+        """
+        if self.beyond is not None:
+            rule = "about tables like those that were simulated"
+            raise rejection("plan", "recommended", rule, self._above()[0], str(self.beyond))
         return self.lines[0]
 
     @property
@@ -87,6 +94,8 @@ class Plan:
     @property
     def reason(self) -> str:
         """Why, in a sentence."""
+        if self.beyond is not None:
+            return f"Nothing is recommended. {self.beyond}"
         best, *others = [line for line in self.lines if line.exact]
         said = f"{best.mechanism} is expected to have the least error, {_figure(best.error)}"
         if others:
@@ -100,17 +109,17 @@ class Plan:
         if self.floor == 0:
             return f"{said}. Without privacy there would be none."
         price = best.error / self.floor
+        usual = f"The usual answer without privacy has {_figure(self.floor)}"
         if price * _DEARER < 1:  # a robust way, where cells are clamped to their bounds
-            usual = f"The usual answer without privacy has {_figure(self.floor)}"
             return f"{said}. {usual}: heavy tails harm it more."
-        less = f", {price:.3g} times less" if price > _DEARER else ""
-        return f"{said}. Without privacy it would be {_figure(self.floor)}{less}."
+        less = f", {price:.3g} times less than {best.mechanism}" if price > _DEARER else ""
+        return f"{said}. {usual}{less}."
 
     @property
     def worthwhile(self) -> bool:
         """Whether the best is much better than an answer that needs no data."""
         trivial = QUESTIONS[self.learn].trivial
-        return trivial is None or self.recommended.error < HOPELESS * trivial
+        return trivial is None or self.lines[0].error < HOPELESS * trivial
 
     def __getitem__(self, mechanism: str) -> Line:
         names = {line.mechanism: line for line in self.lines}
@@ -144,7 +153,7 @@ class Plan:
 
     def _by(self, error: float, mechanism: str | None, method: str) -> Callable[[Facts], float]:
         positive(error, "error", f"Plan.{method}")
-        line = self.recommended if mechanism is None else self[mechanism]
+        line = self.lines[0] if mechanism is None else self[mechanism]
         question = QUESTIONS[self.learn]
         return lambda facts: question.predict(line.mechanism, facts).error
 
@@ -170,8 +179,11 @@ class Plan:
             "tails": facts.tails,
             "explained": facts.explained,
             "width": facts.width,
+            "zero_one": facts.zero_one,
+            "target_shape": facts.target_shape,
+            "target_width": facts.target_width,
             "floor": self.floor,
-            "recommended": self.recommended.mechanism,
+            "recommended": None if self.beyond else self.recommended.mechanism,
             "reason": self.reason,
             "worthwhile": self.worthwhile,
             "lines": [dict(vars(line)) for line in self.lines],
@@ -241,9 +253,9 @@ class Plan:
         ]
 
     def _below(self) -> list[str]:
-        best = self.recommended
         advice = [self.unit_advice] if self.unit_advice else []
-        said = [f"Error: {self.measure}.", *advice, self.reason, best.call]
+        said = [f"Error: {self.measure}.", *advice, self.reason]
+        said += [] if self.beyond else [self.recommended.call]
         if not self.worthwhile:
             said.append("No mechanism can be expected to do much better than without any data.")
         notes = {line.note: line.mechanism for line in reversed(self.lines) if line.note}
@@ -269,6 +281,9 @@ def plan(
     tails: str | None = None,
     explained: float | None = None,
     width: float | None = None,
+    zero_one: float | None = None,
+    target_shape: str | None = None,
+    target_width: float | None = None,
     components: int | None = None,
     rows_per_unit: int | Sequence[int] | str | None = None,
     rows_each: float | Sequence[float] | Mapping[int, float] | None = None,
@@ -279,9 +294,14 @@ def plan(
     Requires: public figures only: `expected_rows`, their number or a guess of its order of
     magnitude; `columns`, the number of features or a Schema (with the target among its columns);
     the budget and `neighbours` as for a release; what to `learn`. What may be assumed of the table:
-    the `condition` number of the features' covariance and "normal" or "heavy" `tails` (None: the
-    plan covers all of them), the share of variance that the best line would have `explained` (half
-    of it), the `width` of bounds in standard deviations (4), the number of principal `components`.
+    the share of variance that the best line would have `explained`; the share of `zero_one` columns
+    (a schema tells of its categories); the `target_shape`: "even" (scores, logarithms), "skewed"
+    (wages, prices), "counts" (visits, events) or "long" (costs, wealth); the `target_width`, the
+    standard deviations from the middle of the target's bounds to each. What is left out may be
+    anything, and the range is for all of it. `tails`, "normal" or "heavy", are of simulated tables
+    only: rows and errors of one law, whose covariance has the `condition` number; without `tails`
+    that is of correlations, and large where two columns say nearly the same. The `width` of
+    all bounds in standard deviations (4); the number of principal `components`.
     Where people (units of privacy) have several rows: `rows_each`, how many, as a pair (low, high),
     a number, a list of several units' or a mapping of numbers to shares; the `correlation` of what
     two rows of a unit add to a sum (None: the plan covers small and large ones); `rows_per_unit`,
@@ -306,6 +326,9 @@ def plan(
         tails=tails,
         explained=explained,
         width=width,
+        zero_one=zero_one,
+        target_shape=target_shape,
+        target_width=target_width,
         components=components,
         units=units,
     )
@@ -321,6 +344,7 @@ def plan(
         question.floor(facts),
         refused,
         compared,
+        question.beyond(facts),
     )
 
 

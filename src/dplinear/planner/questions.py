@@ -88,6 +88,10 @@ class Question(ABC):
     def refusal(self, way: str, facts: Facts) -> Refusal | None:
         """Return why a way cannot be gone under such a guarantee, or None if it can."""
 
+    def beyond(self, facts: Facts) -> Refusal | None:
+        """Return why nothing can be recommended for such a table, or None if something can."""
+        return None
+
     def elsewhere(self, facts: Facts) -> str:
         """Return what keeps a guarantee that none of the ways can; empty if nothing does."""
         return ""
@@ -105,23 +109,29 @@ def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
     """Return one prediction for all kinds of tables that the caller left open."""
     if len(each) == 1:
         return each[0]
-    logs = [math.log(one.error) for one in each]
     open_facts = [
         words
         for words, given in (("the condition number", facts.condition), ("the tails", facts.tails))
         if given is None
     ]
     notes = [one.note for one in each if one.note]
-    note = f"for any of {_join_words(open_facts)} of the table, which nobody gave"
+    note = f"for any of {join_words(open_facts)} of the table, which nobody gave"
+    return over_all(each, "; ".join([note, *notes[:1]]))
+
+
+def over_all(each: Sequence[Prediction], note: str) -> Prediction:
+    """Return one prediction for several tables: the middle of their logarithms, the widest ends."""
+    logs = [math.log(one.error) for one in each]
     return Prediction(
         math.exp(sum(logs) / len(logs)),
         min(one.low for one in each),
         max(one.high for one in each),
-        "; ".join([note, *notes[:1]]),
+        note,
     )
 
 
-def _join_words(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
+    """Return names in a row."""
     return " and ".join(words)
 
 

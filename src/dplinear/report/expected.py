@@ -22,7 +22,7 @@ class Expected:
 
 def expected_panel(plan: Plan) -> Expected:
     """Return a plan's predictions, in words, as a picture and as a table."""
-    best = plan.recommended.mechanism
+    best = None if plan.beyond else plan.recommended.mechanism
     lines = [
         Line(each.mechanism, each.error, each.low, each.high, best=each.mechanism == best)
         for each in plan.lines

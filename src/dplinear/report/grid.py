@@ -99,7 +99,12 @@ def error_grid(plan: Plan) -> ErrorGrid:
     usual = FEW_AMOUNTS if slow else AMOUNTS
     amounts = _with(usual if unit_of(given.guarantee) == "ε" else _around(own), own)
     rows = _with(FEW_ROWS if slow else ROWS, given.rows)
-    columns = _with(FEW_COLUMNS if slow else COLUMNS, given.columns)
+    tried = [
+        each
+        for each in (FEW_COLUMNS if slow else COLUMNS)
+        if question.beyond(replace(given, columns=int(each))) is None
+    ]
+    columns = _with(tried, given.columns)
     names = [name for name in question.ways if name in {line.mechanism for line in plan.lines}]
     points = list(product(amounts, rows, columns))
     facts = [_move_facts(given, *point) for point in points]

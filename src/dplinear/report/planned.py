@@ -48,7 +48,7 @@ def plan_page(plan: Plan) -> str:
         "plan.html",
         scripts=("plan.js",),
         plan=plan,
-        commands=as_commands(plan.recommended.call),
+        commands=() if plan.beyond else as_commands(plan.recommended.call),
         guarantee=guarantee_label(plan.guarantee),
         rows=f"{given.rows:,}",
         columns=f"{given.columns:,}",

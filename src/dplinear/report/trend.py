@@ -50,7 +50,7 @@ def trends(plan: Plan, released: str | None = None) -> Trends:
     given, question = plan.given, QUESTIONS[plan.learn]
     own = amount_of(given.guarantee)
     amounts = [float(f"{own * factor:.6g}") for factor in FACTORS]
-    names = [plan.recommended.mechanism]
+    names = [plan.lines[0].mechanism]
     if released in {line.mechanism for line in plan.lines} and released not in names:
         names.append(str(released))
     facts = [given.under(amount) for amount in amounts]

@@ -27,6 +27,8 @@ NODES = np.linspace(-2.0, 5.0, 36)  # of the decimal logarithm of x
 WHOLE_MATRIX = frozenset({AdaSSP.name, "analyze_gauss", "additive_wishart"})
 # Their noise is in proportion to the matrix, so that more rows do not make it vanish.
 PROPORTIONAL = frozenset({GaussianSketch.name, InverseWishart.name})
+_WIDE = 16.0  # standard deviations: bounds that a descent does not mind
+_LOST = 300.0  # of columns·width²/(rows·μ), at which it learns nothing
 _SLOPE = -2.0  # of what privacy adds, in logarithms, where it is small
 _HIDDEN_SLOPE = -1.0  # while a direction after the other comes out of the noise
 _HIDING = 1_000.0  # the condition number from which that lasts throughout
@@ -116,3 +118,16 @@ def falling(points: Sequence[tuple[float, float, float]]) -> tuple[Floats, Float
 
 def _mean(block: Sequence[float], coordinate: int) -> float:
     return block[coordinate] / block[0]
+
+
+def far_bounds(size: Size) -> float:
+    """Return what a descent loses to bounds that are far too wide: it no longer finds the scale.
+
+    Roughly: the noise of the first sums over their size is columns·width²/(rows·μ), and at some
+    hundreds of it nothing is left. Up to sixteen standard deviations nothing is lost.
+    """
+    lost = [
+        (size.columns * width**2 / (size.rows * size.mu * _LOST)) ** 2
+        for width in (size.width, min(size.width, _WIDE))
+    ]
+    return min(lost[0] - lost[1], 1.0)

@@ -16,8 +16,8 @@ from scipy.special import expit
 from dplinear.arrays import Floats
 from dplinear.descent.logistic import LogisticDescent
 from dplinear.noise import simulation
-from dplinear.planner.errors.curves import NODES, Size, abscissa, fit_curve
-from dplinear.planner.errors.lookup import curve_at, error_table, far_bounds
+from dplinear.planner.errors.curves import NODES, Size, abscissa, far_bounds, fit_curve
+from dplinear.planner.errors.lookup import curve_at, error_table
 from dplinear.planner.facts import Facts
 from dplinear.planner.populations import Kind, Population, seed_of
 from dplinear.planner.questions import (

@@ -20,14 +20,14 @@ from dplinear.planner.errors.curves import (
     WHOLE_MATRIX,
     Size,
     abscissa,
+    far_bounds,
     sampling_error,
 )
+from dplinear.planner.errors.real_like_errors import RealLikeTable
 from dplinear.planner.forecast import FLOOR
 from dplinear.planner.populations import WIDTH
 
 _NAME = "errors.json"
-_WIDE = 16.0  # standard deviations: bounds that a descent does not mind
-_LOST = 300.0  # of columns·width²/(rows·μ), at which it learns nothing
 _FITTED = 0.3  # how far off a curve may be, as a standard deviation of its natural logarithm
 
 
@@ -158,21 +158,14 @@ def _residual_scale(name: str, added: float, explained: float) -> float:
     return math.pow(ratio, 1 - min(added, 1.0))
 
 
-def far_bounds(size: Size) -> float:
-    """Return what a descent loses to bounds that are far too wide: it no longer finds the scale.
-
-    Roughly: the noise of the first sums over their size is columns·width²/(rows·μ), and at some
-    hundreds of it nothing is left. Up to sixteen standard deviations nothing is lost.
-    """
-    lost = [
-        (size.columns * width**2 / (size.rows * size.mu * _LOST)) ** 2
-        for width in (size.width, min(size.width, _WIDE))
-    ]
-    return min(lost[0] - lost[1], 1.0)
-
-
 @cache
 def error_table() -> ErrorTable:
     """Return the table that the package carries."""
     text = (files("dplinear") / "data" / _NAME).read_text(encoding="utf-8")
     return ErrorTable(json.loads(text))
+
+
+@cache
+def real_like_table() -> RealLikeTable:
+    """Return the part of it about tables that look like real ones."""
+    return RealLikeTable(error_table().content["real_like"])

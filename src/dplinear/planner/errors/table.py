@@ -2,10 +2,11 @@
 
     python -m dplinear.planner.errors.table                  # what is missing: tens of minutes
     python -m dplinear.planner.errors.table --repetitions 2  # a coarse table, a quarter of the time
-    python -m dplinear.planner.errors.table --only-write
+    python -m dplinear.planner.errors.table --only-write --real benchmarks/looked_tables.jsonl
 
 Each simulated table is a line of a file of results, so that a run that was stopped goes on where it
-was; then all of them become the table that the package carries, `data/errors.json`.
+was; then all of them become the table that the package carries, `data/errors.json`. To them come
+medians of some real tables, which benchmarks/real_plans.py measured; the others there judge.
 """
 
 import argparse
@@ -29,6 +30,13 @@ from dplinear.planner.errors.logistic_errors import (
     logistic_content,
     logistic_spots,
     simulate_logistic,
+)
+from dplinear.planner.errors.real_like_fits import (
+    MEMBERS,
+    RealSpot,
+    real_content,
+    real_spots,
+    simulate_real,
 )
 from dplinear.planner.errors.simulated_errors import (
     COLUMNS,
@@ -122,19 +130,26 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def content(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def content(
+    lines: Sequence[Mapping[str, Any]], tables: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     """Return the table that the package carries, as plain JSON."""
     squared = [(Spot(**line["spot"]), line["risks"]) for line in lines if "spot" in line]
     labels = [(LogisticSpot(**line["labels"]), line["risks"]) for line in lines if "labels" in line]
-    return Results.of(squared).content() | {"logistic": logistic_content(labels)}
+    real = [line["risks"] for line in lines if "real" in line]
+    parts = {"logistic": logistic_content(labels), "real_like": real_content(real, tables)}
+    return Results.of(squared).content() | parts
 
 
-def run(file: Path, repetitions: int, console: Console) -> None:
+def run(file: Path, repetitions: int, members: int, console: Console) -> None:
     """Simulate what the file lacks, and say how long that takes."""
     lines = read(file)
     done = {Spot(**line["spot"]) for line in lines if "spot" in line}
     labelled = {LogisticSpot(**line["labels"]) for line in lines if "labels" in line}
-    left: list[Spot | LogisticSpot] = [spot for spot in logistic_spots() if spot not in labelled]
+    real = {RealSpot(**line["real"]) for line in lines if "real" in line}
+    left: list[Spot | LogisticSpot | RealSpot] = []
+    left += [spot for spot in real_spots(members) if spot not in real]
+    left += [spot for spot in logistic_spots() if spot not in labelled]
     left += [spot for spot in spots(repetitions) if spot not in done]
     file.parent.mkdir(parents=True, exist_ok=True)
     start = said = time.perf_counter()
@@ -149,8 +164,10 @@ def run(file: Path, repetitions: int, console: Console) -> None:
                 console.print(f"{count} of {len(left)} tables, {spent:.1f} minutes")
 
 
-def _line(spot: Spot | LogisticSpot) -> dict[str, Any]:
+def _line(spot: Spot | LogisticSpot | RealSpot) -> dict[str, Any]:
     """Return the results of a table as a line of the file."""
+    if isinstance(spot, RealSpot):
+        return {"real": vars(spot), "risks": simulate_real(spot)}
     if isinstance(spot, LogisticSpot):
         return {"labels": vars(spot), "risks": _short(simulate_logistic(spot))}
     risks = {name: _short(found) for name, found in simulate(spot).items()}
@@ -167,12 +184,15 @@ def main(words: Sequence[str] | None = None, console: Console | None = None) -> 
         prog="python -m dplinear.planner.errors.table", description=__doc__
     )
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--members", type=int, default=MEMBERS, help="populations that look real")
     parser.add_argument("--results", type=Path, default=Path("build/planner/table.jsonl"))
     parser.add_argument("--only-write", action="store_true", help="simulate nothing more")
+    parser.add_argument("--real", type=Path, help="medians of real tables: real_plans.py --write")
     options, console = parser.parse_args(words), console or Console()
     if not options.only_write:
-        run(options.results, options.repetitions, console)
-    made = json.dumps(content(read(options.results)), separators=(",", ":"))
+        run(options.results, options.repetitions, options.members, console)
+    tables = read(options.real) if options.real is not None else []
+    made = json.dumps(content(read(options.results), tables), separators=(",", ":"))
     PACKAGED.write_text(made + "\n", encoding="utf-8")
     console.print(f"{PACKAGED.name}: {len(made):,} bytes")
 

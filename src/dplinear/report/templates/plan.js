@@ -152,8 +152,8 @@
   // As Plan.reason has it.
   const compared = (floor, error) => {
     if (!floor) return "Without privacy there would be none.";
-    if (1.05 * error < floor) return `The usual answer without privacy has ${figure(floor)}: heavy tails harm it more.`;
-    return `Without privacy it would be ${figure(floor)}.`;
+    const harmed = 1.05 * error < floor ? ": heavy tails harm it more" : "";
+    return `The usual answer without privacy has ${figure(floor)}${harmed}.`;
   };
 
   const show = () => {
