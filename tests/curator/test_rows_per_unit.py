@@ -158,7 +158,7 @@ def test_the_guarantee_is_calibrated_exactly() -> None:
 
 def test_the_choice_is_the_plans() -> None:
     data = table(3, 3_000)
-    planned = dpl.ApproxDP(60.0, 1e-6)  # little noise, so that more rows pay
+    planned = dpl.ApproxDP(8.0, 1e-6)
     with simulation.door(2):
         found = dpl.suggest_rows_per_unit(data, 4, unit="id", epsilon=1.0, planned=planned)
     made = dpl.plan(

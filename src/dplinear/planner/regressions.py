@@ -130,8 +130,11 @@ class Regression(Question):
 
 
 def is_real_like(facts: Facts) -> bool:
-    """Say whether a table is taken to look like a real one."""
-    return facts.tails is None and not facts.levels
+    """Say whether a table is taken to look like a real one.
+
+    How many rows of a person should count was judged on panels with plans of tables of one law.
+    """
+    return facts.tails is None and not facts.levels and facts.units is None
 
 
 def _most_columns(facts: Facts) -> int:
