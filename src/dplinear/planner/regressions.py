@@ -132,9 +132,10 @@ class Regression(Question):
 def is_real_like(facts: Facts) -> bool:
     """Say whether a table is taken to look like a real one.
 
-    How many rows of a person should count was judged on panels with plans of tables of one law.
+    How many of several rows of a person should count was judged on panels with plans of one law.
     """
-    return facts.tails is None and not facts.levels and facts.units is None
+    several = facts.units is not None and max(facts.units.sizes) > 1
+    return facts.tails is None and not facts.levels and not several
 
 
 def _most_columns(facts: Facts) -> int:
