@@ -56,8 +56,9 @@ def test_a_row_that_is_left_out_adds_nothing_whatever_holds_it(tmp_path: Path) -
     parquet.write_table(data, tmp_path / "t.parquet", row_group_size=700)
     csv.write_csv(data, tmp_path / "t.csv")
     for held in (data, tmp_path / "t.parquet", tmp_path / "t.csv", data.to_reader(99)):
-        assert adds_up_to(moments(held), moments(complete(data)))
-        assert moments(held) == moments(data)
+        found = moments(held)  # once: a reader has no rows for a second time
+        assert adds_up_to(found, moments(complete(data)))
+        assert found == moments(data)
 
 
 def test_rows_of_arrays_are_left_out_too() -> None:
