@@ -144,8 +144,10 @@ def test_frames_of_any_library_and_type_are_read_alike() -> None:
     ]
     with simulation.door(0):
         found = [PrivatePCA(bounds=(-9, 9)).fit(kind) for kind in kinds]
+    first: Any = found[0].release_
     for model in found:
-        one, other = (each.release_.covariance.values for each in (model, found[0]))
+        release: Any = model.release_
+        one, other = release.covariance.values, first.covariance.values
         np.testing.assert_array_equal(one, other)
         assert list(model.feature_names_in_) == ["a", "b", "c"]
 
