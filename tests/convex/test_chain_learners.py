@@ -289,7 +289,7 @@ def test_guarantees_that_normal_noise_cannot_keep_are_refused(name: str, guarant
 def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(ValueError, match="extreme points can be listed"):
         MirrorDescent(guarantee=GUARANTEE).prepare(task_of("l2"))
-    with pytest.raises(ValueError, match=r"'task\.loss' parameter of Whitened"):
+    with pytest.raises(ValueError, match=r"'loss' parameter of Whitened"):
         Whitened(guarantee=GUARANTEE).prepare(task_of("l1", "hinge"))
     task = task_of("l1")
     other = Task(Frame(4, 1.0), task.loss, task.image)

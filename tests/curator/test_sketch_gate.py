@@ -77,7 +77,7 @@ def test_a_refused_spend_reads_nothing() -> None:
     ("arguments", "sentence"),
     [
         ({"bits": None}, "bits' parameter of release_sketch must be given"),
-        ({"bits": 0}, "bits' parameter of MIDP"),
+        ({"bits": 0}, "bits' parameter of release_sketch"),
         ({"epsilon": 1.0}, "epsilon' parameter of release_sketch must be left out"),
         ({"bits": None, "delta": 1e-6}, "delta' parameter"),
         ({"guarantee": MIDP(1.0)}, "left out where another guarantee is given"),

@@ -15,7 +15,7 @@ from dplinear.privacy import ZCDP, PureDP
 from .cases import GUARANTEES, Case, mutated
 from .containers import held
 from .dice import Dice, Maker
-from .releases import COMMON, MECHANISM_NAMES
+from .releases import COMMON, MADE_BY_USERS
 from .strange import strange
 from .tables import FLAVOURS, Private
 from .values import odd, real, whole, word
@@ -30,25 +30,9 @@ LEARNERS = (
     "exponential",
     "whitened",
 )
-# The classes that the options of a learner belong to.
-LEARNER_NAMES = (
-    "NoisyGradient",
-    "FrankWolfe",
-    "MirrorDescent",
-    "OutputPerturbation",
-    "ObjectivePerturbation",
-    "Exponential",
-    "Whitened",
-    "Projection",
-    "MatrixMap",
-    "L1Ball",
-    "L2Ball",
-    "Box",
-    "Simplex",
-    "GroupBall",
-    "Moved",
-)
-_ALL = MECHANISM_NAMES + LEARNER_NAMES
+# The classes of sets, which a gate makes of a class and a radius.
+_SETS = ("L1Ball", "L2Ball", "Box", "Simplex", "GroupBall", "Moved")
+_ALL = MADE_BY_USERS + _SETS
 
 
 def _constraint(dice: Dice) -> Any:
@@ -327,14 +311,6 @@ _ESTIMATORS: dict[str, tuple[int, dict[str, Any]]] = {
     "PrivateConstrainedClassifier": (1, _IN_A_SET | {"classes": (0, 1)}),
     "PrivateSVM": (1, _IN_A_SET | {"classes": (0, 1)}),
 }
-# The gates that estimators go through: their errors name them, as the gates' own callers see it.
-_GATES = (
-    "release_moments",
-    "release_model",
-    "release_mean",
-    "release_covariance",
-    "release_rows",
-)
 _NAMES = tuple(name for name, (times, _) in _ESTIMATORS.items() for _ in range(times))
 
 
@@ -345,7 +321,7 @@ def estimator(dice: Dice) -> Case:
     base = {key: value for key, value in (_PUBLIC | _ESTIMATORS[name][1]).items() if key in known}
     makers = {key: maker for key, maker in _FACES.items() if key in known}
     arguments = mutated(dice, base, makers)
-    where = (name, *_GATES, "Schema", "open_ledger", *GUARANTEES, *_ALL)
+    where = (name, "Schema", "open_ledger", *GUARANTEES, *_ALL)
     said = arguments.get("neighbours")
     if dice.chance(0.2):
         seed = dice.below(2**40)

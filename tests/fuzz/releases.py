@@ -72,24 +72,8 @@ _RIDGE: dict[str, Maker] = {
     "most_degrees": whole,
     "scale": real,
 }
-MECHANISM_NAMES = (
-    "AnalyzeGauss",
-    "AdditiveWishart",
-    "GaussianSketch",
-    "InverseWishart",
-    "MIProjection",
-    "AdditiveNoise",
-    "ProjectedRows",
-    "AdaSSP",
-    "Settings",
-    "WhitenedDescent",
-    "LogisticDescent",
-    "HuberDescent",
-    "CoinPress",
-    "CoinPressMean",
-    "CoinPressCovariance",
-    "CoinPressRegression",
-)
+# What users make themselves, and hand to a gate.
+MADE_BY_USERS = ("Projection", "RowMap")
 
 
 def _schema(dice: Dice) -> Any:
@@ -136,7 +120,7 @@ def moments(dice: Dice) -> Case:
     base = {"schema": schema, "mechanism": mechanism, "threads": 1, **budget}
     own = {"mechanism": lambda dice: word(dice, *MOMENTS), "schema": _schema}
     arguments = mutated(dice, base, COMMON | READING | _RIDGE | own)
-    return _table_case(dice, dplinear.release_moments, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, dplinear.release_moments, schema, arguments, MADE_BY_USERS)
 
 
 def sketch(dice: Dice) -> Case:
@@ -163,7 +147,7 @@ def sketch(dice: Dice) -> Case:
     arguments = mutated(dice, base, COMMON | READING | _RIDGE | own)
     replace = base.get("mechanism") == "mi_projection"
     return _table_case(
-        dice, dplinear.release_sketch, schema, arguments, MECHANISM_NAMES, replace=replace
+        dice, dplinear.release_sketch, schema, arguments, MADE_BY_USERS, replace=replace
     )
 
 
@@ -210,7 +194,7 @@ def rows(dice: Dice) -> Case:
     arguments = mutated(dice, base, COMMON | READING | own)
     gate: Callable[..., Any] = dplinear.release_rows
     name = dice.pick(_OUTPUTS) if "output" not in arguments and dice.chance(0.3) else None
-    case = _table_case(dice, gate, schema, arguments, MECHANISM_NAMES, replace=True)
+    case = _table_case(dice, gate, schema, arguments, MADE_BY_USERS, replace=True)
     if name is None or case.neighbour is None:
         return case
     return Case(
@@ -242,12 +226,12 @@ def model(dice: Dice) -> Case:
         "threads": 1,
         **_budget(dice),
     }
-    base["method"] = dice.pick(("adassp",) * 10 + ("whitened_descent", "coinpress"))
+    base["mechanism"] = dice.pick(("adassp",) * 10 + ("whitened_descent", "coinpress"))
     if dice.chance(0.06):
-        base |= {"method": None, "loss": dice.pick(("huber", "logistic"))}
+        base |= {"mechanism": None, "loss": dice.pick(("huber", "logistic"))}
     own: dict[str, Maker] = {
         "loss": lambda dice: word(dice, "squared", "huber", "logistic"),
-        "method": lambda dice: word(
+        "mechanism": lambda dice: word(
             dice, "adassp", "whitened_descent", "coinpress", "logistic_descent"
         ),
         "target": lambda dice: word(dice, "a", "b", "intercept", "a^2", "a=b"),
@@ -270,7 +254,7 @@ def model(dice: Dice) -> Case:
         "schema": _schema,
     }
     arguments = mutated(dice, base, COMMON | READING | own)
-    return _table_case(dice, dplinear.release_model, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, dplinear.release_model, schema, arguments, MADE_BY_USERS)
 
 
 def _coinpress(dice: Dice, gate: Callable[..., Any]) -> Case:
@@ -284,7 +268,7 @@ def _coinpress(dice: Dice, gate: Callable[..., Any]) -> Case:
         "scale": lambda dice: dice.pick(scales) if dice.chance(0.6) else odd(dice),
     }
     arguments = mutated(dice, base, COMMON | READING | own)
-    return _table_case(dice, gate, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, gate, schema, arguments, MADE_BY_USERS)
 
 
 def mean(dice: Dice) -> Case:
@@ -322,7 +306,7 @@ def bounds(dice: Dice) -> Case:
         "within": lambda dice: dice.pick(withins) if dice.chance(0.6) else odd(dice),
     }
     arguments = mutated(dice, base, COMMON | READING | own)
-    return _table_case(dice, dplinear.suggest_bounds, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, dplinear.suggest_bounds, schema, arguments, MADE_BY_USERS)
 
 
 def rows_per_unit(dice: Dice) -> Case:
@@ -343,7 +327,7 @@ def rows_per_unit(dice: Dice) -> Case:
     makers = {name: make for name, make in COMMON.items() if name != "neighbours"} | READING | own
     arguments = mutated(dice, base, makers)
     gate = dplinear.suggest_rows_per_unit
-    return _table_case(dice, gate, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, gate, schema, arguments, MADE_BY_USERS)
 
 
 def levels(dice: Dice) -> Case:
@@ -358,7 +342,7 @@ def levels(dice: Dice) -> Case:
         "most_levels": lambda dice: dice.pick((1, 0, 9000, "2")) if dice.chance(0.6) else odd(dice),
     }
     arguments = mutated(dice, base, COMMON | READING | own)
-    return _table_case(dice, dplinear.suggest_levels, schema, arguments, MECHANISM_NAMES)
+    return _table_case(dice, dplinear.suggest_levels, schema, arguments, MADE_BY_USERS)
 
 
 def sources(dice: Dice) -> Case:

@@ -38,6 +38,8 @@ def surface(value: Any) -> Any:
     if isinstance(value, RowsRelease):
         head = json.loads(value._head.to_bytes())
         sizes = getattr(value, "sizes", None)
+        if drawn := head["options"].get("drawn"):
+            drawn[1]["name"] = "a random name"  # of a projection, made before any row is read
         return {"head": outline(head), "shape": (value.rows, len(value.names)), "bytes": sizes}
     if isinstance(value, SuggestedBounds):
         facts = value.certificate.to_dict()

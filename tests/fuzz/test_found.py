@@ -1,7 +1,9 @@
 """What fuzzing found, one by one: each refused, or read, as it should have been."""
 
+import enum
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -53,11 +55,15 @@ def _any(value: object) -> Any:
     return value
 
 
+class _Numbers(enum.IntEnum):
+    ONE = 1
+
+
 # What is called, and what its error says.
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an array for delta": (
         lambda: dplinear.release_moments(ROWS, SCHEMA, epsilon=1.0, delta=_any(np.zeros(2))),
-        "'delta' parameter of ApproxDP",
+        "'delta' parameter of release_moments",
     ),
     "a method that cannot be hashed": (
         lambda: dplinear.release_model(ROWS, SCHEMA, "b", mechanism=_any({}), **ASKED),
@@ -77,7 +83,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "more privacy than floats have": (
         lambda: dplinear.release_mean(ROWS, SCHEMA, epsilon=1.0, delta=5e-324),
-        "a δ, if any, of at least 1e-300",
+        "a δ, if any, of at least 1e-290",
     ),
     "less privacy than floats have": (
         lambda: dplinear.release_moments(ROWS, SCHEMA, epsilon=1e300, delta=0.5),
@@ -95,11 +101,38 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: dplinear.release_model(
             ROWS, target=ROWS[:, 1], **LEARNING, momentum=_any(np.zeros((2, 2)))
         ),
-        "'momentum' parameter of NoisyGradient",
+        "'momentum' parameter of release_model",
     ),
     "a clip of the inner rules": (
         lambda: dplinear.release_model(ROWS, target=ROWS[:, 1], **LEARNING, clip=100.0),
         "'clip' parameter of release_model",
+    ),
+    "a matrix of numbers beyond floats": (
+        lambda: dplinear.release_model(
+            ROWS,
+            target=ROWS[:, 1],
+            projected=True,
+            **LEARNING | {"projection": np.full((2, 3), np.longdouble("1e4000"))},
+        ),
+        "'projection' parameter of release_model must be a matrix of finite numbers",
+    ),
+    "a δ that floats cannot share out": (
+        lambda: dplinear.suggest_levels(ROWS, ["a"], epsilon=1.0, delta=1e-300),
+        "'guarantee' parameter of suggest_levels must be of an amount",
+    ),
+    "a kind of number as a table": (
+        lambda: dplinear.PrivateRidge(
+            bounds=(0, 1), target_bounds=(0, 1), epsilon=1.0, delta=1e-6
+        ).fit(_Numbers.ONE, [1.0]),
+        "'X' parameter of PrivateRidge",
+    ),
+    "a guarantee that normal noise cannot keep": (
+        lambda: dplinear.PrivatePCA(bounds=(0, 1), epsilon=1.0, delta=None).fit(ROWS),
+        "'guarantee' parameter of PrivatePCA must be an ApproxDP guarantee",
+    ),
+    "an option of an inner class": (
+        lambda: dplinear.PrivateProjection(bounds=(0, 1), noise=_any(3)).fit(ROWS),
+        "'noise' parameter of PrivateProjection",
     ),
     "a matrix of numbers too large": (lambda: MatrixMap([[1e308]]), "of numbers up to 1e\\+100"),
     "names that are lists": (
@@ -177,6 +210,13 @@ def test_a_line_longer_than_a_block_is_a_row_like_any_other(tmp_path: Path) -> N
     found, expected = second_moments(file, SCHEMA), second_moments(pa.table(table), SCHEMA)
     assert found.count == expected.count == 600_004
     assert (found.integers == expected.integers).all()
+
+
+def test_a_sketch_of_numbers_whose_squares_are_no_floats_is_refused(tmp_path: Path) -> None:
+    sketch = dplinear.release_sketch(ROWS, SCHEMA, epsilon=1.0, delta=1e-6)
+    far = replace(sketch, values=sketch.values * 1e200)
+    with pytest.raises(ValueError, match="'values' parameter of a release of sketch"):
+        far.save(tmp_path / "far.json")  # which loads what it would write
 
 
 @pytest.mark.engine

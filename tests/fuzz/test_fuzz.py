@@ -24,6 +24,7 @@ _FEW = {
 def test_a_few_inputs_of_every_gate(gate: str) -> None:
     counts = counted(gate, _FEW.get(gate, 40), run=2)
     assert not counts.wrong, f"\n{HEADER}\n{counts}"
+    assert counts.accepted, "every input was refused: the fuzz asks for what is no longer there"
 
 
 @pytest.mark.long
@@ -33,4 +34,5 @@ def test_ten_thousand_inputs_of_every_gate(gate: str) -> None:
     counts = apart(gate, 10_000, run=1)
     print(f"\n{HEADER}\n{counts}")  # noqa: T201 - the figures of docs/fuzzing.md
     assert counts.inputs == 10_000
+    assert counts.accepted > 300
     assert not counts.wrong, f"\n{HEADER}\n{counts}"

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,3 +188,16 @@ def test_symbolic_links_lead_to_one_ledger_and_one_side_file(path: Path) -> None
         SqliteLedger.create(nowhere)
     with pytest.raises(LedgerError, match="There is no ledger"):
         SqliteLedger(nowhere)
+
+
+@pytest.mark.parametrize("column", ["hash", "dataset"])
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+def test_bytes_in_the_place_of_a_text_are_damage(path: Path, column: str, sequence: int) -> None:
+    true = SqliteLedger(path).status()
+    with unguarded(path) as connection:
+        change = f"UPDATE lines SET {column} = CAST({column} AS BLOB) WHERE sequence = ?"
+        connection.execute(change, (sequence,))
+    with suppress(DamagedLedgerError):  # which looks at the lines it rests on alone
+        assert SqliteLedger(path).status() == true
+    with pytest.raises(DamagedLedgerError):
+        SqliteLedger(path).verify()

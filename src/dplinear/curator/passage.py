@@ -50,20 +50,7 @@ _Release = TypeVar("_Release")
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 _NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
 _PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
-# Whose parameters a gate passes on under the same names: an error names the gate that was called.
-_INNER = frozenset(
-    {
-        "second_moments",
-        "Bounds",
-        "Levels",
-        "Rules",
-        "SmoothLoss",
-        "variance_for",
-        "RowMap",
-        "calibrate.sketch",
-        "calibrate.inverse_wishart",
-    }
-)
+_ITS_OWN = frozenset({"Schema"})  # whose errors are about what a schema says, not about a gate
 
 
 class Passage:
@@ -97,11 +84,17 @@ class Passage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if isinstance(error, ArgumentError) and error.where in _INNER:
+        if isinstance(error, ArgumentError) and self._was_given(error):
             raise error.rename(self.where).with_traceback(error.__traceback__) from None
         if error is None:
             for each in self._warnings:
                 warnings.warn(each, stacklevel=3)  # to whoever called the gate
+
+    def _was_given(self, error: ArgumentError) -> bool:
+        """Return whether an error of an inner function is about an argument of this gate."""
+        if error.where in {self.where, *_ITS_OWN}:
+            return False
+        return error.parameter in self.given or error.parameter in self.given.get("options", ())
 
     def warn(self, warning: NotKeptWarning) -> None:
         """Warn of what could not be kept of a release, once it is on its way to its user."""

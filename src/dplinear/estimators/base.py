@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from dplinear.arguments import wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.curator.gates.moments import release_moments
 from dplinear.estimators.bounds import Bounds, by_index, columns_of, for_columns, read_bounds
-from dplinear.estimators.groups import check_units, named_groups, unit_codes, unit_column
+from dplinear.estimators.groups import check_units, named_arguments, unit_codes, unit_column
 from dplinear.estimators.sample_weights import check_weights, weight_cells, weight_column
 from dplinear.estimators.tables import column_names, features_of, join_columns, numbers
 from dplinear.ledger import AnyLedger
@@ -59,6 +60,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     @property
     def _where(self) -> str:
         return type(self).__name__
+
+    def _named(self) -> AbstractContextManager[None]:
+        """Return what makes errors of a gate name this estimator and its own parameters."""
+        return named_arguments(self._where, self.get_params(deep=False))
 
     def _check_guarantee(self) -> None:
         """Raise over a wrong guarantee before any table is touched."""
@@ -137,7 +142,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _release(self, table: Array, asked: dict[str, Any], mechanism: str) -> MomentsRelease:
         """Cross the wall; return the release as it is to be analysed, and keep it as it is."""
-        with named_groups(self._where):
+        with self._named():
             self.moments_ = release_moments(table, **asked, mechanism=mechanism)
         self.certificate_ = self.moments_.certificate
         return self._usable(self.moments_)

@@ -16,7 +16,6 @@ from dplinear.curator.labels import checked_labels, is_second, read_labels
 from dplinear.estimators.base import PrivateEstimator, check_flag
 from dplinear.estimators.bounded import bounded_release, check_norm
 from dplinear.estimators.bounds import read_bounds
-from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -128,7 +127,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _model(self, table: Array, target: str, asked: dict[str, Any]) -> tuple[Floats, float]:
         """Release log-odds without a constraint."""
-        with named_groups(self._where):
+        with self._named():
             model = release_model(
                 table,
                 target=target,
@@ -147,7 +146,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     ) -> tuple[Floats, float]:
         """Release log-odds in a set."""
         schema = asked.pop("schema")
-        with named_groups(self._where):
+        with self._named():
             self.fit_result_, coefficients, intercept = bounded_release(
                 features,
                 labels,

@@ -117,7 +117,8 @@ class PrivateMean(_CoinPress):
         Promises: the guarantee, whatever the cells hold; each call spends it again.
         """
         table, asked = self._table(X, groups, sample_weight)
-        self.release_ = release_mean(table, **asked)
+        with self._named():
+            self.release_ = release_mean(table, **asked)
         self._keep(self.release_)
         self.mean_ = np.array(self.release_.mean.values)
         self.privacy_errors_ = np.array(self.release_.privacy_errors.values)
@@ -185,7 +186,8 @@ class PrivateCovariance(_CoinPress):
         kept = check_flag(self.store_precision, "store_precision", self._where)
         centred = check_flag(self.assume_centered, "assume_centered", self._where)
         table, asked = self._table(X, groups, sample_weight)
-        self.release_ = release_covariance(table, **asked, centred=centred)
+        with self._named():
+            self.release_ = release_covariance(table, **asked, centred=centred)
         self._keep(self.release_)
         self.covariance_ = np.array(self.release_.covariance.values)
         self.location_ = np.array(self.release_.mean.values)

@@ -20,7 +20,6 @@ from dplinear.curator.gates.constrained_terms import Terms, read_projection
 from dplinear.curator.gates.model import release_model
 from dplinear.curator.labels import checked_labels
 from dplinear.estimators.base import PrivateEstimator, check_flag
-from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, plain_numbers, rows_of
 from dplinear.ledger import AnyLedger
 from dplinear.planner.auto import AUTO
@@ -86,7 +85,7 @@ class ConstrainedEstimator(PrivateEstimator):
             labels = checked_labels(y, labels, terms.classes[1], self._where)
         names = getattr(self, "feature_names_in_", ())
         asked |= self._of_rows(table.shape[0], list(names), groups, sample_weight)
-        with named_groups(self._where):
+        with self._named():
             release: ConstrainedRelease = release_model(
                 table,
                 target=labels,

@@ -70,11 +70,13 @@ def check_units(rows_per_unit: Any, unit: Any, groups: object, where: str) -> No
 
 
 @contextmanager
-def named_groups(where: str) -> Iterator[None]:
-    """Name `groups`, or `sample_weight`, where a gate says that it cannot have them."""
+def named_arguments(where: str, parameters: Collection[str]) -> Iterator[None]:
+    """Name the estimator and its `parameters`, `groups` or `sample_weight`, where a gate raises."""
     try:
         yield
     except ArgumentError as error:
+        if error.parameter in parameters and error.parameter != "unit":
+            raise error.rename(where).with_traceback(error.__traceback__) from None
         weights = error.parameter == "schema" and "survey weights" in error.rule
         if error.parameter != "unit" and not weights:
             raise

@@ -16,7 +16,6 @@ from dplinear.curator.gates.means import release_covariance
 from dplinear.curator.windows import FARTHEST
 from dplinear.estimators.base import PrivateEstimator
 from dplinear.estimators.bounds import read_bounds
-from dplinear.estimators.groups import named_groups
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
 from dplinear.privacy.guarantees import Guarantee
@@ -136,7 +135,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self, table: Array, asked: dict[str, Any], count: int
     ) -> PrincipalComponents:
         """Cross the wall; return the principal components of what is released."""
-        with named_groups(self._where):
+        with self._named():
             released: CovarianceRelease = release_covariance(
                 table, **asked, mechanism=CentredCovariance.name, metric="euclidean"
             )

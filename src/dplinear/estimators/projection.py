@@ -148,15 +148,16 @@ class PrivateProjection(
         k = integer(
             self.n_components, "n_components", self._where, low=1, high=row_maps.MOST_COLUMNS
         )
-        ProjectedRows(
-            guarantee=read_guarantee(self._where, self.epsilon, self.delta, self.guarantee),
-            neighbours=Neighbours.parse(self.neighbours, self._where),
-            k=k,
-            projection=self.projection,
-            noise=self.noise,
-            change=self.change,
-            missing_public=self.missing_public,
-        )
+        with self._named():
+            ProjectedRows(
+                guarantee=read_guarantee(self._where, self.epsilon, self.delta, self.guarantee),
+                neighbours=Neighbours.parse(self.neighbours, self._where),
+                k=k,
+                projection=self.projection,
+                noise=self.noise,
+                change=self.change,
+                missing_public=self.missing_public,
+            )
         table, names = self._features(X)
         columns = self._named_bounds(bounds, names)
         self.schema_ = Schema(columns, row_norm=self.row_norm)
@@ -168,23 +169,24 @@ class PrivateProjection(
 
     def _release_rows(self, table: Array) -> RowsRelease:
         """Cross the wall."""
-        return release_rows(
-            table,
-            self.schema_,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            guarantee=self.guarantee,
-            neighbours=self.neighbours,
-            ledger=self.ledger,
-            dataset=self.dataset,
-            mechanism=_MECHANISM,
-            k=int(self.n_components),
-            projection=self.projection,
-            noise=self.noise,
-            change=self.change,
-            missing_public=self.missing_public,
-            drawn=self._drawn,
-        )
+        with self._named():
+            return release_rows(
+                table,
+                self.schema_,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                guarantee=self.guarantee,
+                neighbours=self.neighbours,
+                ledger=self.ledger,
+                dataset=self.dataset,
+                mechanism=_MECHANISM,
+                k=int(self.n_components),
+                projection=self.projection,
+                noise=self.noise,
+                change=self.change,
+                missing_public=self.missing_public,
+                drawn=self._drawn,
+            )
 
     @property
     def _n_features_out(self) -> int:

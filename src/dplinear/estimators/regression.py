@@ -19,7 +19,6 @@ from dplinear.estimators.bounds import (
     read_bounds,
     read_target_bounds,
 )
-from dplinear.estimators.groups import named_groups
 from dplinear.estimators.tables import column_of, join_columns, target_names, targets_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS
@@ -186,7 +185,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         # With units their number is public, and how many rows they have is not.
         known = relation is Neighbours.REPLACE and asked["schema"].unit is None
         public = (len(table) or None) if known else None
-        with named_groups(self._where):
+        with self._named():
             model = release_model(
                 table,
                 target=goals[0],
@@ -345,7 +344,7 @@ class PrivateLasso(_Penalised):
             return
         schema = asked.pop("schema")
         declared = list(schema.declared.values())
-        with named_groups(self._where):
+        with self._named():
             self.fit_result_, coefficients, intercept = bounded_release(
                 table[:, :-1],
                 table[:, -1],

@@ -326,8 +326,10 @@ def _is_list(values: object) -> bool:
         return True
     if _is_sparse(values) or issubclass(kind, str | bytes | bytearray | memoryview | buffer):
         return False
-    typed = {*_TYPED, "keys", "collect"} & set(dir(kind))
-    return not typed and {"__len__", "__getitem__"} <= set(dir(kind))
+    # Not dir(kind): an enumeration says there what its class has, and its members lack.
+    known = {name for base in kind.__mro__ for name in vars(base)}
+    typed = {*_TYPED, "keys", "collect"} & known
+    return not typed and {"__len__", "__getitem__"} <= known
 
 
 def _of_lists(values: Sequence[Any], columns: int | None) -> Array:

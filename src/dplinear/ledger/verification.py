@@ -23,10 +23,16 @@ STATE, SO_FAR = "state", "so_far"  # what lines say of those before them
 NOTHING = Units(0)
 
 
-def state_of(rows: Iterable[tuple[str, str, str]]) -> str:
+def state_of(rows: Iterable[tuple[object, object, object]]) -> str:
     """Return the digest of a state: names of datasets, hashes of budgets and of last spends."""
-    told = json.dumps(sorted(map(list, rows)), ensure_ascii=False)
-    return sha256(told.encode())
+    texts = [list(map(_text, row)) for row in rows]
+    return sha256(json.dumps(sorted(texts), ensure_ascii=False).encode())
+
+
+def _text(cell: object) -> str:
+    if not isinstance(cell, str):
+        raise damage_error("a line has something else where a text was written")
+    return cell
 
 
 def check_state(lines: "DatedLines", sequence: int) -> bool:

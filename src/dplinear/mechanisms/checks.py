@@ -1,6 +1,6 @@
 """What every mechanism checks of its public arguments; fractions rounded once, upwards."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from dplinear import arguments
 from dplinear.exact.shape import Shape, Statistic
@@ -9,13 +9,15 @@ from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Pu
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
 
+_Guarantee = TypeVar("_Guarantee", bound=PureDP | ApproxDP | ZCDP | MIDP)
 RELATIONS = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
 # Why noise on a grid has no guarantee of these kinds, and which to ask for instead.
 GRID_HINTS: dict[type[Guarantee], str] = {
     GDP: "noise on a grid is ρ-zCDP with ρ = μ²/2 but not μ-GDP: ask for ZCDP(μ²/2), or ApproxDP.",
     MIDP: "bits are counted for single cells, and a row has many: ask for ZCDP or ApproxDP.",
 }
-_REACH = (1e-100, 1e20, 1e-300)  # the least and the largest amount, and the least δ above 0
+# The least and the largest amount, and the least δ above 0, which mechanisms may share out further.
+_REACH = (1e-100, 1e20, 1e-290)
 _EXAMPLES = {
     "epsilon": "write epsilon=1.0, delta=1e-6, or guarantee=ZCDP(0.1).",
     "bits": "write bits=0.5.",
@@ -45,7 +47,7 @@ def read_guarantee(
             if several:
                 rule = "left out where another guarantee is given"
                 raise arguments.rejection(name, where, rule, amount)
-            return within_reach(kind(amount), where)
+            return within_reach(_made(kind, where, amount), where)
     if guarantee is not None:
         if several:
             rule = "left out where epsilon or delta is given"
@@ -58,10 +60,22 @@ def read_guarantee(
     if epsilon is None:
         rule = "given: there is no default privacy"
         raise arguments.wrong_type(usual, where, rule, None, _EXAMPLES[usual])
-    asked: Guarantee = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+    asked: Guarantee
+    if delta is None:
+        asked = _made(PureDP, where, epsilon)
+    else:
+        asked = _made(ApproxDP, where, epsilon, delta)
     if isinstance(asked, ApproxDP) and asked.delta == 0:
         asked = PureDP(epsilon)
     return within_reach(asked, where)
+
+
+def _made(kind: type[_Guarantee], where: str, *amounts: float) -> _Guarantee:
+    """Return a guarantee of these amounts; what is wrong with one names who was given it."""
+    try:
+        return kind(*amounts)
+    except arguments.ArgumentError as error:
+        raise error.rename(where) from None
 
 
 def within_reach(guarantee: Guarantee, where: str) -> Guarantee:

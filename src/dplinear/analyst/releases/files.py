@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 LARGEST = 256 * 2**20
+_MOST_SQUARED = 1e150
 _UNSOUND = (ValueError, TypeError, ArithmeticError)  # what content of the wrong kind raises
 
 
@@ -112,13 +113,15 @@ def _kind_names() -> list[str]:
 class MatrixKind:
     """Releases made of `schema`, `values` (of its features), `noise_model`, `certificate`, `rows`.
 
-    `noise_models` are those they may have; `symmetric` demands a symmetric square matrix.
+    `noise_models` are those they may have; `symmetric` demands a symmetric square matrix, and
+    `squared` numbers whose squares are floats, as are sums of them.
     """
 
     name: str
     release: type[Any]
     noise_models: tuple[type[NoiseModel], ...] = (NoiseModel,)
     symmetric: bool = False
+    squared: bool = False
 
     def to_parts(self, release: Any) -> Parts:
         """Take a release apart."""
@@ -157,6 +160,8 @@ class MatrixKind:
         if self.symmetric and not np.array_equal(values, values.T):
             hint = "mechanisms release matrices that are symmetric to the bit."
             raise rejection("values", where, "a symmetric matrix", "an asymmetric one", hint)
+        if self.squared and np.abs(values).max(initial=0.0) > _MOST_SQUARED:
+            raise rejection("values", where, f"of numbers up to {_MOST_SQUARED:g}", "larger ones")
         return self.release(schema, values, noise_model, certificate, rows)
 
 

@@ -109,5 +109,10 @@ class SketchRelease:
 
 
 files.register(
-    files.MatrixKind(SketchRelease.kind, SketchRelease, noise_models=(SketchNoise, ProjectionNoise))
+    files.MatrixKind(
+        SketchRelease.kind,
+        SketchRelease,
+        noise_models=(SketchNoise, ProjectionNoise),
+        squared=True,
+    )
 )

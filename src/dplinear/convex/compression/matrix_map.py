@@ -27,7 +27,8 @@ class MatrixMap:
     def __post_init__(self) -> None:
         where, rule = "MatrixMap", "a matrix of finite numbers, with a row for each projected one"
         try:
-            matrix = np.array(self.matrix, np.float64)
+            with np.errstate(all="ignore"):  # what no float holds becomes infinite, and is refused
+                matrix = np.array(self.matrix, np.float64)
         except Exception:  # noqa: BLE001 - whatever NumPy, or the object itself, says of it
             raise wrong_type("matrix", where, rule, type(self.matrix).__name__) from None
         if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():

@@ -76,7 +76,7 @@ class Whitened(ConstrainedMechanism):
         """Calibrate the descent of the task's loss."""
         check_task(task, _WHERE)
         hint = '"noisy_gradient" takes any loss.'
-        kind = DESCENTS[arguments.choice(task.loss.name, "task.loss", _WHERE, DESCENTS, hint=hint)]
+        kind = DESCENTS[arguments.choice(task.loss.name, "loss", _WHERE, DESCENTS, hint=hint)]
         arguments.integer(
             task.frame.features, "task.frame.features", _WHERE, low=1, high=_MOST_FEATURES
         )

@@ -12,7 +12,7 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.constrained import WEIGHT_BOUND, ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
 from dplinear.analyst.releases.units import UnitConversion
-from dplinear.arguments import flag, integer, real, rejection, wrong_type
+from dplinear.arguments import ArgumentError, flag, integer, real, rejection, wrong_type
 from dplinear.convex.compression.images import Image, Map
 from dplinear.convex.compression.lift import lift_point
 from dplinear.convex.compression.matrix_map import MatrixMap
@@ -150,7 +150,11 @@ def _given_map(given: RowsAsked) -> tuple[Rules, Task, Choice, Situation]:
     if known is None or isinstance(known, str):
         rule = "a Projection or a matrix, where rows are projected already"
         raise wrong_type("projection", where, rule, known)
-    public = known if isinstance(known, Projection) else MatrixMap(known)
+    try:
+        public = known if isinstance(known, Projection) else MatrixMap(known)
+    except ArgumentError as error:
+        facts = ("projection", where, error.rule, error.got, error.hint)
+        raise type(error)(*facts) from None
     for name in ("dimension", "seed"):
         if getattr(given, name) is not None:
             rule = "None where rows are projected already"
