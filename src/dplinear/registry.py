@@ -167,6 +167,11 @@ def _facts(kind: type[Mechanism], releases: str) -> Facts:
     )
 
 
+def class_names() -> frozenset[str]:
+    """Return the names of all mechanisms' classes, as their errors have them."""
+    return frozenset(one.path.rpartition(".")[2] for one in catalogue())
+
+
 def find(name: str) -> type[Mechanism] | None:
     """Return the mechanism of that name, if there is one."""
     return _known_mechanisms().get(name)

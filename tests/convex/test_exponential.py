@@ -261,7 +261,7 @@ def test_a_small_ball_has_no_more_than_epsilon(radius: float) -> None:
 @pytest.mark.parametrize("name", ["logistic", "hinge", "huber"])
 def test_margins_too_small_to_tell_losses_apart_are_refused_beforehand(name: str) -> None:
     for radius in (1e-14, 1e-20, 1e-300):
-        with pytest.raises(ValueError, match="'image' parameter of Exponential"):
+        with pytest.raises(ValueError, match="'constraint' parameter of Exponential"):
             Exponential(guarantee=PureDP(0.8)).prepare(
                 Task(FRAME, LOSSES[name](), Image(L1Ball(2, radius)))
             )

@@ -26,9 +26,9 @@ from dplinear.analyst.rows.release import RowsRelease
 
 # Mechanisms whose releases print no released number among their facts, but for sums beside moments.
 _NO_NUMBERS = ("analyze_gauss", "additive_wishart")
-# How θ was found for the released point, and why a model has no standard errors: facts of what was
-# released.
-_OF_THE_RELEASED = ("lift", "unknown")
+# How θ was found for the released point, and why a model has no standard errors, or which clips of
+# a wide step it has them by: facts of what was released.
+_OF_THE_RELEASED = ("lift", "unknown", "score_clip", "length_clip")
 _CHOSEN = ("parameters", "law")
 _THETA = ("theta", "places", "values")
 
@@ -59,6 +59,7 @@ def surface(value: Any) -> Any:
         shapes = {name: shape for name, shape in shapes.items() if name not in _THETA}
     if parts.kind == "model":  # has standard errors, or says why not, by what its answers showed
         shapes.pop("standard_errors", None)
+        shapes.pop("centres", None)
     found = {"kind": parts.kind, "facts": outline(parts.facts), "shapes": shapes}
     certificate = parts.facts["certificate"]
     beside = any(name.endswith("_noise") for name in certificate["parameters"])

@@ -15,11 +15,13 @@ import pytest
 import dplinear
 from dplinear import arguments
 from dplinear.convex.compression.matrix_map import MatrixMap
+from dplinear.convex.sets import L2Ball
 from dplinear.curator import SourceError, second_moments
 from dplinear.ledger import tally
 from dplinear.privacy import ZCDP
 from dplinear.privacy.profiles import Gaussian
 from dplinear.schema import Schema
+from refusals import refused
 from services import library
 
 from .tables import objects
@@ -297,3 +299,18 @@ def test_a_broken_line_that_is_no_text_is_a_row_and_nothing_is_printed(
         found.append(second_moments(file, schema).integers.tolist())
     assert found[0] == found[1] == found[2] == found[3]
     assert capfd.readouterr() == ("", "")
+
+
+def test_errors_name_what_was_called_and_an_argument_of_its_own() -> None:
+    inner: dict[str, Any] = LEARNING | {"target": ROWS[:, 1]}
+    ball = inner | {"mechanism": "mirror_descent", "constraint": L2Ball(2)}
+    with refused("constraint", "release_model", "extreme points"):
+        dplinear.release_model(ROWS, **ball)
+    with refused("change", "release_rows", kind=arguments.ArgumentTypeError):
+        dplinear.release_rows(ROWS, SCHEMA, k=1, neighbours="row_l1", **ASKED)
+    projection = dplinear.PrivateProjection(bounds=(-1, 1), row_norm=1.0, epsilon=1.0)
+    with refused("row_norm", "PrivateProjection"):
+        projection.fit(ROWS)
+    machine = dplinear.PrivateSVM(classes=(0, 1), mechanism="whitened", row_norm=2, **ASKED)
+    with refused("mechanism", "PrivateSVM"):
+        machine.set_params(epsilon=None, delta=None).fit(ROWS, ROWS[:, 1] > 0)

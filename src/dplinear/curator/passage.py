@@ -42,7 +42,7 @@ from dplinear.privacy.concentration import concentration
 from dplinear.privacy.guarantees import MIDP, ApproxDP
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.units import Unit
-from dplinear.registry import is_own
+from dplinear.registry import class_names, is_own
 from dplinear.schema import Schema, SchemaLike
 
 Curve = tuple[tuple[float, float], ...]
@@ -94,7 +94,9 @@ class Passage:
         """Return whether an error of an inner function is about an argument of this gate."""
         if error.where in {self.where, *_ITS_OWN}:
             return False
-        return error.parameter in self.given or error.parameter in self.given.get("options", ())
+        if error.parameter in self.given or error.parameter in self.given.get("options", ()):
+            return True
+        return error.where in class_names()  # an option that was left out
 
     def warn(self, warning: NotKeptWarning) -> None:
         """Warn of what could not be kept of a release, once it is on its way to its user."""

@@ -77,6 +77,9 @@ def named_arguments(where: str, parameters: Collection[str]) -> Iterator[None]:
     except ArgumentError as error:
         if error.parameter in parameters and error.parameter != "unit":
             raise error.rename(where).with_traceback(error.__traceback__) from None
+        if error.parameter == "loss" and "mechanism" in parameters:  # the class has one loss
+            facts = ("mechanism", where, "one that takes the loss", error.got, error.hint)
+            raise ArgumentError(*facts).with_traceback(error.__traceback__) from None
         weights = error.parameter == "schema" and "survey weights" in error.rule
         if error.parameter != "unit" and not weights:
             raise

@@ -148,16 +148,21 @@ class PrivateProjection(
         k = integer(
             self.n_components, "n_components", self._where, low=1, high=row_maps.MOST_COLUMNS
         )
+        relation = Neighbours.parse(self.neighbours, self._where)
         with self._named():
             ProjectedRows(
                 guarantee=read_guarantee(self._where, self.epsilon, self.delta, self.guarantee),
-                neighbours=Neighbours.parse(self.neighbours, self._where),
+                neighbours=relation,
                 k=k,
                 projection=self.projection,
                 noise=self.noise,
                 change=self.change,
                 missing_public=self.missing_public,
             )
+        if self.row_norm is not None and relation is Neighbours.ELEMENT:
+            rule = "None where single cells are protected"
+            hint = "clipping a row to a norm lets each of its cells move the others."
+            raise rejection("row_norm", self._where, rule, self.row_norm, hint)
         table, names = self._features(X)
         columns = self._named_bounds(bounds, names)
         self.schema_ = Schema(columns, row_norm=self.row_norm)

@@ -87,11 +87,11 @@ class Exponential(ConstrainedMechanism):
         reach = up(task.frame.reach * image.radius, 8)
         if not reach <= _MOST_REACH:
             rule = f"smaller: margins are {_MOST_REACH:g} at the most"
-            raise arguments.rejection("image", _WHERE, rule, f"a radius of {image.radius:.3g}")
+            raise arguments.rejection("constraint", _WHERE, rule, f"a radius of {image.radius:.3g}")
         low, high = extremes(task.loss, reach)
         if high - low < (2.0**-900 if isinstance(task.loss, SquaredLoss) else _LEAST_SPREAD):
             rule = "larger: float64 cannot tell the losses of such small margins apart"
-            raise arguments.rejection("image", _WHERE, rule, f"a radius of {image.radius:.3g}")
+            raise arguments.rejection("constraint", _WHERE, rule, f"a radius of {image.radius:.3g}")
         atoms = image.atoms if _has_atoms(image) else None
         if atoms is not None:
             return PreparedSelection(task, account, atoms, reach, epsilon / steps)
@@ -104,7 +104,7 @@ class Exponential(ConstrainedMechanism):
         )
         hint = "no other density can be drawn from exactly; output_perturbation is pure as well."
         shown = f"{image.base.name} in {image.dimension} dimensions, {task.loss.name} loss"
-        raise arguments.rejection("image", _WHERE, rule, shown, hint)
+        raise arguments.rejection("constraint", _WHERE, rule, shown, hint)
 
 
 @dataclass(frozen=True, eq=False)

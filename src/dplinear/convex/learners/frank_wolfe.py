@@ -177,7 +177,7 @@ class FrankWolfe(ConstrainedMechanism):
             return self._directions(task, steps, slope)
         if atoms.total > selection.MOST:
             rule = f"one of at most {selection.MOST} extreme points"
-            raise arguments.rejection("task.image", _WHERE, rule, atoms.total)
+            raise arguments.rejection("constraint", _WHERE, rule, atoms.total)
         epsilon = selections.range_of(self.guarantee, steps)
         profile = selections.profile(self.guarantee, epsilon, steps, self.neighbours)
         account = checks.exact_account(self.guarantee, profile)

@@ -118,7 +118,7 @@ class MirrorDescent(ConstrainedMechanism):
         if atoms is None or corners is None:
             rule = "one whose extreme points can be listed"
             hint = 'the L1 ball, the simplex and polytopes have such; "noisy_gradient" takes any.'
-            raise arguments.rejection("task.image", _WHERE, rule, task.image.base.name, hint)
+            raise arguments.rejection("constraint", _WHERE, rule, task.image.base.name, hint)
         steps = self.steps or STEPS
         coordinates = steps * task.image.dimension
         budget = Budget.of(self.guarantee, coordinates, self.neighbours, _WHERE)

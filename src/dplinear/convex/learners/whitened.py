@@ -77,9 +77,9 @@ class Whitened(ConstrainedMechanism):
         check_task(task, _WHERE)
         hint = '"noisy_gradient" takes any loss.'
         kind = DESCENTS[arguments.choice(task.loss.name, "loss", _WHERE, DESCENTS, hint=hint)]
-        arguments.integer(
-            task.frame.features, "task.frame.features", _WHERE, low=1, high=_MOST_FEATURES
-        )
+        if task.frame.features > _MOST_FEATURES:
+            rule = f"at most {_MOST_FEATURES}, for the whitened learner"
+            raise arguments.rejection("dimension", _WHERE, rule, task.frame.features)
         descent = kind(guarantee=self.guarantee, neighbours=self.neighbours)
         prepared = descent.prepare(design_of(task.frame, weighted=task.weighted))
         return PreparedWhitened(task, prepared.account, prepared)
