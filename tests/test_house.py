@@ -1,4 +1,4 @@
-"""What the house promises of itself: pins, dependencies, imports, and the demo."""
+"""What the house promises of itself: pins, dependencies, imports."""
 
 import re
 import subprocess
@@ -6,10 +6,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-from pyarrow import parquet
-
-from dplinear.demo import visits
 from dplinear.version import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -83,29 +79,6 @@ def test_importing_the_library_loads_no_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/ledger.md",
-        "docs/audit.md",
-        "docs/releases.md",
-        "docs/planning.md",
-        "docs/projected-rows.md",
-    ],
-)
-def test_the_code_of_a_page_runs(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parquet.write_table(visits(4_000), tmp_path / "visits.parquet")
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(block, {})
 
 
 def test_random_generators_are_banned_outside_the_noise_room() -> None:

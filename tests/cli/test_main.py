@@ -16,6 +16,7 @@ import dplinear
 from dplinear.cli import app
 from dplinear.cli.errors import MEANINGS, as_flags
 from dplinear.cli.main import main
+from pages.blocks import all_blocks, all_pages, read
 
 ROOT = Path(__file__).parents[2]
 PRIVATE_CELL = "patient-4711"
@@ -149,10 +150,9 @@ def test_hints_about_arguments_become_hints_about_flags() -> None:
 
 def written_lines() -> list[str]:
     """Return every command line in the blocks of our pages."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if line.startswith("dplinear ")]
+    blocks = [block.text for page in all_pages() for block in all_blocks(read(page))]
+    text = "".join(blocks).replace("\\\n", " ")
+    return [line for line in text.splitlines() if line.startswith("dplinear ")]
 
 
 def test_every_line_on_our_pages_can_be_read() -> None:

@@ -1,7 +1,6 @@
 """`--unit` and `--rows-per-unit`: releases that protect all rows of one id together."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -134,18 +133,6 @@ def test_budgets_of_units_are_of_whole_rows() -> None:
     words = ["ledger", "create", "budget.db", "visits", "--rho", "0.5", "--unit", "patient"]
     assert main([*words, "--neighbours", "replace"]) == Code.USAGE
     assert not Path("budget.db").exists()
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_lines_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-    section = page.partition("## Whom it protects")[2].partition("\n## ")[0]
-    lines = section.partition("```sh\n")[2].partition("```")[0].splitlines()
-    assert len(lines) == 2
-    for line in lines:
-        assert main(shlex.split(line)[1:]) == 0
-    dry = " ".join(capsys.readouterr().out.split())
-    assert "protects all rows with one 'patient', counted as at most 3 rows" in dry
 
 
 @pytest.mark.usefixtures("folder")

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from .faces import ALL, PREDICTORS, face, table
 from .test_privacy import Untouchable
 
 CLASSIFIERS = (PrivateLogisticRegression, PrivateConstrainedClassifier, PrivateSVM)
-DOCUMENT = Path(__file__).parents[2] / "docs" / "estimators.md"
 
 
 def frame(columns: list[str], rows: int = 400) -> Any:
@@ -171,14 +169,6 @@ def test_importing_the_library_does_not_import_scikit_learn() -> None:
     code = "import sys, dplinear.curator.gates.moments; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-
-
-def test_the_code_of_the_document_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    assert len(blocks) >= 2
-    names: dict[str, Any] = {}
-    for block in blocks:
-        exec(block, names)
 
 
 @pytest.mark.engine

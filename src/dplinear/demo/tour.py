@@ -1,4 +1,4 @@
-"""A made-up table, from a plan to a page: what a holder of a table does, step by step."""
+"""A made-up table, from a plan to a page: what the curator of a table does, step by step."""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.curator import second_moments
+from dplinear.demo.stays import stays
 from dplinear.demo.visits import ROWS, SCHEMA, visits
 from dplinear.privacy import ZCDP
 
@@ -24,6 +25,15 @@ QUESTIONS = (
     ("charges", ["smoker"]),
     ("bmi", ["age", "children"]),
 )
+FILES = {
+    "visits.parquet": "the private table of this demo: made up, one row for each patient",
+    "stays-1.parquet": "made-up stays of January, several for a patient (for the tutorial)",
+    "stays-2.parquet": "those of February",
+    "budget.db": "the ledger: what was spent, and what is left",
+    "budget.db.anchor": "its newest line, so that an old copy is noticed",
+    "visits.moments.json": "the release, which may be published",
+    "report.html": "a page about it, for a browser",
+}
 
 
 def tour(folder: Path, console: Console | None = None) -> Path:
@@ -33,15 +43,21 @@ def tour(folder: Path, console: Console | None = None) -> Path:
     """
     console = Console(highlight=False) if console is None else console
     table = folder / "visits.parquet"
-    parquet.write_table(visits(), table)
-    _step(console, 1, f"A table: {ROWS:,} made-up visits")
-    console.print(f"{', '.join(SCHEMA.columns)}; its public bounds are a schema.\n")
+    for name, rows in (("visits", visits()), ("stays-1", stays(1)), ("stays-2", stays(2))):
+        parquet.write_table(rows, folder / f"{name}.parquet")
+    _step(console, 1, "A private table")
+    console.print(
+        f"{ROWS:,} made-up visits to a hospital. The schema says, from public knowledge, within"
+        " which bounds each column lies:"
+    )
+    console.print(f"{_bounds()}\n")
 
-    _step(console, 2, "A plan, before a row is read")
+    _step(console, 2, "A plan: how accurate will it be?")
+    console.print("Nothing is read and nothing is spent.\n")
     plan = dpl.plan(ROWS, SCHEMA, epsilon=EPSILON, delta=DELTA, learn="regression")
     console.print(f"{plan}\n")
 
-    _step(console, 3, "A budget, and a release that it pays for")
+    _step(console, 3, "A privacy budget, and one release that it pays for")
     ledger = dpl.open_ledger(folder / "budget.db", create=True)
     ledger.declare(DATASET, ZCDP(BUDGET))
     bought: dict[str, Any] = {
@@ -49,15 +65,19 @@ def tour(folder: Path, console: Console | None = None) -> Path:
     }  # fmt: skip
     moments = dpl.release_moments(table, SCHEMA, request="first", **bought)
     moments.save(folder / "visits.moments.json")
-    console.print(f"{moments.certificate.mechanism}: {moments.certificate.holds}, by one pass.")
+    console.print(
+        f"The rows were read once. Released: all second moments, with {moments.certificate.holds}."
+        "\nThe ledger counts the privacy loss in ρ, which adds up over releases:"
+    )
     console.print(f"{'; '.join(map(str, ledger.status()))}\n")
 
-    _step(console, 4, "Three questions, for nothing more")
+    _step(console, 4, "Three questions, asked of the release")
+    console.print("Post-processing: they cost no further budget, and need no table.\n")
     fits = [moments.regress(*question) for question in QUESTIONS]
     console.print(fits[0].summary())
     console.print(_beside(fits, _without_noise(table, moments)))
 
-    _step(console, 5, "A second release, which the budget refuses")
+    _step(console, 5, "A second release, which the ledger refuses")
     try:
         dpl.release_moments(table, SCHEMA, request="second", **bought)
     except dpl.BudgetExceededError as error:
@@ -78,6 +98,16 @@ def _step(console: Console, index: int, words: str) -> None:
     console.rule(f"[b]{index}. {words}", align="left")
 
 
+def _bounds() -> str:
+    """Return the schema in a line."""
+    return ", ".join(
+        f"{name} {column.low:,} to {column.high:,}"
+        if hasattr(column, "low")
+        else f"{name} yes or no"
+        for name, column in SCHEMA.declared.items()
+    )
+
+
 def _without_noise(table: Path, moments: MomentsRelease) -> MomentsRelease:
     """Return the moments that nobody could see if the rows were not made up."""
     exact, silent = second_moments(table, SCHEMA), SymmetricGaussian(1e-24, 1e-24)
@@ -86,7 +116,7 @@ def _without_noise(table: Path, moments: MomentsRelease) -> MomentsRelease:
 
 def _beside(fits: list[Any], exact: MomentsRelease) -> Table:
     """Return all answers beside those without privacy."""
-    table = Table(title="All three beside the truth (the rows are made up, so we may look)")
+    table = Table(title="All three beside the exact answers (only a made-up table may show those)")
     table.add_column("coefficient", no_wrap=True)
     for name in ("private", "95% interval", "without privacy"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -103,10 +133,17 @@ def _beside(fits: list[Any], exact: MomentsRelease) -> Table:
 
 
 def _result(console: Console, fits: list[Any], page: Path) -> None:
-    """Print five lines of result, the last of which is the path of the page."""
+    """Print what was found, what is protected, and where all files are; last, the page's path."""
     found = fits[0].intervals()
-    for name, low, high in list(zip(found.names, found.low, found.high, strict=True))[1:]:
-        said = f"{number(low, high - low)} to {number(high, high - low)}"
-        console.print(f"charges go with {name}: {said}, with 95% confidence")
-    console.print(f"each single row of the table is promised {fits[0].certificate.holds}")
+    console.print("With 95% confidence, in a year of age, a point of bmi, and for smokers,")
+    ends = [
+        f"{number(low, high - low)} to {number(high, high - low)}"
+        for low, high in list(zip(found.low, found.high, strict=True))[1:]
+    ]
+    console.print(f"charges rise by {ends[0]}, {ends[1]} and {ends[2]}.")
+    console.print(f"Every single row of the table is protected with {fits[0].certificate.holds}.")
+    console.print(f"\nFiles in {page.parent}:", soft_wrap=True)
+    for name, meaning in FILES.items():
+        console.print(f"  {name:<20} {meaning}", soft_wrap=True)
+    console.print("\nOpen this page in a browser:")
     console.print(f"[b]{page}[/b]", soft_wrap=True)
