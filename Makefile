@@ -46,8 +46,9 @@ test: setup $(LOWEST)/.done
 	$(BIN)/python $(PYTEST) -m "not long"
 	CI=true $(LOWEST)/bin/python $(PYTEST) -m "not long and not heavy and not oracle and not accounting and not engine"
 
+# Hours. Where it is interrupted, it goes on where it left off, as long as no file has changed.
 test-long: setup
-	$(BIN)/python $(PYTEST) -m long
+	$(BIN)/python $(PYTEST) -m long --resume
 
 # Every declared Python that is on this machine, each in an environment of its own.
 test-pythons: setup

@@ -10,12 +10,23 @@ from hypothesis import settings
 
 from dplinear.noise import simulation
 from postgres_server import Server
+from resume import install
 from rotation import rotate
 from services import lacking, library
 
 # No test times anything: on a machine that others use, any call may take long.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--resume`, which runs only what has not passed yet on the same files."""
+    parser.addoption("--resume", action="store_true", help="leave out what passed on these files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out what has passed, where that is asked for."""
+    install(config)
 
 
 @pytest.hookimpl(tryfirst=True)
