@@ -110,7 +110,7 @@ LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-
 	--no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra postgres --extra plots --extra docs --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra postgres --extra formulas --extra plots --extra docs --extra dev -o requirements/dev.txt pyproject.toml
 	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
 	rm -rf .venv-lock
 
