@@ -16,6 +16,7 @@ from dplinear.curator import second_moments
 from dplinear.demo.stays import stays
 from dplinear.demo.visits import ROWS, SCHEMA, visits
 from dplinear.privacy import ZCDP
+from dplinear.schema.columns import Numeric
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET = 0.05
@@ -102,7 +103,7 @@ def _bounds() -> str:
     """Return the schema in a line."""
     return ", ".join(
         f"{name} {column.low:,} to {column.high:,}"
-        if hasattr(column, "low")
+        if isinstance(column, Numeric)
         else f"{name} yes or no"
         for name, column in SCHEMA.declared.items()
     )
