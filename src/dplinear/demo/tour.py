@@ -102,7 +102,7 @@ def _step(console: Console, index: int, words: str) -> None:
 def _bounds() -> str:
     """Return the schema in a line."""
     return ", ".join(
-        f"{name} {column.low:,} to {column.high:,}"
+        f"{name} {float(column.low):,g} to {float(column.high):,g}"
         if isinstance(column, Numeric)
         else f"{name} yes or no"
         for name, column in SCHEMA.declared.items()
