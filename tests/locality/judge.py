@@ -16,6 +16,14 @@ from .pairs import Pair
 from .weighed import sharing
 
 
+# py4j, on its own connection, before it sends a command once more
+_RECONNECTS = (
+    "py4j.clientserver INFO Error while sending or receiving.",
+    "py4j.clientserver INFO Closing down clientserver connection",
+    "root INFO Exception while sending command.",
+)
+
+
 @dataclass(frozen=True)
 class Seen:
     """What an onlooker sees of one table: rows, words, and files that come or go."""
@@ -66,10 +74,11 @@ def _words(seen: Seen) -> dict[str, Any]:
     """Return what is said, but for what other libraries note for those who mend them.
 
     Such a note is of the size of a file or of a part: Dask's file system has one for each block.
+    Others are of a connection that was idle until it was cut: Spark's bridge to Java makes it anew.
     """
     words = seen.outcome.seen()
     log = [line for line in words["log"] if line.startswith("dplinear") or " DEBUG " not in line]
-    return words | {"log": log}
+    return words | {"log": [line for line in log if line not in _RECONNECTS]}
 
 
 def _rows_apart(base: Rows, other: Rows, pair: Pair, *, ordered: bool, units: bool) -> str | None:

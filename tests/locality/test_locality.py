@@ -124,6 +124,8 @@ def test_the_judge_compares_words_and_files() -> None:
     assert apart(base, _seen([1, 2, 3], logged=("root INFO x",)), pair)
     assert apart(base, _seen([1, 2, 3], logged=("fsspec DEBUG x",)), pair) is None
     assert apart(base, _seen([1, 2, 3], logged=("dplinear DEBUG x",)), pair)
+    reconnected = ("root INFO Exception while sending command.",)
+    assert apart(base, _seen([1, 2, 3], logged=reconnected), pair) is None
     assert apart(base, _seen([1, 2, 3], printed="x"), pair)
     assert apart(base, _seen([1, 2, 3], error=("ValueError", "x")), pair)
     assert apart(base, Seen(base.outcome, ("left behind",)), pair)

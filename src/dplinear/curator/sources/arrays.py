@@ -13,22 +13,21 @@ from dplinear.arrays import kind_of
 from dplinear.curator.sources.source import WHERE, Source, check_names
 from dplinear.exact.blocks import Blocks
 from dplinear.schema import Schema
-from dplinear.schema.columns import Numeric
 from dplinear.schema.sparse_rows import SparseRows
 
 STEP = 32_768
 _READABLE = "biufcmOSUM"  # spans of time are missing; so are numbers that are not real
 
 
-def check_dtype(schema: Schema, dtype: np.dtype[Any], table: str) -> None:
-    """Raise unless cells of this dtype can mean something in the schema's columns."""
+def check_dtype(dtype: np.dtype[Any], table: str) -> None:
+    """Raise unless cells of this dtype can mean something.
+
+    Whether dates stand where the schema says so is not asked: np.array finds dates, or numbers,
+    where all cells but one are missing, so that one row would decide. What a cell cannot mean in
+    its column is missing there, as in a data frame.
+    """
     if dtype.kind not in _READABLE:
         rule = f"of real numbers, text, dates or objects ({table})"
-        raise rejection("data", WHERE, rule, kind_of(dtype))
-    dates = [c for c in schema.declared.values() if isinstance(c, Numeric) and c.type == "date"]
-    only_dates = len(dates) == len(schema.declared)
-    if (dtype.kind == "M" and not only_dates) or (dates and dtype.kind in "biuf"):
-        rule = f"of dates exactly where the schema says so ({table})"
         raise rejection("data", WHERE, rule, kind_of(dtype))
 
 
@@ -58,7 +57,7 @@ def from_array(data: npt.NDArray[Any], schema: Schema) -> Source:
         tasks = [partial(_add_fields, data, start) for start in steps]
         return Source(tasks, len(data), in_memory=in_memory)
     check_shape(schema, data.shape)
-    check_dtype(schema, data.dtype, "the array")
+    check_dtype(data.dtype, "the array")
     steps = range(0, len(data), STEP)
     tasks = [partial(_add_rows, data, start) for start in steps]
     return Source(tasks, len(data), in_memory=in_memory)
@@ -87,7 +86,7 @@ def from_sparse(data: Any, schema: Schema) -> Source:
     check_shape(schema, data.shape)
     if data.dtype.kind not in "biuf":
         raise rejection("data", WHERE, "of real numbers (the matrix)", kind_of(data.dtype))
-    check_dtype(schema, data.dtype, "the matrix")
+    check_dtype(data.dtype, "the matrix")
     rows = data if isinstance(data, SparseRows) else SparseRows.of(data)
     count, width = rows.shape
     step = max(1, min(STEP, 2**22 // max(1, width)))

@@ -102,7 +102,7 @@ def _parts(data: Any, schema: Schema) -> tuple[_Opening, list[Any]]:
         )
     if {"to_delayed", "chunks"} <= known:
         check_shape(schema, data.shape)
-        check_dtype(schema, data.dtype, "the Dask array")
+        check_dtype(data.dtype, "the Dask array")
         return from_array, _ask_dask(lambda: list(data.rechunk({1: -1}).to_delayed().ravel()))
     raise wrong_type("data", WHERE, "a Dask data frame or a Dask array", type(data))
 
