@@ -70,6 +70,25 @@ def test_one_failing_task_stops_the_others_and_leaves_no_thread() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_system_without_threads_to_spare_ends_no_pass(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, []
+
+    def limited(self: threading.Thread) -> None:
+        if len(started) == room:
+            raise RuntimeError("can't start new thread")
+        started.append(self)
+        start(self)
+
+    rows = np.linspace(-1, 1, 200_000).reshape(-1, 2)
+    want = second_moments(rows, SCHEMA, threads=1, progress=False)
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    assert second_moments(rows, SCHEMA, threads=3, progress=False) == want
+    assert len(started) == room
+
+
 @pytest.mark.parametrize("rows", [None, 200_000])
 def test_progress_is_shown_when_asked_for(
     rows: int | None, capfd: pytest.CaptureFixture[str], tmp_path: Path

@@ -15,7 +15,6 @@ from .doors import DOORS, NAMES, Rows, sums_of, through_sums
 from .pairs import Pair
 from .weighed import sharing
 
-
 # py4j, on its own connection, before it sends a command once more
 _RECONNECTS = (
     "py4j.clientserver INFO Error while sending or receiving.",

@@ -111,7 +111,7 @@ def run(
         else:
             with ThreadPoolExecutor(threads, thread_name_prefix="dplinear") as pool:
                 try:
-                    futures = [pool.submit(work.run, worker) for worker in range(threads)]
+                    futures = _started(pool, work, threads)
                     if shown and (progress or wait(futures, PATIENCE, FIRST_EXCEPTION).not_done):
                         _show(futures, work, source.rows)
                     for future in futures:
@@ -120,6 +120,21 @@ def run(
                     work.stop.set()
     parts = [accumulator.result() for accumulator in work.accumulators]
     return parts[0] if len(parts) == 1 else reduction.merge(parts)
+
+
+def _started(pool: ThreadPoolExecutor, work: _Work[Any], threads: int) -> list[Future[None]]:
+    """Start workers, as many as the system has threads for; the caller's does all if it has none.
+
+    By now the budget is spent, so that a lack of threads must not end the pass.
+    """
+    futures: list[Future[None]] = []
+    try:
+        for worker in range(threads):
+            futures.append(pool.submit(work.run, worker))  # noqa: PERF401 - those before a failure
+    except RuntimeError:
+        if not futures:
+            work.run(0)
+    return futures
 
 
 class LocalReader:
