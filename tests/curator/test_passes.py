@@ -1,5 +1,7 @@
 """Tables that are passed over several times: checked once, refused early, kept where that pays."""
 
+import errno
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 
 from dplinear.curator import Schema, SourceError, exact_sums, open_table, second_moments
 from dplinear.curator.passes import Table
-from dplinear.curator.sources import pool
+from dplinear.curator.sources import open_reader
+from dplinear.curator.sources.row_cache import RowCache
 from dplinear.exact.grid import shape_of
 from dplinear.exact.residual_sums import Gradient, SumOfSquares
 from dplinear.exact.row_sums import ClippedGram, Count, RowSum, SquaredNorms
@@ -61,9 +64,53 @@ def test_every_pass_is_the_same_kept_or_not(
     check(open_table(rows, schema), kept=True)
     check(open_table(np.asfortranarray(rows), schema, threads=1), kept=True)
     np.save(tmp_path / "rows.npy", rows)
-    check(open_table(np.load(tmp_path / "rows.npy", mmap_mode="r"), schema), kept=False)
-    monkeypatch.setattr(pool, "_MOST_KEPT", 20_000 * schema.dimension - 1)
-    check(open_table(rows, schema), kept=False)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    check(open_table(mapped, schema), kept=True)
+    monkeypatch.setattr(RowCache.__init__, "__defaults__", (4 * 20_000 * schema.dimension - 1,))
+    check(open_table(rows, schema), kept=False)  # what is in memory is written to no disk
+    check(open_table(mapped, schema), kept=True)
+
+
+@pytest.mark.parametrize("memory", [0, 100_000, 2**29])
+def test_a_file_is_read_once(
+    memory: int, generator: Seeded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema({f"x{j}": (-1, 1) for j in range(5)}, weight=("w", 0, 4))
+    rows = generator(2).normal(0, 0.6, (20_000, 5))
+    held = {f"x{j}": rows[:, j] for j in range(5)} | {"w": generator(3).uniform(0, 4, 20_000)}
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(held), file, row_group_size=3_000)
+    want = [lists(exact_sums(file, each, sums_for(each))) for each in (SCHEMA, schema)]
+    monkeypatch.setattr(RowCache.__init__, "__defaults__", (memory,))
+    tables = [open_table(file, each, threads=2) for each in (SCHEMA, schema)]
+    for table, first in zip(tables, want, strict=True):
+        assert lists(table.sums(sums_for(table.schema))) == first
+    file.unlink()
+    for table, first in zip(tables, want, strict=True):
+        for _ in range(2):
+            assert lists(table.sums(sums_for(table.schema))) == first
+
+
+def test_a_table_is_read_again_where_the_disk_has_no_room(
+    generator: Seeded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = generator(1).normal(0, 0.6, (20_000, 5))
+    np.save(tmp_path / "rows.npy", rows)
+    want = lists(exact_sums(rows, SCHEMA, sums_for(SCHEMA)))
+    written: list[int] = []
+
+    def full(_: int, content: Any, __: int) -> int:
+        written.append(len(content))
+        if len(written) == 3:
+            raise OSError(errno.ENOSPC, "No space left on /private/p17")
+        return max(len(content) // 2, 1)  # a disk may take a part
+
+    monkeypatch.setattr(RowCache.__init__, "__defaults__", (100_000,))
+    monkeypatch.setattr(os, "pwrite", full)
+    table = open_table(np.load(tmp_path / "rows.npy", mmap_mode="r"), SCHEMA, threads=1)
+    for _ in range(3):
+        assert lists(table.sums(sums_for(SCHEMA))) == want
+    assert len(written) == 3  # it was not tried a second time
 
 
 def test_sums_of_many_kinds_cost_one_reading() -> None:
@@ -91,15 +138,30 @@ class Producer:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-def test_what_can_be_read_once_is_refused_before_a_row_is_read() -> None:
+def test_a_stream_is_read_once_and_passed_over_as_often_as_needed(generator: Seeded) -> None:
+    rows = generator(1).normal(0, 0.6, (20_000, 5))
+    table = pa.table({f"x{j}": rows[:, j] for j in range(5)})
+    want = lists(exact_sums(table, SCHEMA, sums_for(SCHEMA)))
+    for data in (table.to_reader(), Producer(table)):
+        opened = open_table(data, SCHEMA)
+        assert [lists(opened.sums(sums_for(SCHEMA))) for _ in range(3)] == [want] * 3
+
+
+def test_a_stream_ends_where_it_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowCache, "tasks", lambda _: None)
+    table = pa.table({f"x{j}": [0.5, -0.25] for j in range(5)})
+    with pytest.raises(SourceError, match="a temporary file"):
+        open_table(table.to_reader(), SCHEMA).moments()
+
+
+def test_what_can_be_read_once_is_refused_where_it_is_clamped_anew() -> None:
     table = pa.table({f"x{j}": [0.5, -0.25] for j in range(5)})
     reader = table.to_reader()
     for data in (reader, Producer(table)):
         with pytest.raises(TypeError, match="read more than once") as caught:
-            open_table(data, SCHEMA)
+            open_reader(data, SCHEMA, anew=True)
         assert "\n\nHint: write the stream to a file" in str(caught.value)
     assert reader.read_all() == table
-    assert open_table(pa.table(Producer(table)), SCHEMA).moments().count == 2
     with pytest.raises(TypeError, match="parameter of second_moments must be"):
         open_table((row for row in [1, 2]), SCHEMA)
 
@@ -120,7 +182,10 @@ def test_sums_for_other_rows_are_refused() -> None:
             table.sums(mistyped)  # type: ignore[arg-type]
 
 
-def test_a_table_that_is_gone_in_a_later_pass_is_one_error(tmp_path: Path) -> None:
+def test_a_table_that_is_gone_in_a_later_pass_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RowCache, "tasks", lambda _: None)  # of rows that could not be kept
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({f"x{j}": [0.5, -0.25] for j in range(5)}), path)
     table = open_table(path, SCHEMA)

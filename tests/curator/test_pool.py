@@ -74,7 +74,8 @@ def test_one_failing_task_stops_the_others_and_leaves_no_thread() -> None:
 def test_a_system_without_threads_to_spare_ends_no_pass(
     room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, started = threading.Thread.start, []
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
 
     def limited(self: threading.Thread) -> None:
         if len(started) == room:

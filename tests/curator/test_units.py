@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 import dplinear as dpl
 from dplinear.arguments import ArgumentError
 from dplinear.curator.passes import exact_sums, open_table
-from dplinear.curator.sources import SourceError, open_reader, second_moments, spool
+from dplinear.curator.sources import SourceError, open_reader, second_moments, spool, temporary
 from dplinear.exact.gram import Moments
 from dplinear.exact.grid import Grid, moments_shape
 from dplinear.exact.row_sums import Count
@@ -139,6 +139,7 @@ def test_a_disk_that_is_full_says_no_more_than_that_reading_failed(
 ) -> None:
     monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (3_000,))
     monkeypatch.setattr(spool, "open_temporary", broken)
+    monkeypatch.setattr(temporary, "open_temporary", broken)
     with pytest.raises(SourceError, match="a temporary file failed") as caught:
         moments(table(units=400))
     assert "p17" not in str(caught.value)

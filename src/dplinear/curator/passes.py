@@ -92,11 +92,12 @@ def open_table(
 ) -> Table:
     """Check a table for several passes, before a row is read.
 
-    Requires: what `second_moments` does; moreover, a table that can be read again and then holds
-    the same rows. A stream that can be read only once is refused.
-    Promises: errors about columns and types here, never in a pass. Where the table is in memory and
-    its rounded rows take at most 512 MiB, the first pass keeps them for the others. What a pass
-    returns is private: no ledger counts it, and only a mechanism may release anything of it.
+    Requires: what `second_moments` does; moreover, where rounded rows cannot be kept, a table that
+    can be read again and then holds the same rows.
+    Promises: errors about columns and types here, never in a pass. The first pass keeps the rounded
+    rows for the others: 512 MiB of them in memory, the rest of a file or stream in a temporary file
+    (`TMPDIR`). Dask and Spark read their tables in each pass. What a pass returns is private: no
+    ledger counts it, and only a mechanism may release anything of it.
     """
     reader = open_reader(
         data,

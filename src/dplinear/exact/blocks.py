@@ -37,6 +37,13 @@ class Kept:
     weights: Integers | None
 
 
+class Keeper(Protocol):
+    """Takes blocks of rounded rows, from any thread, for the passes that follow."""
+
+    def append(self, block: Kept) -> None:
+        """Keep a block."""
+
+
 class _Part(Protocol):
     def to_bytes(self) -> bytes: ...
 
@@ -52,7 +59,7 @@ class Blocks(ABC, Generic[Part]):
 
     def __init__(self, schema: Schema, grid: Grid | None = None) -> None:
         self.schema = schema
-        self.keep: list[Kept] | None = None
+        self.keep: Keeper | None = None
         self._grid = Grid.of(schema) if grid is None else grid
 
     @cached_property

@@ -92,7 +92,7 @@ def suggest_bounds(
 
         def open_part(part: Schema) -> Reader:
             rows = passage.rows_per_unit
-            return open_reader(data, part, again=True, rows_per_unit=rows, **reading)
+            return open_reader(data, part, anew=True, rows_per_unit=rows, **reading)
 
         open_part(wide)
         _check_types(data, schema, public=public_types)

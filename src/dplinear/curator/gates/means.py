@@ -304,7 +304,7 @@ def _cross_groups(
 def _opening(passage: Passage) -> Callable[[Schema], Reader]:
     """Return what opens the table under a schema, for several passes."""
     data, reading = passage.given["data"], reading_options(passage.given["options"])
-    return partial(open_reader, data, again=True, rows_per_unit=passage.rows_per_unit, **reading)
+    return partial(open_reader, data, anew=True, rows_per_unit=passage.rows_per_unit, **reading)
 
 
 def _public(passage: Passage, method: LocationMethod[Any]) -> dict[str, Any]:

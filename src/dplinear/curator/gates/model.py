@@ -189,7 +189,7 @@ def release_model(
     "huber", for targets of which a few are far off; or "logistic": the log-odds that an indicator
     is 1, or that a numeric column is above the middle of its bounds. `mechanism`, for a squared
     loss, is "whitened_descent", the most accurate, which passes over the table some twenty times,
-    "adassp", which reads it once and so takes streams, or "coinpress", which passes over it as
+    "adassp", which takes one pass, or "coinpress", which passes over it as
     often and does not mind bounds that are far too wide; the other losses have one each, of passes
     too. `errors="clustered"`, with a unit, gives standard errors that its correlated rows show, for
     a tenth of the budget; otherwise they are upper bounds. "auto" is the one of the least error

@@ -73,13 +73,18 @@ def open_reader(
     engine: str | None = None,
     progress: bool | None = None,
     again: bool = False,
+    anew: bool = False,
     rows_per_unit: int = 1,
 ) -> Reader:
-    """Check all that can be checked before a row is read; `again`: for more passes than one.
+    """Check all that can be checked before a row is read.
 
-    Where the schema names a unit of privacy, each counts as at most `rows_per_unit` rows.
+    `again`: for more passes than one. `anew`: the table will be opened once more, under another
+    schema, so that a stream will not do. Where the schema names a unit of privacy, each counts as
+    at most `rows_per_unit` rows.
     """
-    step = partial(_open_reader, data, schema, threads, engine, progress, again, rows_per_unit)
+    step = partial(
+        _open_reader, data, schema, threads, engine, progress, again, anew, rows_per_unit
+    )
     reader = _Discreet(_withholding(step))
     warm(data, progress=progress)
     return reader
@@ -115,6 +120,7 @@ def _open_reader(  # noqa: PLR0917 - as above
     engine: str | None,
     progress: bool | None,  # noqa: FBT001 - the caller's arguments, passed on
     again: bool,  # noqa: FBT001
+    anew: bool,  # noqa: FBT001
     rows_per_unit: int,
 ) -> Reader:
     if not isinstance(schema, Schema):
@@ -143,13 +149,13 @@ def _open_reader(  # noqa: PLR0917 - as above
 
         return SparkReader(data, schema, rows_per_unit)
     source = local_source(data, schema)
-    if again and source.once:  # windows read a table again, also where its rows have units
-        rule = "a table that can be read more than once, since several passes are made"
+    if anew and source.once:
+        rule = "a table that can be read more than once, since its cells are clamped anew"
         hint = "write the stream to a file, or hold it in memory: pyarrow.table(data)."
         raise wrong_type("data", WHERE, rule, type(data), hint)
     if schema.unit is not None:
         return UnitReader(source, schema, rows_per_unit, threads=workers, progress=progress)
-    return LocalReader(source, threads=workers, progress=progress, again=again)
+    return LocalReader(source, threads=workers, progress=progress, again=again or anew)
 
 
 def local_source(data: Any, schema: Schema) -> Source:

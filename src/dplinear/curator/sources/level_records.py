@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dplinear.curator.sources import spool
+from dplinear.curator.sources.temporary import open_temporary
 from dplinear.exact.blocks import Blocks, Reduction
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
@@ -74,7 +75,7 @@ class RecordSpool:
         whole = add_up(pa.concat_tables(self._memory))
         self._memory, self._held = [whole], whole.nbytes
         if self._held > self._limit // 2:
-            self._files = [spool.open_temporary(self) for _ in range(spool.BUCKETS)]
+            self._files = [open_temporary(self) for _ in range(spool.BUCKETS)]
             self._memory = []
             self._write(whole)
 

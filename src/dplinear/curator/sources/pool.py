@@ -6,16 +6,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Generic
 
 from threadpoolctl import ThreadpoolController
 
-from dplinear.curator.sources.source import Source
-from dplinear.exact.blocks import Blocks, Kept, Part, Reduction
+from dplinear.curator.sources.row_cache import RowCache
+from dplinear.curator.sources.source import Source, failure
+from dplinear.exact.blocks import Part, Reduction
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears by itself
-_MOST_KEPT = 2**27  # cells of rounded rows held between passes: 512 MiB
 
 
 def available_cores() -> int:
@@ -57,7 +56,7 @@ class _Work(Generic[Part]):
     """The tasks of one pass, handed out one by one, and how far each worker has come."""
 
     def __init__(
-        self, source: Source, reduction: Reduction[Part], workers: int, keep: list[Kept] | None
+        self, source: Source, reduction: Reduction[Part], workers: int, cache: RowCache | None
     ) -> None:
         self._tasks = iter(source.tasks)
         self._lock = threading.Lock()
@@ -65,7 +64,7 @@ class _Work(Generic[Part]):
         self.stop = threading.Event()
         self.accumulators = [reduction.accumulator() for _ in range(workers)]
         for accumulator in self.accumulators:
-            accumulator.keep = keep
+            accumulator.keep = cache
 
     @property
     def rows(self) -> int:
@@ -94,16 +93,16 @@ def run(
     *,
     threads: int,
     progress: bool | None,
-    keep: list[Kept] | None = None,
+    cache: RowCache | None = None,
 ) -> Part:
-    """Run all tasks and add up what they added; put their rounded blocks into `keep`, if given.
+    """Run all tasks and add up what they added; put their rounded blocks into `cache`, if given.
 
     Promises: the sum over every row, or an exception and nothing else; no thread outlives the
     call, on Ctrl-C either.
     """
     if isinstance(source.tasks, list):
         threads = max(1, min(threads, len(source.tasks)))
-    work = _Work(source, reduction, threads, keep)
+    work = _Work(source, reduction, threads, cache)
     shown = sys.stderr.isatty() if progress is None else progress
     with one_blas_thread():
         if threads == 1 and not shown:
@@ -140,35 +139,27 @@ def _started(pool: ThreadPoolExecutor, work: _Work[Any], threads: int) -> list[F
 class LocalReader:
     """Passes over a table that this process reads itself.
 
-    With `again`, the first pass keeps the rounded rows of a table in memory, where they are few
-    enough: a rule of shapes, which no value enters, and which only memory and time can tell.
+    With `again`, the first pass keeps the rounded rows for the others, which then read no table.
+    Where there is no room for them, it is read again in each; a stream cannot be, and ends there.
     """
 
     def __init__(self, source: Source, *, threads: int, progress: bool | None, again: bool) -> None:
         self._source, self._threads, self._progress = source, threads, progress
-        self._again = again and source.in_memory
+        self._again = again
 
     def run(self, reduction: Reduction[Part]) -> Part:
         """Run a pass."""
-        keep: list[Kept] | None = (
-            [] if self._again and self._fits(reduction.schema.row_size) else None
-        )
+        cache = RowCache(spill=not self._source.in_memory) if self._again else None
         result = run(
-            self._source, reduction, threads=self._threads, progress=self._progress, keep=keep
+            self._source, reduction, threads=self._threads, progress=self._progress, cache=cache
         )
-        if keep is not None:
-            tasks = [partial(_add_kept, block) for block in keep]
-            self._source, self._again = Source(tasks, self._source.rows), False
+        self._again = False
+        tasks = None if cache is None else cache.tasks()
+        if tasks is not None:
+            self._source = Source(tasks, self._source.rows)
+        elif cache is not None and self._source.once:
+            raise failure("a temporary file")
         return result
-
-    def _fits(self, dimension: int) -> bool:
-        rows = self._source.rows
-        return rows is not None and rows * dimension <= _MOST_KEPT
-
-
-def _add_kept(block: Kept, accumulator: Blocks[Any]) -> Iterator[int]:
-    accumulator.add_kept(block)
-    yield block.rows.shape[1]
 
 
 def _show(futures: list[Future[None]], work: _Work[Any], total: int | None) -> None:

@@ -4,17 +4,12 @@ All rows of a unit must be seen before any of them has a weight. So rows are rea
 kept with the key of their unit, and dealt into buckets by it, so that the rows of a unit are in one
 bucket. Buckets are weighed one after the other: memory holds the ids of one bucket, never all.
 
-Temporary files have no name from the moment they are made (where the system allows it), are
-readable by nobody else, and are gone with the process. They hold rounded cells, so their disk must
-be trusted as the table's own.
+Temporary files are those of `temporary.py`.
 """
 
 import os
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -23,6 +18,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from dplinear.curator.sources.temporary import BlockFile, open_temporary
 
 Cells = npt.NDArray[np.float32]  # rounded rows, shape (rows, dimension): integers up to 2^24
 Weights = npt.NDArray[np.int32]  # of 1/2^24
@@ -101,11 +98,11 @@ class Spool:
             rows, self._memory = self._memory, []
             return list(chunks_of(rows, weigh, self._dimension))
         files, self._files = self._files, []
-        store = _Store(self._dimension)
+        store = BlockFile()
         found: list[Chunk] = []
         for bucket, file in enumerate(files):
             own = chunks_of(unpack(file), weigh, self._dimension, bucket)
-            found += map(store.keep, own)
+            found += [replace(chunk, load=store.put(chunk.load())) for chunk in own]
             file.close()
         return found
 
@@ -143,43 +140,6 @@ def _resized(blocks: Iterable[Cells], most: int) -> Iterator[Cells]:
 
 def _same(cells: Cells) -> Cells:
     return cells
-
-
-def open_temporary(owner: object) -> IO[bytes]:
-    """Return a file without a name, closed with its owner."""
-    file = tempfile.TemporaryFile(prefix="dplinear-")  # noqa: SIM115 - closed as said
-    weakref.finalize(owner, _close, file)
-    return file
-
-
-def _close(file: IO[bytes]) -> None:
-    with suppress(OSError):  # of a full disk: whoever wrote to it was told
-        file.close()
-
-
-class _Store:
-    """A temporary file of chunks."""
-
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
-        self._file = open_temporary(self)
-        self._end = 0
-
-    def keep(self, chunk: Chunk) -> Chunk:
-        """Return the same chunk, its rows in the file."""
-        content = chunk.load().tobytes()
-        self._file.write(content)
-        self._file.flush()
-        start, size = self._end, len(content)
-        self._end += size
-
-        def load() -> Cells:
-            data = os.pread(self._file.fileno(), size, start)
-            if len(data) != size:
-                raise OSError("a temporary file was cut short")
-            return np.frombuffer(data, np.float32).reshape(-1, self._dimension)
-
-        return replace(chunk, load=load)
 
 
 def deal(cells: Cells, keys: pa.Array, count: int) -> list[tuple[Cells, pa.Array]]:
