@@ -2,6 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 LOWEST := .venv-lowest
+# What the demo needs, and nothing that developers need; where all of it is there, that will do.
+DEMO := $(if $(wildcard $(VENV)/.done),$(VENV),.venv-demo)
 BIN := $(VENV)/bin
 PYTEST := -m pytest -q -n 2 --dist worksteal
 
@@ -25,6 +27,14 @@ $(VENV)/.done: pyproject.toml requirements/dev.txt
 
 $(LOWEST)/.done: pyproject.toml requirements/lowest.txt
 	$(call make_venv,$(LOWEST),requirements/lowest.txt)
+
+.venv-demo/.done: pyproject.toml requirements/run.txt
+	@echo "Setting up .venv-demo from requirements/run.txt ..."
+	@rm -rf .venv-demo
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dplinear needs Python 3.11 or newer: set PYTHON=")'
+	@$(PYTHON) -m venv .venv-demo
+	@.venv-demo/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@touch .venv-demo/.done
 
 # What tests with real components need from the operating system, where it is missing.
 services:
@@ -102,8 +112,8 @@ bench: setup
 accuracy: setup
 	$(BIN)/python benchmarks/accuracy.py --cells core --repetitions 20
 
-demo: setup
-	@$(BIN)/python -m dplinear demo
+demo: $(DEMO)/.done
+	@PYTHONPATH=src $(DEMO)/bin/python -m dplinear demo
 
 # Compile the hash-pinned requirements anew; no file may name an index.
 LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
@@ -111,8 +121,9 @@ LOCK := --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-
 lock:
 	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
 	.venv-lock/bin/pip-compile $(LOCK) --upgrade --extra accounting --extra dask --extra spark --extra postgres --extra formulas --extra plots --extra docs --extra dev -o requirements/dev.txt pyproject.toml
+	.venv-lock/bin/pip-compile $(LOCK) -c requirements/dev.txt -o requirements/run.txt pyproject.toml
 	.venv-lock/bin/pip-compile $(LOCK) -o requirements/lowest.txt requirements/lowest.in
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .venv-lock .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .venv-demo .venv-lock .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -25,6 +25,17 @@ def test_lowest_versions_are_those_of_the_project() -> None:
     assert pinned == allowed
 
 
+def test_the_demo_needs_a_part_of_what_developers_have() -> None:
+    pins = [_pins(ROOT / "requirements" / name) for name in ("run.txt", "dev.txt")]
+    assert pins[0].items() <= pins[1].items()
+    assert lower_bounds(PROJECT["project"]["dependencies"]).keys() <= pins[0].keys()
+
+
+def _pins(file: Path) -> dict[str, str]:
+    pairs = (re.match(r"([\w.-]+)==(\S+)", line) for line in file.read_text().splitlines())
+    return {pair[1]: pair[2] for pair in pairs if pair}
+
+
 # The first versions without a hole that is known of them or of what their wheels bring along.
 SAFE = {
     "cryptography": "50.0.0",  # CVE-2026-69247; before: CVE-2026-39892, OpenSSL in wheels
