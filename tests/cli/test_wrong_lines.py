@@ -187,7 +187,7 @@ LINES: list[tuple[str, list[str], int, str]] = [
         4,
         "has no budget",
     ),
-    ("budget-too-small", [*RELEASE, *COUNTED], 3, "The release costs"),
+    ("budget-too-small", [*RELEASE, *COUNTED], 3, "This release needs"),
     ("dry-run-too-small", [*RELEASE, *COUNTED, "--dry-run"], 3, "would be refused"),
     (
         "ledger-cannot-count",

@@ -18,6 +18,7 @@ from dplinear.ledger.request import (
     is_word,
     refusal,
 )
+from dplinear.ledger.shortage import shortage, what_fits
 from dplinear.ledger.status import Price, Status
 from dplinear.ledger.verification import SO_FAR, STATE, verify_lines
 from dplinear.privacy.compose import Filter
@@ -154,12 +155,10 @@ class BudgetLedger(ABC):
             budget, spent, latest = _latest(lines, dataset)
             so_far = _so_far(lines, dataset, latest, request)
             cost = budget.cost(request)
-            told = (
-                f"The release costs {budget.text(cost)}, and of {dataset!r} "
-                f"{budget.text(budget.limit.minus(spent))} of {budget} are left.\n\n"
-                "Hint: ask for a weaker guarantee; a budget cannot be raised."
-            )
-            after = Filter(budget.limit, spent).after(cost, told)
+            account, left = Filter(budget.limit, spent), budget.limit.minus(spent)
+            fits = account.admits(cost)
+            refused = "" if fits else shortage(budget, dataset, cost, left, request)
+            after = account.after(cost, refused)
             # All spends are added up only for one that would be admitted: that may take long.
             _check_sum(lines, dataset, spent)
             _append(
@@ -189,7 +188,9 @@ class BudgetLedger(ABC):
             if earlier is None:
                 _so_far(lines, dataset, latest, request)
         cost = Units(0) if earlier is not None else budget.cost(request)
-        return Price(budget, cost, budget.limit.minus(spent), earlier is not None)
+        left = budget.limit.minus(spent)
+        hint = "" if earlier is not None else what_fits(budget, left, request)
+        return Price(budget, cost, left, earlier is not None, hint)
 
     def keep(self, request: str, content: bytes) -> None:
         """Keep the bytes of a release, once, so that the same request gets them again."""

@@ -40,12 +40,16 @@ class Status:
 
 @dataclass(frozen=True)
 class Price:
-    """What a request would cost a dataset's budget; nothing where it was paid for before."""
+    """What a request would cost a dataset's budget; nothing where it was paid for before.
+
+    `hint` says what the budget admits instead, where it does not suffice.
+    """
 
     budget: Budget
     cost: Units
     left: Units
     repeated: bool
+    hint: str = ""
 
     @property
     def after(self) -> Units:

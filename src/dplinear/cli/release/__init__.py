@@ -71,5 +71,5 @@ def release(name: str, given: Mapping[str, Any]) -> int:
     if json:  # which has said so, and says one thing only
         return Code.BUDGET
     price = found.price
-    told = f"The release would be refused: it costs {price.budget.text(price.cost)}."
-    raise CommandError(told, "ask for a weaker guarantee.", Code.BUDGET)
+    told = f"The release would be refused: it needs {price.budget.text(price.cost)}."
+    raise CommandError(told, price.hint, Code.BUDGET)
