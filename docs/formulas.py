@@ -19,6 +19,7 @@ RELATIONS = frozenset("=<>≤≥≠∼∝∈⪯⪰→↦⟼&")
 OPERATORS = RELATIONS | frozenset("−+±×·∑∏∫∘‖∣∥⟨⟩⌊⌋⌈⌉")
 OPENING, CLOSING = frozenset("([{⟨⌊⌈"), frozenset(")]}⟩⌋⌉")
 SCRIPTS = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
+TERMS = frozenset("+−")
 LONG = 24  # signs of a formula that a phone's line may not hold
 
 
@@ -47,8 +48,8 @@ def inline(latex: str) -> str:
     math = _math(latex)
     if len("".join(math.itertext())) <= LONG:
         return f'<span class="formula">{_text(math)}</span>'
-    pieces = "<wbr>".join(map(_text, _pieces(math)))
-    return f'<span class="formula">{pieces}</span>'
+    rows = [piece for row in _cut(list(math[0]), RELATIONS) for piece in _cut(row, TERMS)]
+    return f'<span class="formula">{"<wbr>".join(map(_piece, rows))}</span>'
 
 
 def _text(math: Element) -> str:
@@ -124,22 +125,31 @@ def _pair_bars(math: Element) -> None:
             each.set("form", "postfix" if index % 2 else "prefix")
 
 
-def _pieces(math: Element) -> list[Element]:
-    """Return a formula cut before its relations, but for those within brackets."""
-    rows = [Element("mrow")]
+def _cut(row: list[Element], signs: frozenset[str]) -> list[list[Element]]:
+    """Return a row cut before these signs, but for those within brackets; a short one as it is."""
+    if _length(row) <= LONG:
+        return [row]
+    pieces: list[list[Element]] = [[]]
     depth = 0
-    for each in math[0]:
-        sign = (each.text or "") if each.tag == "mo" else ""
-        if sign and sign in RELATIONS and not depth and len(rows[-1]):
-            rows.append(Element("mrow"))
+    for each in row:
+        after = pieces[-1] and pieces[-1][-1].tag != "mo"  # a sign may be another one's
+        if each.tag == "mo" and each.text in signs and not depth and after:
+            pieces.append([])
             each.set("form", "infix")
-        rows[-1].append(each)
-        base = each[0] if each.tag in SCRIPTS else each
-        depth += _step(base)
-    pieces = [Element("math") for _ in rows]
-    for piece, row in zip(pieces, rows, strict=True):
-        SubElement(piece, "mrow").extend(row)
+        pieces[-1].append(each)
+        depth += _step(each[0] if each.tag in SCRIPTS else each)
     return pieces
+
+
+def _length(row: list[Element]) -> int:
+    return sum(len("".join(each.itertext())) for each in row)
+
+
+def _piece(row: list[Element]) -> str:
+    """Return a part of a formula; one that a phone cannot show scrolls there."""
+    math = Element("math")
+    SubElement(math, "mrow").extend(row)
+    return f'<span class="long">{_text(math)}</span>' if _length(row) > LONG else _text(math)
 
 
 def _step(sign: Element) -> int:

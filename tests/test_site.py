@@ -119,7 +119,7 @@ def test_a_formula_is_set_as_it_is_read() -> None:
     assert "<mi>ln</mi><mspace" in made
     assert "<msqrt>" in made
     long = formulas.inline("a = b + c + d + e + f + g + h ≤ i + j + k + l + m + n")
-    assert long.count("<wbr>") == 2  # lines may end before = and ≤
+    assert long.count("<wbr>") == 2  # before = and ≤
     with pytest.raises(ValueError, match="unknown"):
         formulas.inline(r"\unknown{x}")
 
