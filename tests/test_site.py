@@ -4,17 +4,16 @@ import ast
 import re
 from functools import cache
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dplinear
+from docs_hooks import DOCS, hook
 from dplinear.papers.reproduce import ALL, PAPERS
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
 THEORY = DOCS / "theory"
 SOURCE = ROOT / "src/dplinear"
 TESTS = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
@@ -33,17 +32,6 @@ def resolved(path: str) -> Any:
             found = getattr(found, name)
         return found
     raise ModuleNotFoundError(path)
-
-
-@cache
-def hook(name: str) -> Any:
-    """Return a module that mkdocs loads by its path."""
-    spec = spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache
