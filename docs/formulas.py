@@ -20,6 +20,7 @@ OPERATORS = RELATIONS | frozenset("−+±×·∑∏∫∘‖∣∥⟨⟩⌊⌋�
 OPENING, CLOSING = frozenset("([{⟨⌊⌈"), frozenset(")]}⟩⌋⌉")
 SCRIPTS = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
 TERMS = frozenset("+−")
+SIGNS = frozenset("+−±")
 LONG = 24  # signs of a formula that a phone's line may not hold
 
 
@@ -68,6 +69,8 @@ def _math(latex: str) -> Element:
     for each in list(math.iter()):
         _space_names(each)
     _pair_bars(math)
+    for each in list(math.iter("mrow")):
+        _bind_signs(each)
     unknown = [text for text in math.itertext() if "\\" in text]
     if unknown:
         raise ValueError(f"{unknown[0]} is no command of the formula {latex}")
@@ -123,6 +126,19 @@ def _pair_bars(math: Element) -> None:
         bars = [each for each in math.iter("mo") if each.text == bar]
         for index, each in enumerate(bars):
             each.set("form", "postfix" if index % 2 else "prefix")
+
+
+def _bind_signs(row: Element) -> None:
+    """Bind a minus to what follows where there is nothing before it, or another sign."""
+    for index, each in enumerate(row):
+        before = row[index - 1] if index else None
+        ends = before is not None and (
+            before.tag not in {"mo", "mspace"}
+            or before.text in CLOSING
+            or before.get("form") == "postfix"
+        )
+        if each.tag == "mo" and each.text in SIGNS and not ends:
+            each.set("form", "prefix")
 
 
 def _cut(row: list[Element], signs: frozenset[str]) -> list[list[Element]]:

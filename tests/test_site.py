@@ -106,6 +106,9 @@ def test_a_formula_is_set_as_it_is_read() -> None:
     assert made.count('form="prefix"') == made.count('form="postfix"') == 1
     assert "<mi>ln</mi><mspace" in made
     assert "<msqrt>" in made
+    negative = formulas.inline("[−1, x − (−y)]")
+    assert negative.count('<mo form="prefix">−</mo>') == 2
+    assert negative.count("<mo>−</mo>") == 1
     long = formulas.inline("a = b + c + d + e + f + g + h ≤ i + j + k + l + m + n")
     assert long.count("<wbr>") == 2  # before = and ≤
     with pytest.raises(ValueError, match="unknown"):
