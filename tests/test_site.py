@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import dplinear
+from docs_hooks import DOCS, hook
 from dplinear.papers.reproduce import ALL, PAPERS
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
+THEORY = DOCS / "theory"
+SOURCE = ROOT / "src/dplinear"
 TESTS = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 FUNCTIONS = re.compile(r"\| `(dplinear\.[\w.]+)` \|")
 
@@ -50,11 +52,67 @@ def test_every_theorem_has_a_function_and_a_test_that_exist() -> None:
         assert name in functions_in(path), line
 
 
-@pytest.mark.parametrize("page", ["errata.md", "theory.md"])
-def test_tests_that_pages_name_exist(page: str) -> None:
-    for path, name in TESTS.findall((DOCS / page).read_text(encoding="utf-8")):
-        assert (ROOT / path).is_file(), path
-        assert not name or name in functions_in(path), name
+def test_tests_that_pages_name_exist() -> None:
+    for page in [DOCS / "errata.md", *THEORY.iterdir()]:
+        for path, name in TESTS.findall(page.read_text(encoding="utf-8")):
+            assert (ROOT / path).is_file(), path
+            assert not name or name in functions_in(path), name
+
+
+def test_every_page_of_the_theory_has_a_theorem_on_the_map() -> None:
+    proved = set(
+        re.findall(r"\]\(theory/([\w-]+\.md)", (DOCS / "theory-map.md").read_text("utf-8"))
+    )
+    for page in THEORY.iterdir():
+        text = page.read_text(encoding="utf-8")
+        assert page.name == "index.md" or {"## Code and tests", hook("hooks").THEOREMS} <= set(
+            text.splitlines()
+        ), page
+    assert proved | {"index.md"} == {page.name for page in THEORY.iterdir()}
+
+
+def test_files_that_the_theory_names_exist() -> None:
+    for page in THEORY.iterdir():
+        for path in re.findall(r"`((?:[a-z_]+/)+\w+\.py)`", page.read_text(encoding="utf-8")):
+            assert (SOURCE / path).is_file() or (ROOT / path).is_file(), (page.name, path)
+
+
+def test_pages_that_docstrings_name_exist() -> None:
+    for path in SOURCE.rglob("*.py"):
+        for page in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / page).is_file(), (path, page)
+
+
+@pytest.mark.heavy
+def test_every_formula_becomes_mathml() -> None:
+    formulas = hook("formulas")
+    count = 0
+    for page in THEORY.iterdir():
+        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for shown, in_line in re.findall(r"\$\$([^$]+)\$\$|\$([^$]+)\$", text):
+            page_of = formulas.displayed(shown) if shown else formulas.inline(in_line)
+            assert "<math" in page_of
+            count += 1
+        assert "$" not in re.sub(r"\$\$[^$]+\$\$|\$[^$]+\$", "", text), page
+    assert count > 1000
+
+
+@pytest.mark.heavy
+def test_a_formula_is_set_as_it_is_read() -> None:
+    formulas = hook("formulas")
+    source = r'<p><span class="arithmatex">\(‖u‖ &lt; \ln x ≤ ½·\sqrt{k}\)</span></p>'
+    made = formulas.on_page_content(source)
+    assert re.sub(r"<[^>]+>", "", made) == "‖u‖&lt;lnx≤½·k"
+    assert made.count('form="prefix"') == made.count('form="postfix"') == 1
+    assert "<mi>ln</mi><mspace" in made
+    assert "<msqrt>" in made
+    negative = formulas.inline("[−1, x − (−y)]")
+    assert negative.count('<mo form="prefix">−</mo>') == 2
+    assert negative.count("<mo>−</mo>") == 1
+    long = formulas.inline("a = b + c + d + e + f + g + h ≤ i + j + k + l + m + n")
+    assert long.count("<wbr>") == 2  # before = and ≤
+    with pytest.raises(ValueError, match="unknown"):
+        formulas.inline(r"\unknown{x}")
 
 
 def test_figures_that_pages_name_can_be_made() -> None:

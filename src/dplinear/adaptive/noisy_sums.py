@@ -1,6 +1,6 @@
 """Adaptive composition: noisy sums within one budget, each made from what earlier ones released.
 
-docs/theory.md, "Chains of noisy sums", has the proof that what is spent in such a chain adds up.
+docs/theory/noisy-sums.md has the proof that what is spent in such a chain adds up.
 """
 
 import math
@@ -107,7 +107,7 @@ def _rounding_of_groups(groups: int, inverse: Fraction) -> Fraction:
     """Return what rounding may add to μ² where neighbours move the sums of several groups.
 
     Rounding moves a sum of each group by up to r steps, r² ≤ 4·size, however small the unit's part
-    there is (docs/theory.md, "Groups").
+    there is (docs/theory/groups.md).
     """
     return 4 * (groups - 1) * inverse
 

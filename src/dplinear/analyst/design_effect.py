@@ -2,8 +2,8 @@
 
 With weights v in [0, 1] and A = (Σ v·xxᵀ)⁻¹, a weighted estimate has the variance A(Σ v²·e²·xxᵀ)A.
 Sums of weighted rows tell Σ v·e²·xxᵀ instead. Where weights are unrelated to e²·xxᵀ, one is
-Σ v²/Σ v times the other; whatever they are, it is at most the other (docs/theory.md, "Survey
-weights").
+Σ v²/Σ v times the other; whatever they are, it is at most the other
+(docs/theory/survey-weights.md).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Two histograms of octaves find where a column is, over some thirty octaves; two of equal bins find
 how far it reaches. Each is looked at through the window that the last one left, so that the grid
-is never too coarse (docs/theory.md, "Bounds").
+is never too coarse (docs/theory/bounds.md).
 """
 
 from collections.abc import Sequence

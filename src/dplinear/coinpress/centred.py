@@ -3,7 +3,7 @@
 Second moments about the middle of bounds cost what their longest row could add. Rows that are away
 from the middle, but near each other, are short as seen from their own mean: so a little of the
 budget buys that mean and their lengths, and the rest second moments of clipped differences.
-docs/theory.md, "Second moments around a centre".
+docs/theory/centred-covariance.md.
 """
 
 import math
@@ -65,9 +65,9 @@ class CentredCovariance(LocationMethod[CentredEstimate]):
     Promises: `ApproxDP`, with the cost of the grid, or `ZCDP`, exactly, of everything it releases
     together, whatever rows hold: a count, a sum of rows, a histogram of their distances from the
     centre that these make; then, of differences clipped to a length that these make, the Gram
-    matrix, and of differences clipped to twice that the sum of squares (docs/theory.md, "Second
-    moments around a centre"). Numerics are exact. With noise that goes to 0 it is the covariance of
-    the rows.
+    matrix, and of differences clipped to twice that the sum of squares
+    (docs/theory/centred-covariance.md). Numerics are exact. With noise that goes to 0 it is the
+    covariance of the rows.
     """
 
     metric: str = "bounds"

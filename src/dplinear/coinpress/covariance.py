@@ -1,6 +1,6 @@
 """The covariance of rows by CoinPress: coordinates made rounder step by step.
 
-Biswas, Dong, Kamath, Ullman 2020 (arXiv 2006.06618), MVC; Ediger 2021. docs/theory.md, "CoinPress",
+Biswas, Dong, Kamath, Ullman 2020 (arXiv 2006.06618), MVC; Ediger 2021. docs/theory/coinpress.md,
 has the sensitivities and the order in which whitenings are multiplied.
 """
 

@@ -2,7 +2,7 @@
 
 Bounds may be a million times wider than the rows. CoinPress shrinks them by a factor that grows
 with the number of rows, again and again; a histogram does it by a factor of a hundred at once, with
-few rows too. Everything but the counts is post-processing (docs/theory.md, "CoinPress").
+few rows too. Everything but the counts is post-processing (docs/theory/coinpress.md).
 """
 
 import math

@@ -1,6 +1,6 @@
 """The mean of rows by CoinPress: a ball that holds it, made smaller step by step.
 
-Biswas, Dong, Kamath, Ullman 2020 (arXiv 2006.06618), MVM; Ediger 2021. docs/theory.md, "CoinPress",
+Biswas, Dong, Kamath, Ullman 2020 (arXiv 2006.06618), MVM; Ediger 2021. docs/theory/coinpress.md,
 has the sensitivities.
 """
 

@@ -2,7 +2,7 @@
 
 Ediger 2021, "CoinPress Extension: Linear Regression", on Biswas, Dong, Kamath, Ullman 2020 (arXiv
 2006.06618). Here the mean of x·y is a first round only: later ones estimate what is left over, so
-that noise and clips shrink to the size of the residuals (docs/theory.md, "CoinPress regression").
+that noise and clips shrink to the size of the residuals (docs/theory/coinpress-regression.md).
 """
 
 from dataclasses import dataclass, replace

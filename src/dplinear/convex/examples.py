@@ -58,7 +58,7 @@ class Examples:
     """A private table of examples, to be passed over as often as a learner asks.
 
     Requires: blocks with weights where rows are `weighted`, a public fact, and nowhere else. The
-    weights of one unit of privacy add up to at most 1 (docs/theory.md, "Units of privacy").
+    weights of one unit of privacy add up to at most 1 (docs/theory/units.md).
     Promises: whatever the blocks hold, every example's norm is at most `frame.norm` and its label
     within ±2^20, verified once on the integers that all learners and sums then see. Sums of
     weighted rows are in units that are `denominator` times as fine: so one row more or less, or all

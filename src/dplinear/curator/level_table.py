@@ -2,7 +2,7 @@
 
 A unit of privacy counts once for each of its k most frequent levels of a column, and for no others:
 which ones is decided by its own rows alone, ties by the bytes of the levels. So it is 1 in at most
-k counts of a column, however many rows it has, and 0 elsewhere (docs/theory.md, "Levels").
+k counts of a column, however many rows it has, and 0 elsewhere (docs/theory/levels.md).
 """
 
 from collections.abc import Iterator

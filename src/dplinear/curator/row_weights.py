@@ -2,7 +2,7 @@
 
 A row of a unit that has m rows weighs min(1/k, 1/m); with survey weights s, s·min(1/k, 1/Σ s). So
 the weights of a unit add up to at most 1, and all of its rows together move a sum by at most what
-one row moves it by (docs/theory.md, "Units of privacy"). A row without an id, or without a number
+one row moves it by (docs/theory/units.md). A row without an id, or without a number
 for its weight, has weight 0.
 """
 

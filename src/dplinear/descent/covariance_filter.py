@@ -1,7 +1,7 @@
 """A Kalman filter with whole covariances, for gradients whose curvature is known in part.
 
 A gradient is a noisy measurement of the way left to a minimum; the filter weighs it against what
-is known already (docs/theory.md, "Logistic descent").
+is known already (docs/theory/logistic-descent.md).
 """
 
 from dataclasses import dataclass

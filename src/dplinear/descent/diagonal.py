@@ -4,7 +4,7 @@ Each level is a coordinate of its own, and what it holds is released alone: one 
 these numbers by no more than its few cells, however many levels there are, where the noise of a
 whole Gram matrix grows with them. Rows have about the same length as they are, so nothing is
 rescaled, for that would lengthen rows of rare levels: the noise is that of the longest ones. All
-of this is post-processing of released numbers (docs/theory.md, "Whitened descent").
+of this is post-processing of released numbers (docs/theory/whitened-descent.md).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Whitened descent clips residuals where that costs least, and levels the line in the end, so that it
 is least squares' where errors are symmetric. With one public clip and no levelling, its fixed point
-is the line of Huber's loss, which few far targets hardly move (docs/theory.md).
+is the line of Huber's loss, which few far targets hardly move (docs/theory/whitened-descent.md).
 """
 
 from dataclasses import dataclass, field

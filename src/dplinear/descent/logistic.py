@@ -3,7 +3,7 @@
 The coordinates are `survey.py`'s. Each step releases the sum of the rows' scores, shortened one by
 one, and how curved the likelihood is; a filter moves as far as the noise deserves. Scores are
 weighted by a function of the model's own chance, so that the noise can be halved without a bias
-(docs/theory.md, "Logistic descent").
+(docs/theory/logistic-descent.md).
 """
 
 import math

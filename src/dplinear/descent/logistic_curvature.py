@@ -2,7 +2,7 @@
 
 A row counts w(σ)·σ(1 − σ) at its log-odds η; rows are taken to be normal in whitened coordinates,
 so η is normal too, and its mean and variance say how curved the sum is in each direction. What
-successive gradients say beside that is added (docs/theory.md, "Logistic descent").
+successive gradients say beside that is added (docs/theory/logistic-descent.md).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Sampling errors of a logistic model, from released matrices of curvature and of scores.
 
 Released matrices are weighed against what normal rows would have, by how far the two are apart
-beyond the noise (docs/theory.md, "Logistic descent").
+beyond the noise (docs/theory/logistic-descent.md).
 """
 
 import math

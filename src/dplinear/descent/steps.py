@@ -2,7 +2,7 @@
 
 Each step measures the gradient at the iterate, and how far its residuals are spread. The scale of
 residuals and their tails set the clips of the next one; successive gradients correct the curvature
-(docs/theory.md, "Whitened descent").
+(docs/theory/whitened-descent.md).
 """
 
 import math

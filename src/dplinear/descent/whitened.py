@@ -3,7 +3,7 @@
 A noisy Gram matrix gives the coordinates (`whitening.py`); each step releases the gradient of all
 rows, their lengths and residuals clipped one by one, and moves as far as its noise deserves. Where
 the budget is too small for a Gram matrix the steps are plain descent's, and where it is too small
-for those the line is flat (docs/theory.md, "Whitened descent").
+for those the line is flat (docs/theory/whitened-descent.md).
 """
 
 import math

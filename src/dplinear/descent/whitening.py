@@ -2,7 +2,7 @@
 
 A noisy Gram matrix is cleaned of what its noise is known to do, and inverted: so a descent sees no
 condition number, and where the noise hides the matrix, its steps are those of plain descent. All of
-this is post-processing of released numbers (docs/theory.md, "Whitened descent").
+this is post-processing of released numbers (docs/theory/whitened-descent.md).
 """
 
 import math

@@ -5,7 +5,7 @@ changes, or rows are long and the line does not fit, they move its minimum away 
 At the end of a descent a histogram of the lengths of scores says how wide clips must be. One
 gradient with those, and one Gram matrix, are a Newton step to the least-squares line itself; the
 outer products of scores give the variance of its sampling error, whatever the variances of the
-errors are (docs/theory.md, "Intervals by a wide step").
+errors are (docs/theory/whitened-descent.md).
 """
 
 import math

@@ -3,7 +3,7 @@
 Proposals are exact normal numbers through a triangle of integers that is about a root; the chance
 of acceptance makes up for the difference, exactly. Float64 refuses most of those that are refused,
 with a bound that is proved; all others are decided by enclosures, and what is accepted is rounded
-once (docs/theory.md, "Points of a ball").
+once (docs/theory/exponential-mechanism.md).
 """
 
 import math

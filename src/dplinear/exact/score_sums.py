@@ -2,8 +2,8 @@
 
 The score of a row is its gradient, W x·r. How many rows have long ones says how wide a clip must be
 that leaves the gradient as it is; the sum of outer products is the middle of a sandwich, the
-covariance of the gradient whatever the variances of the errors are (docs/theory.md, "Intervals by a
-wide step").
+covariance of the gradient whatever the variances of the errors are
+(docs/theory/whitened-descent.md).
 """
 
 from dataclasses import InitVar, dataclass, field

@@ -2,7 +2,7 @@
 
 The score of a unit is the weighted sum of its rows' clipped gradients. Its weights add up to at
 most 1, so it is no longer than the gradient of one row may be; one unit more or less then moves the
-sum of outer products by at most that length squared (docs/theory.md, "Units of privacy").
+sum of outer products by at most that length squared (docs/theory/units.md).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """AdaSSP: ridge regression on noisy sums, with a ridge that adapts to the table's own conditioning.
 
 Wang 2018 (arXiv 1803.02596v2), Algorithm 2. Here λ_min(XᵀX), XᵀX and Xᵀy are released together, as
-one vector of discrete Gaussian noise (docs/theory.md, "AdaSSP").
+one vector of discrete Gaussian noise (docs/theory/adassp.md).
 """
 
 import math
@@ -38,7 +38,7 @@ _WHERE = "AdaSSP"
 _LARGEST_VARIANCE = 2.0**96
 FAILURE = 0.05  # of the lower bound on the least eigenvalue; the paper's ϱ
 # Of μ². Thirds, as in the paper, had 1.2 to 2 times the excess risk where the noise is moderate
-# (docs/theory.md, "AdaSSP").
+# (docs/theory/adassp.md).
 SHARES = (0.1, 0.6, 0.3)
 _DEVIATIONS = 3.0
 _UNKNOWN = (

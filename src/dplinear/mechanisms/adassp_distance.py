@@ -1,6 +1,6 @@
 """How far apart neighbours move what AdaSSP releases: an eigenvalue, XᵀX, Xᵀy and sums beside them.
 
-Proofs: docs/theory.md, "AdaSSP", and "Groups" where neighbours move several regressions.
+Proofs: docs/theory/adassp.md, and docs/theory/groups.md where neighbours move several regressions.
 """
 
 import math

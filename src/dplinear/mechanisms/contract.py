@@ -91,7 +91,7 @@ class Mechanism(ABC):
     may be all rows of a unit of privacy, whose weights add up to 1. `for_weights` says that single
     rows may have weights in [0, 1], where units may not. `for_groups` says that the
     proof is also about the sums of several groups, all of which one unit may move at once, and that
-    noise is calibrated for that (docs/theory.md, "Groups").
+    noise is calibrated for that (docs/theory/groups.md).
     """
 
     guarantee: Guarantee

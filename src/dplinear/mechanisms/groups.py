@@ -1,7 +1,7 @@
 """A mechanism that runs on each of the groups of a table, all within one guarantee.
 
 A row is in one group, and the weights of a unit add up to at most 1 over all of them. Proofs, and
-for which neighbours and mechanisms they hold: docs/theory.md, "Groups".
+for which neighbours and mechanisms they hold: docs/theory/groups.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence

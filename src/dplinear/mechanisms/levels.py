@@ -2,7 +2,7 @@
 
 A stability histogram with Gaussian noise (Wilkins, Kifer, Zhang and Karrer 2024, "Exact privacy
 analysis of the Gaussian sparse histogram mechanism", bound their δ; ours is a simpler bound, with a
-proof of its own in docs/theory.md, "Levels").
+proof of its own in docs/theory/levels.md).
 """
 
 import math

@@ -1,9 +1,9 @@
 """A noisy histogram of how many rows units have: a unit is one count in one bin.
 
 Neighbours differ by one unit, which moves one of the counts by at most 1, so that L1 and L2
-sensitivity are both 1, however many bins there are (docs/theory.md, "How many rows of a unit
-count"). Discrete Laplace noise is then pure ε, and smaller than normal noise for any δ in use; a
-ρ-zCDP guarantee has discrete Gaussian noise. Both are drawn exactly, on the integers of the sums.
+sensitivity are both 1, however many bins there are (docs/theory/units.md). Discrete Laplace noise
+is then pure ε, and smaller than normal noise for any δ in use; a ρ-zCDP guarantee has discrete
+Gaussian noise. Both are drawn exactly, on the integers of the sums.
 """
 
 import math

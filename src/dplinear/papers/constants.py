@@ -3,7 +3,7 @@
 The published variants (`papers/*/published.py`) use these to reproduce figures. Each function
 returns the constant as printed and, where the mechanism with that constant has one, its exact
 profile: the certificate then states the guarantee that holds, not the one that was claimed.
-docs/theory.md, "Errata", lists where a proof had to be mended.
+docs/errata.md lists where a proof had to be corrected.
 """
 
 import math
@@ -92,7 +92,7 @@ def adassp(guarantee: ApproxDP, neighbours: str = Neighbours.ADD_REMOVE) -> Pape
     """Return what AdaSSP multiplies sensitivities by: √ln(6/δ)/(ε/3) (Wang 2018, Algorithm 2).
 
     A row more or less moves the three parts by one standard deviation each over that constant;
-    a row replaced moves the sums by up to √4.5 together (docs/theory.md, "AdaSSP").
+    a row replaced moves the sums by up to √4.5 together (docs/theory/adassp.md).
     """
     relation = _public(guarantee, 1.0, neighbours, "constants.adassp")
     scale = math.sqrt(math.log(6 / guarantee.delta)) / (guarantee.epsilon / 3)

@@ -6,8 +6,8 @@ of weight 1 does. The noise is therefore that of N single rows, whatever k is: i
 which is largest at k = 1, the number of units. Estimates are weighted means. Where two rows of a
 unit correlate by r, a unit's part has the variance v²·m·(1 + (m − 1)·r), so that the sampling error
 is that of N²/Σ v²·m·(1 + (m − 1)·r) independent rows: with little correlation a larger k lets units
-with many rows say more, and with r = 1 nothing is better than k = 1 (docs/theory.md, "Units of
-privacy"). Where r is left open, the sampling error is the geometric mean over `CORRELATIONS`.
+with many rows say more, and with r = 1 nothing is better than k = 1 (docs/theory/units.md). Where r
+is left open, the sampling error is the geometric mean over `CORRELATIONS`.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 A cell is mapped to a vector v of `freedom` dimensions, of total variance at most `spread` whatever
 the prior, and v + N(0, variance·I) is seen. Among vectors of that variance a normal one says most,
-so at most (freedom/2)·log₂(1 + spread/(freedom·variance)) bits are learnt (docs/theory.md, "Bits").
+so at most (freedom/2)·log₂(1 + spread/(freedom·variance)) bits are learnt (docs/theory/bits.md).
 """
 
 import math
@@ -34,7 +34,7 @@ def grid_bits_through(
 
     Requires: a vector of `places` integers, of total variance at most `spread` whatever the prior,
     in `freedom` dimensions; noise of parameter `variance` ≥ 1 on each, in units of the grid.
-    Promises: the bound of docs/theory.md, "Bits on a grid", at every prior.
+    Promises: the bound of docs/theory/additive-noise.md, at every prior.
     """
     where = "grid_bits_through"
     variance = arguments.real(variance, "variance", where, low=_LEAST_VARIANCE)

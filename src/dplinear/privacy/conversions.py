@@ -1,7 +1,7 @@
 """Which guarantee implies which: one theorem an arrow, rounded to the private side.
 
 An arrow that is not in the table has no theorem, and asking for it raises. Proofs or sources are
-in docs/theory.md, "Conversions".
+in docs/theory/conversions.md.
 """
 
 import math

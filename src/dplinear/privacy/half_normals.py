@@ -1,7 +1,7 @@
 """How large |g₁| + … + |g_k| can be, g normal: upper bounds on its quantiles.
 
 A row's change v, fixed before a matrix of independent N(0, 1) entries is drawn, is mapped to ‖v‖·g.
-docs/theory.md, "Projected rows", has the proofs.
+docs/theory/projected-rows.md has the proofs.
 """
 
 import math

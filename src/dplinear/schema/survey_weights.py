@@ -1,7 +1,7 @@
 """Survey weights: how many units of a population a row stands for, within public bounds.
 
 A weight is a part of its public upper bound, so that a row moves a sum by no more than a whole one
-does (docs/theory.md, "Survey weights").
+does (docs/theory/survey-weights.md).
 """
 
 from collections.abc import Sequence

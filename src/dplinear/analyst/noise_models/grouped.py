@@ -3,7 +3,7 @@
 A feature of the assembled matrix is one of the groups' own features, in some of the groups, and 0
 elsewhere: a common feature is there in all of them, and the indicator of a group is the intercept
 of that group alone. So an entry is the sum of the groups' entries that both features are in, and
-entries that a group has in common are correlated (docs/theory.md, "Fixed effects").
+entries that a group has in common are correlated (docs/theory/fixed-effects.md).
 """
 
 import math

@@ -1,7 +1,7 @@
 """The noise model of the second moments of rows that carry independent normal noise.
 
-M = Σ (x + n)(x + n)ᵀ with n ~ N(0, D), D diagonal, has mean G + rows·D. docs/theory.md, "Noisy
-rows", has the second moments.
+M = Σ (x + n)(x + n)ᵀ with n ~ N(0, D), D diagonal, has mean G + rows·D.
+docs/theory/additive-noise.md has the second moments.
 """
 
 import math

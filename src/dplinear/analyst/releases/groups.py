@@ -1,7 +1,7 @@
 """Releases of the groups of one table, made together for one price: from level to release.
 
 The levels are public, so that each has a release, also one that no row holds. All share one
-certificate: the guarantee is of everything that is in the mapping (docs/theory.md, "Groups").
+certificate: the guarantee is of everything that is in the mapping (docs/theory/groups.md).
 """
 
 import os

@@ -2,7 +2,7 @@
 
 A neighbouring pair of all tables at once differs in one of them where no row and no unit is in two
 tables: the joint law then differs in one factor, so δ(ε) is the largest of theirs. Elsewhere it may
-differ in all of them, and they compose (docs/theory.md, "Joined releases").
+differ in all of them, and they compose (docs/theory/joined-releases.md).
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 A unit of m rows counts as at most k of them: each of its rows has weight min(1, k/m), and in sums a
 k-th part of that, min(1/k, 1/m). So the weights of a unit add up to at most 1, and all of its rows
-together move a sum by at most what one row moves it by (docs/theory.md, "Units of privacy"). They
+together move a sum by at most what one row moves it by (docs/theory/units.md). They
 depend on the unit's own rows alone. A row without an id has weight 0.
 
 Rows with survey weights s have s·min(1/k, 1/Σ s) instead. Where rows may be left out, these are

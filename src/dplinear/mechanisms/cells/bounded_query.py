@@ -1,7 +1,7 @@
 """The least eigenvalue behind noise that is bounded: a lower bound that never fails, for few bits.
 
 Where bits are counted, a bound that fails with a small probability cannot be made up for by adding
-that probability to them, as it can to δ. Uniform noise never fails (docs/theory.md, "Bits").
+that probability to them, as it can to δ. Uniform noise never fails (docs/theory/bits.md).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 A change is one of the cell as the table holds it. What follows is not continuous: whole numbers
 are rounded, dates are read to the second at the worst, and a cell without a number jumps to the
-column's `missing` constant. docs/theory.md, "Changes on the grid".
+column's `missing` constant. docs/theory/projected-rows.md.
 """
 
 import math

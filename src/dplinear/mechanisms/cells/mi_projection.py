@@ -3,7 +3,7 @@
 Showkatbakhsh, Karakus and Diggavi 2018 (ISIT), Lemma 2 and equation (13), mended: the lemma treats
 the columns of SX as independent although S is shared, and its noise depends on the table. Rows of
 the result are independent draws of N(0, AᵀA + ridges), so S is never built. Proofs are in
-docs/theory.md, "Bits". Ridges are rounded up to the grid of AᵀA, and none is 0 (`ridge_units`).
+docs/theory/bits.md. Ridges are rounded up to the grid of AᵀA, and none is 0 (`ridge_units`).
 """
 
 import math

@@ -1,8 +1,7 @@
 """Additive Wishart noise: release G + N with N a Wishart matrix, on the integer grid of G.
 
 Sheffet 2015 (arXiv 1507.00056v1), Algorithm 2. The paper fixes the scale at B and bounds the
-degrees of freedom; both are calibrated on the exact profile here (docs/theory.md, "Additive
-Wishart").
+degrees of freedom; both are calibrated on the exact profile here (docs/theory/additive-wishart.md).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Symmetric Gaussian noise on a second-moment matrix, drawn exactly on its own integer grid.
 
 Sheffet 2015 (arXiv 1507.00056v1), §2 and §6, after Dwork, Talwar, Thakurta and Zhang 2014, "Analyze
-Gauss". docs/theory.md, "Releasing second moments".
+Gauss". docs/theory/analyze-gauss.md.
 """
 
 import math
@@ -145,7 +145,7 @@ class Difference:
     than 1, in each of those matrices. `side` further sums are released with each matrix, in units
     of 1/`side_scale`. In all matrices together each moves by at most so many, `ends` times (a row
     that changes its group is less in one and more in another), and by one more in each for its
-    rounding; the squares of all that moves add up (docs/theory.md, "Groups"). Counts of cells that
+    rounding; the squares of all that moves add up (docs/theory/groups.md). Counts of cells that
     were filled in have scales of their own (`with_filled`).
     """
 
@@ -188,7 +188,7 @@ class Difference:
 
         A row that lacks the cells J adds a matrix of norm at most Δ − Σ rⱼ, r the `relief`. So with
         R = Σ r over all columns and scales t² ≤ r·(2Δ − R) it moves the matrix and the counts by no
-        more than Δ together: (Δ − Σ rⱼ)² + Σ rⱼ·(2Δ − R) ≤ Δ² (docs/theory.md, "Cells filled in").
+        more than Δ together: (Δ − Σ rⱼ)² + Σ rⱼ·(2Δ − R) ≤ Δ² (docs/theory/missing-cells.md).
         Counts of columns with next to no relief are paid for, as other sums are.
         """
         if not relief:

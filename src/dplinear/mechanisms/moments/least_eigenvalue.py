@@ -1,7 +1,7 @@
 """Part of the budget spent on the least eigenvalue: a well-conditioned table needs no ridge.
 
 Sheffet 2015 (arXiv 1507.00056v1), after Theorem 3.2 and after Theorem 5.1, in words only; what is
-needed for a proof is in docs/theory.md, "Releasing second moments".
+needed for a proof is in docs/theory/sketch.md.
 """
 
 import math

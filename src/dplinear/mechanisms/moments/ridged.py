@@ -2,7 +2,7 @@
 
 Both see the table through H = G + ridge·I only, and have the same profile, with the directions
 exchanged: it depends on the degrees of freedom and on B²/(ridge + a lower bound on the least
-eigenvalue of the smaller neighbour's G). docs/theory.md, "Gaussian sketch and inverse-Wishart".
+eigenvalue of the smaller neighbour's G). docs/theory/sketch.md.
 H is a matrix of integers: the ridge is rounded up to the grid of G (`release_grid.ridge_units`).
 """
 

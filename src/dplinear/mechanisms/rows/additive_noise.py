@@ -1,7 +1,7 @@
 """Additive noise: every cell of every row plus Gaussian noise, drawn exactly on the cells' grid.
 
 Showkatbakhsh, Karakus and Diggavi 2018, §III, protects a cell by the bits that are learnt about it.
-docs/theory.md, "Bits on a grid".
+docs/theory/additive-noise.md.
 """
 
 import math

@@ -1,7 +1,7 @@
 """How far a matrix of integers can move a vector: norms that noise scales are made of, rounded up.
 
 For rows v of Euclidean norm 1, ‖vA‖₁ is at most the largest ‖As‖₂ over signs s, and ‖vA‖₂ at most
-the largest singular value. docs/theory.md, "Projected rows".
+the largest singular value. docs/theory/projected-rows.md.
 """
 
 import math

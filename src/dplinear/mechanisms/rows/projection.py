@@ -1,6 +1,6 @@
 """Projected rows: every row times a random matrix, plus noise, so that any algorithm can run on it.
 
-Dhaliwal, So, Parker-Wood and Beck 2019, Algorithm 1. docs/theory.md, "Projected rows".
+Dhaliwal, So, Parker-Wood and Beck 2019, Algorithm 1. docs/theory/projected-rows.md.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@
 | `perturbed` | Laplace, on X before it is projected | the largest ‖v‖₁ |
 | `perturbed gaussian` | Gaussian, on X before it is projected | the largest ‖v‖₂ |
 
-All are drawn exactly on a grid. docs/theory.md, "Projected rows", has the proofs.
+All are drawn exactly on a grid. docs/theory/projected-rows.md has the proofs.
 """
 
 import math

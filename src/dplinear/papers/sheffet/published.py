@@ -149,7 +149,7 @@ class PublishedInverseWishart(InverseWishart):
 def _kept_for_any_rows(asked: ApproxDP) -> ApproxDP:
     """Return the guarantee, if the published constant keeps it whatever n turns out to be.
 
-    The proof is in docs/theory.md, "Releasing second moments"; for ε beyond that the theorem fails.
+    The proof is in docs/theory/sketch.md; for ε beyond that the theorem fails.
     """
     if asked.epsilon <= 41 * math.log(4 / asked.delta):
         return asked

@@ -2,7 +2,7 @@
 
 Sheffet 2015 (arXiv 1507.00056v1). They take public numbers, such as a planner's guesses, and never
 a statistic of the table. Where a theorem does not hold as printed, the proved version stands here
-and the printed one beside it (docs/theory.md, "Errata").
+and the printed one beside it (docs/errata.md).
 """
 
 import math

@@ -3,7 +3,7 @@
 A vector statistic of L1 sensitivity Δ with independent Laplace(b) noise in each coordinate is
 dominated, at every ε, by one coordinate shifted by Δ: moving along the coordinates one by one
 gives at least the trade-off curve of the composed path, and for the log-concave Laplace law the
-path's curve *is* that of one shift by the total (docs/theory.md, "Laplace").
+path's curve *is* that of one shift by the total (docs/theory/laplace.md).
 """
 
 from dataclasses import dataclass

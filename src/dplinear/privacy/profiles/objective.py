@@ -4,7 +4,7 @@ As in Redberg, Koskela and Wang 2023 (arXiv 2401.00583v1), by Gaussian profiles,
 proofs of our own; the output noise that makes up for an inexact minimum is that of Iyengar et al.
 2019, Algorithm 1.
 
-docs/theory.md, "Objective perturbation", has the proofs. In short: across a row the gradient is the
+docs/theory/objective-perturbation.md has the proofs. In short: across a row the gradient is the
 same with it and without it, so one number is left, along the row. The row's own gradient s falls
 with that number u, at a bounded rate, and stays within ±L. If the row was absent, the loss is at
 most μ²/2 + μ|u|: two Gaussian losses, and no Jacobian. If it was present, the Jacobian costs
