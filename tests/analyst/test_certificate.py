@@ -160,7 +160,12 @@ def test_what_is_no_certificate_is_not_read(content: Any) -> None:
 
 def test_text_says_what_matters() -> None:
     text = str(certificate(simulated=True, numerics="exact"))
-    assert text.startswith("additive Wishart: μ = 0.2 (add_remove neighbours)\nSIMULATED")
+    first, second, third, *_ = text.splitlines()
+    assert first.startswith("protects nobody")
+    assert second == "additive Wishart: μ = 0.2 (add_remove neighbours)"
+    assert third.startswith("SIMULATED")
+    assert str(certificate()).startswith(f"protects {certificate().protects}\n")
+    assert str(certificate(holds=None)).startswith("protects nobody")
     for words in ("asked for: ε = 1, δ = 1e-06", "δ(0.5) ≤ 0.001", "degrees = 883", "visits-2026"):
         assert words in text
     assert text.endswith("\nδ is rounded up.")
@@ -173,7 +178,7 @@ def test_noise_in_floating_point_makes_the_guarantee_one_of_the_ideal_mechanism(
     floating, exact = certificate(), certificate(numerics="exact")
     assert floating.of_ideal
     assert IDEAL in floating.guarantee
-    assert IDEAL in str(floating).splitlines()[0]  # not a footnote
+    assert IDEAL in str(floating).splitlines()[1]  # not a footnote
     assert "CAUTION" in dict(floating.lines())
     assert not exact.of_ideal
     assert IDEAL not in str(exact)

@@ -152,7 +152,7 @@ def test_coefficients_are_read_by_name() -> None:
         ({"target": "ward"}, "choose among 'ward=b', 'ward=c', 'ward=other'"),
         ({"target": "intercept"}, "other than the intercept"),
         ({"features": ["agee"]}, "did you mean 'age'"),
-        ({"features": ["zzz"]}, "known are 'age'"),
+        ({"features": ["zzz"]}, "the names are 'age'"),
         ({"features": ["age", "intercept"]}, "unless intercept=False"),
         ({"features": ["age", "age"]}, "free of features named twice"),
         ({"features": ["ward", "ward=b"]}, "Got 'ward=b'"),

@@ -73,7 +73,7 @@ def test_rows_become_a_data_frame(released: RowsRelease) -> None:
 
 def test_it_says_what_it_is(released: RowsRelease) -> None:
     assert released.describe() == repr(released)
-    for word in ("50 rows of 4 columns", "0.5 bits", "element", "SIMULATED"):
+    for word in ("50 rows of 4 numbers", "0.5 bits", "element", "SIMULATED"):
         assert word in repr(released)
         assert word in released._repr_html_()
 

@@ -182,3 +182,14 @@ def test_a_summary_prints_as_text() -> None:
     made = summary(facts())
     assert repr(made) == str(made) == made.text
     assert made._repr_html_() == made.html
+
+
+def test_intervals_alone_print_as_the_table_of_a_summary() -> None:
+    found = intervals()
+    rules = [line for line in repr(found).splitlines() if set(line) == {"─"}]
+    assert len(rules) == 3
+    assert all(name in repr(found) for name in NAMES)
+    assert found._repr_html_().count("<tr>") == len(NAMES) + 1
+    refused = replace(found, swamped="The noise is <too> large.")
+    assert repr(refused).startswith("The noise is <too> large.")
+    assert "&lt;too&gt;" in refused._repr_html_()

@@ -284,7 +284,7 @@ def test_what_cannot_be_kept_is_refused() -> None:
     little = ObjectivePerturbation(guarantee=ApproxDP(1.0, 1e-6), regularisation=1.0)
     with pytest.raises(ValueError, match="above βc²"):
         little.prepare(task("squared"))
-    with pytest.raises(ValueError, match="never pure"):
+    with pytest.raises(ValueError, match="delta=1e-6"):
         ObjectivePerturbation(guarantee=PureDP(1.0))
     with pytest.raises(TypeError, match="no theorem"):
         ObjectivePerturbation(guarantee=GDP(1.0))

@@ -225,7 +225,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "strange": ({"within": {"age": (0, 1)}}, ValueError, "'within' parameter"),
     "small": ({"within": (-1e-101, 1e-120)}, ValueError, "'within' parameter"),
     "turned": ({"within": (1, 0)}, ValueError, "low below high"),
-    "option": ({"steps": 3}, ValueError, "'options' parameter of suggest_bounds"),
+    "option": ({"steps": 3}, ValueError, "'steps' parameter of suggest_bounds"),
     "cells": ({"neighbours": "element"}, ValueError, "'neighbours' parameter of suggest_bounds"),
     "shape": ({"columns": NAMES[:3]}, ValueError, "'data' parameter"),
 }

@@ -48,7 +48,7 @@ def test_every_mechanism_passes_and_says_what_it_promises(mechanism: str, neighb
     assert not certificate.simulated
     assert (certificate.request, certificate.dataset) == ("first", "lines")
     assert dict(certificate.curve)[1.0] <= 1e-6
-    assert not any("nobody counts" in note for note in certificate.notes)
+    assert not any("no ledger was given" in note for note in certificate.notes)
     (spent,) = book.requests
     assert spent.guarantee == certificate.holds
     assert (spent.request, spent.dataset, spent.mechanism) == ("first", "lines", mechanism)
@@ -67,8 +67,8 @@ def test_a_refused_spend_reads_nothing() -> None:
     ("data", "arguments", "sentence"),
     [
         (TABLE, {}, "epsilon' parameter of release_moments must be given"),
-        (TABLE, {"epsilon": 1.0}, "never pure: ask for ApproxDP"),
-        (TABLE, {"guarantee": PureDP(1.0)}, "never pure"),
+        (TABLE, {"epsilon": 1.0}, "delta=1e-6"),
+        (TABLE, {"guarantee": PureDP(1.0)}, "delta=1e-6"),
         (TABLE, {"guarantee": GDP(1.0)}, "not μ-GDP"),
         (TABLE, {"guarantee": 1.0}, "a guarantee such as ZCDP"),
         (TABLE, {"guarantee": ZCDP(1.0), "epsilon": 1.0}, "left out where epsilon or delta"),
@@ -104,7 +104,7 @@ def test_schemas_and_ledgers_must_be_what_they_say() -> None:
 def test_without_a_ledger_the_certificate_says_that_nobody_counts() -> None:
     with tally() as spent:
         release = release_moments(TABLE, SCHEMA, **BUDGET)
-    assert any("nobody counts" in note for note in release.certificate.notes)
+    assert any("no ledger was given" in note for note in release.certificate.notes)
     assert len(spent) == 1
     assert spent.total() == ApproxDP(1.0, 1e-6)
 
@@ -243,7 +243,7 @@ def test_summaries_say_what_their_intervals_do_not_know() -> None:
 
 def test_what_a_sketch_releases_is_the_gates_to_say() -> None:
     release: Any = {"release": "sketch"}
-    with pytest.raises(ValueError, match="'options' parameter of release_moments"):
+    with pytest.raises(ValueError, match="'release' parameter of release_moments"):
         release_moments(TABLE, SCHEMA, **BUDGET, mechanism="sketch", **release)
-    with pytest.raises(ValueError, match="'options' parameter of release_sketch"):
+    with pytest.raises(ValueError, match="'release' parameter of release_sketch"):
         release_sketch(TABLE, SCHEMA, **BUDGET, **release)

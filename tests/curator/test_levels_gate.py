@@ -287,8 +287,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows": ({"rows_per_unit": 2}, "'rows_per_unit' parameter of suggest_levels"),
     "most": ({"most_levels": 0}, "'most_levels' parameter"),
     "too many": ({"most_levels": 9000}, "fewer than 8,192 levels"),
-    "own option": ({"levels_per_unit": 3}, "'options' parameter of suggest_levels"),
-    "option": ({"steps": 3}, "'options' parameter of suggest_levels"),
+    "own option": ({"levels_per_unit": 3}, "'levels_per_unit' parameter of suggest_levels"),
+    "option": ({"steps": 3}, "'steps' parameter of suggest_levels"),
     "cells": ({"neighbours": "element"}, "'neighbours' parameter of suggest_levels"),
     "hopeless": ({"epsilon": 1e-9, "delta": 1e-12}, "within reach"),
 }

@@ -465,8 +465,8 @@ def test_what_is_claimed_is_what_was_asked_for() -> None:
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "GDP": ({"guarantee": GDP(1.0)}, TypeError, r"is ρ-zCDP .* not μ-GDP: ask for ZCDP"),
     "bits": ({"guarantee": MIDP(1.0)}, TypeError, "bits are counted for single cells"),
-    "pure": ({"guarantee": PureDP(1.0)}, ValueError, "never pure: ask for ApproxDP"),
-    "no δ": ({"guarantee": ApproxDP(1.0, 0.0)}, ValueError, "never pure: ask for ApproxDP"),
+    "pure": ({"guarantee": PureDP(1.0)}, ValueError, "delta=1e-6"),
+    "no δ": ({"guarantee": ApproxDP(1.0, 0.0)}, ValueError, "delta=1e-6"),
     "no ε": ({"guarantee": ApproxDP(0.0, 1e-6)}, ValueError, "with ε = 0 all is left to δ"),
     "number": ({"guarantee": 1.0}, TypeError, "or a ZCDP one"),
     "cells": ({"neighbours": Neighbours.ELEMENT}, ValueError, "WhitenedDescent"),

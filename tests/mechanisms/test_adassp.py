@@ -349,7 +349,7 @@ def test_published_constants_come_with_what_they_really_give(relation: str, squa
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"guarantee": PureDP(1.0)}, "never pure"),
+        ({"guarantee": PureDP(1.0)}, "delta=1e-6"),
         ({"guarantee": GDP(1.0)}, "not μ-GDP"),
         ({"guarantee": MIDP(1.0)}, "single cells"),
         ({"guarantee": ZCDP(1.0), "kind": PublishedAdaSSP}, "published constants"),

@@ -210,7 +210,7 @@ def test_the_paper_has_one_variance_and_a_raw_target() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"guarantee": PureDP(1.0)}, ValueError, "never pure"),
+        ({"guarantee": PureDP(1.0)}, ValueError, "delta=1e-6"),
         ({"guarantee": GDP(1.0)}, TypeError, "ZCDP"),
         ({"guarantee": ZCDP(1.0), "kind": PublishedAdditiveNoise}, TypeError, "bits only"),
         ({"guarantee": MIDP(1e-14)}, ValueError, "within reach"),

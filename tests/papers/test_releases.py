@@ -144,7 +144,7 @@ def test_typed_options_are_those_of_the_published_mechanisms() -> None:
 
 @pytest.mark.parametrize("mechanism", ["additive_wishart", "sketch", "inverse_wishart"])
 def test_published_options_are_those_of_the_mechanism(mechanism: str) -> None:
-    with pytest.raises(ValueError, match="'options' parameter of papers"):
+    with pytest.raises(ValueError, match="'change' parameter of papers"):
         sheffet.release_moments(TABLE, SCHEMA, **BUDGET, mechanism=mechanism, change=1.0)  # type: ignore[call-arg]
 
 

@@ -139,8 +139,8 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
         told = f"{{groups}} {of}by {{by}}, all for one price".format_map(request.parameters)
         lines.append(("groups", told))
     lines.append(("mechanism", request.mechanism))
-    lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     lines.append(("protects", _protected(request)))
+    lines.append(("guarantee", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     also = _units(request)
     if also:
         lines.append(("which is", "; ".join(also.values())))
