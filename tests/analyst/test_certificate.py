@@ -12,6 +12,7 @@ import pytest
 from dplinear.analyst.releases.certificate import IDEAL, Certificate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from refusals import refused
 
 GUARANTEES = (PureDP(0.1), ApproxDP(1.0, 1e-6), ZCDP(0.3), GDP(2.5), MIDP(0.7))
 
@@ -211,5 +212,5 @@ def test_a_unit_is_named_with_the_rows_that_it_counts_as() -> None:
     earlier = certificate().to_dict()  # as files from before there were units have it
     assert not {"unit", "rows_per_unit"} & set(earlier)
     for half in ({"unit": "patient"}, {"rows_per_unit": 3}):
-        with pytest.raises(ValueError, match="with a unit"):
+        with refused("rows_per_unit", "Certificate", "with a unit"):
             Certificate.from_dict(earlier | half)

@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.curator import Schema, SecondMoments, SourceError, second_moments
+from refusals import refused
 from services import library
 
 TWO = Schema({"a": (-1, 1), "b": (0, 10)})
@@ -170,9 +172,9 @@ def test_a_wrong_schema_file_is_one_error(name: str, tmp_path: Path) -> None:
 
 
 def test_a_schema_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="existing file"):
+    with refused("path", "Schema.from_file", "existing file"):
         Schema.from_file(tmp_path / "none.toml")
-    with pytest.raises(TypeError, match="path"):
+    with refused("path", "Schema.from_file", kind=ArgumentTypeError):
         Schema.from_file(3)  # type: ignore[arg-type]
 
 
@@ -537,7 +539,7 @@ def test_bad_pandas_cells_are_read_without_a_word(name: str) -> None:
 @pytest.mark.engine
 def test_a_pandas_column_twice_is_one_error() -> None:
     frame = library("pandas").DataFrame([[1, 2, 3]], columns=["a", "b", "b"])
-    with pytest.raises(ValueError, match="more than once"):
+    with refused("data", "second_moments", got="more than once"):
         second_moments(frame, TWO)
 
 
