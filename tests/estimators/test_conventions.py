@@ -199,7 +199,7 @@ def test_names_that_a_schema_cannot_have_may_name_bounds() -> None:
 
 
 NAMED: dict[str, tuple[dict[str, Any], str]] = {
-    "one is missing": ({"a": (-1, 1)}, "every column of X. Got 'none for b'"),
+    "one is missing": ({"a": (-1, 1)}, "every column of X. Got no bounds for 'b'"),
     "one is unknown": ({"a": (0, 1), "b": (0, 1), "z": (0, 1)}, "columns of X. Got 'z'"),
 }
 

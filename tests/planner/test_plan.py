@@ -258,7 +258,7 @@ def test_nothing_is_opened_once_the_table_of_errors_is_there(
 @pytest.mark.parametrize("learn", ["regression", "logistic"])
 @pytest.mark.parametrize("guarantee", [PureDP(0.5), ApproxDP(0.5, 0.0)], ids=str)
 def test_a_pure_guarantee_is_told_what_keeps_it(learn: str, guarantee: Guarantee) -> None:
-    with refused("guarantee", "plan", hint="pure ε is kept by models in a constraint") as told:
+    with refused("guarantee", "plan", hint="models in a constraint set") as told:
         dpl.plan(2_000, 3, guarantee=guarantee, learn=learn)
     release, forecast = re.findall(r"`dpl\.(.*?)`", str(told.value))
     found = eval(f"dpl.{forecast}", {"dpl": dpl})

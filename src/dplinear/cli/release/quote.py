@@ -195,7 +195,7 @@ def _filled_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
 
 def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:
     if price is None:
-        return [("price", "counted by nobody: no ledger was given")]
+        return [("price", "charged to no privacy budget, as no --ledger was given")]
     budget = price.budget
     cost = "nothing: this request was paid for" if price.repeated else budget.text(price.cost)
     left = f"{budget.text(price.left)} of {budget}"

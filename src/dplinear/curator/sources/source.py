@@ -72,7 +72,7 @@ def withheld(what: str) -> Iterator[None]:
 
 
 def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
-    """Raise unless every column of the schema stands once among the table's.
+    """Raise unless every column that is declared or asked for stands once among the table's.
 
     Types are not checked, in files no more than in frames: many writers choose a column's type by
     looking at its cells (pandas' makes a column of lists because of one list), so that an error
@@ -81,12 +81,12 @@ def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
     seen = Counter(names)
     absent = [name for name in schema.read_columns if not seen[name]]
     if absent:
-        rule = "a table with every column of the schema"
+        rule = "a table with every column that is declared or asked for"
         got = f"{table}, which lacks {listed(map(describe, absent))}"
         raise ArgumentError("data", WHERE, rule, got, _near_columns(absent, seen))
     twice = [name for name in schema.read_columns if seen[name] > 1]
     if twice:
-        rule = "a table with every column of the schema once"
+        rule = "a table with every column that is declared or asked for once"
         got = f"{table}, which has {listed(map(describe, twice))} more than once"
         raise ArgumentError("data", WHERE, rule, got)
 
@@ -100,4 +100,4 @@ def _near_columns(absent: Iterable[str], names: Iterable[object]) -> str:
         for name, names_near in near.items()
         for table_name in names_near
     ]
-    return listed(found, 3) or "the schema's names must be those of the table, letter by letter."
+    return listed(found, 3) or "names must be those of the table, letter by letter."
