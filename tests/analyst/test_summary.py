@@ -193,3 +193,15 @@ def test_intervals_alone_print_as_the_table_of_a_summary() -> None:
     refused = replace(found, swamped="The noise is <too> large.")
     assert repr(refused).startswith("The noise is <too> large.")
     assert "&lt;too&gt;" in refused._repr_html_()
+
+
+def test_a_table_of_very_many_coefficients_is_folded() -> None:
+    many = tuple(f"c{i}" for i in range(250))
+    whole = summary(facts(intervals(many)))
+    for text in (str(whole), repr(intervals(many))):
+        assert "c99 " in text
+        assert "c100 " not in text
+        assert "150 more" in text
+    assert whole.html.count("<tr>") == 101
+    one_more = summary(facts(intervals(many[:101])))
+    assert "c100 " in str(one_more)  # rather than a line that says so

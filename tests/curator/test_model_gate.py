@@ -186,11 +186,11 @@ def test_a_refused_spend_reads_nothing(mechanism: str) -> None:
         (BUDGET | {"loss": "logistic", "intercept": False}, "log-odds without an intercept"),
         (BUDGET | {"loss": "logistic", "guarantee": ZCDP(1.0)}, "left out where epsilon or delta"),
         (BUDGET | {"neighbours": "element"}, "neighbours"),
-        (BUDGET | {"degrees": 5}, "options' parameter of release_model must be one of"),
+        (BUDGET | {"degrees": 5}, "degrees' parameter of release_model must be left out"),
         (BUDGET | {"mechanism": "adassp", "shares": (1, 1, 1)}, "'shares' parameter"),
         (
             BUDGET | {"shares": (0.1, 0.6, 0.3)},
-            "options' parameter of release_model must be one of",
+            "shares' parameter of release_model must be left out",
         ),
         (BUDGET | {"calibration": "paper"}, "calibration"),
         (BUDGET | {"threads": 0}, "threads"),

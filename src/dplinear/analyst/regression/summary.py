@@ -7,7 +7,7 @@ of stars for significance there is a column that says whether the interval exclu
 import html
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dplinear.analyst.regression.inference import Intervals
 
 WIDTH = 100
 PROSE = 80
+LINES = 100
 NAME = 32
 GAP = "  "
 METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
@@ -67,17 +68,33 @@ def summary(facts: SummaryFacts) -> Summary:
     escaped, and sets no colour of text or ground, so that it reads on dark and on light.
     """
     heads, lines = cells(facts.intervals)
+    lines, left_out = _fold(lines)
+    if left_out:
+        facts = replace(facts, notes=(left_out, *facts.notes))
     return Summary(_text(facts, heads, lines), _html(facts, heads, lines))
 
 
 def of_intervals(intervals: Intervals) -> Summary:
     """Return intervals alone, as text and as HTML."""
     heads, lines = cells(intervals)
+    lines, left_out = _fold(lines)
     refused = intervals.swamped
     text, page = table_lines(heads, lines), table_html(intervals, heads, lines)
+    if left_out:
+        text, page = [*text, left_out], [*page, f"<p><small>{html.escape(left_out)}</small></p>"]
     if refused is not None:
         text, page = [*_wrap(refused), *text], [warning(refused), *page]
     return Summary("\n".join(text), "\n".join(page))
+
+
+def _fold(lines: list[list[str]]) -> tuple[list[list[str]], str]:
+    """Return the lines to show, and what to say of the others, if there are any."""
+    more = len(lines) - LINES
+    if more <= 1:
+        return lines, ""
+    return lines[
+        :LINES
+    ], f"{more:,} more coefficients are not shown here; `estimates` has them all."
 
 
 def cells(intervals: Intervals) -> tuple[list[str], list[list[str]]]:
@@ -204,7 +221,7 @@ def table_html(intervals: Intervals, heads: list[str], lines: list[list[str]]) -
     )
     parts = [f'<table style="{TABLE}"><thead><tr>{columns}</tr></thead><tbody>']
     shares = np.nan_to_num(intervals.privacy_share)
-    for line, share in zip(lines, shares, strict=True):
+    for line, share in zip(lines, shares, strict=False):  # of many, the first are shown
         parts.append(f"<tr>{''.join(_cells(line, float(share)))}</tr>")
     return [*parts, "</tbody></table>"]
 
