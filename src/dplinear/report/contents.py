@@ -69,7 +69,7 @@ def _of_fit(fit: Fit) -> Panel:
     if fit.ridge > 0:
         notes.append(f"Ridge: {fit.ridge:g}.")
     if fit.empty:
-        notes.append(f"Left out, as next to no row is there: {', '.join(fit.empty)}.")
+        notes.append(f"Hardly any row holds {listed(fit.empty, 12)}: left out of the model.")
     used = (*fit.names, fit.target)
     notes += side_notes(fit.schema, fit.certificate, fit.count, MOMENTS, used)
     title = f"Regression of {fit.target}"
