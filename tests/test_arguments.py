@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,73 @@ def test_an_error_can_be_told_of_the_function_that_was_called(kind: type[Argumen
     assert (error.where, named.args[1]) == ("inner", "outer")
     named.add_note("later")
     assert error.__notes__ == ["noted"]
+
+
+NAMES = ("age", "charges", "smoker", "hospital_id", "add_remove", "bmi")
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("agee", "age"),
+        ("AGE", "age"),
+        ("chagres", "charges"),
+        ("hospital", "hospital_id"),
+        ("add", "add_remove"),
+        ("remove", "add_remove"),
+        ("bmj", "bmi"),
+    ],
+)
+def test_a_mistyped_name_is_near_to_the_one_that_was_meant(word: str, name: str) -> None:
+    assert arguments.nearest(word, NAMES) == [name]
+    assert repr(name) in arguments.meant(word, NAMES)
+
+
+@pytest.mark.parametrize("word", ["zebra", "nosuch", "c", "", "ages of all", "schema"])
+def test_a_word_that_is_near_to_no_name_has_no_suggestion(word: str) -> None:
+    assert arguments.nearest(word, NAMES) == []
+    assert arguments.meant(word, NAMES) == ""
+
+
+def test_a_long_list_is_folded() -> None:
+    assert arguments.listed("abc") == "a, b, c"
+    assert arguments.listed(range(9), 8) == "0, 1, 2, 3, 4, 5, 6, 7, 8"  # not "and 1 more"
+    assert arguments.listed(range(2000), 3) == "0, 1, 2 and 1,997 more"
+
+
+def test_an_epsilon_that_needs_a_delta_asks_for_one() -> None:
+    table, schema = np.zeros((5, 1)), {"a": (0, 1)}
+    for delta in (None, 0):
+        with refused("delta", "release_moments", "above 0") as caught:
+            dpl.release_moments(table, schema, epsilon=1.0, delta=delta)
+        assert "delta=1e-6" in caught.value.hint
+    with refused("guarantee", "release_moments") as caught:  # of which the δ is a part
+        dpl.release_moments(table, schema, guarantee=dpl.PureDP(1.0))
+    assert "delta=1e-6" in caught.value.hint
+
+
+def test_an_option_of_another_mechanism_is_named_itself() -> None:
+    table, schema = np.zeros((5, 1)), {"a": (0, 1)}
+    release: Any = dpl.release_moments
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    with refused("degrees", "release_moments", "'analyze_gauss'"):
+        release(table, schema, degrees=4, **given)
+    with refused("degres", "release_moments") as caught:
+        release(table, schema, mechanism="inverse_wishart", degres=4, **given)
+    assert "'degrees'" in caught.value.hint
+
+
+def test_a_missing_column_is_named_with_its_table_and_the_nearest_name(tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("Age,bmi\n1,2\n")
+    with refused("data", "release_moments", "every column") as caught:
+        dpl.release_moments(file, {"age": (0, 1), "ward": ["a"]}, epsilon=1.0, delta=1e-6)
+    assert caught.value.got == "'visits.csv', which lacks 'age', 'ward'"
+    assert "'Age' for 'age'" in caught.value.hint
+    assert "ward" not in caught.value.hint
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    moments = dpl.release_moments(np.zeros((5, 1)), {"a": (0, 1)}, epsilon=1.0, delta=1e-6)
+    with pytest.raises(dpl.ReleaseError, match="nowhere"):
+        moments.save(tmp_path / "nowhere" / "x.json")

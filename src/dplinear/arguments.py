@@ -6,13 +6,16 @@ one. The sentence is made of them where it is shown, with the hint on a line of 
 quoted are arguments, which are public; nothing here sees a row.
 """
 
+import difflib
 import math
 import numbers
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from typing import Any, Self
+
+from dplinear.tracebacks import PlainError
 
 Real = int | float | Fraction
 # Mistyped ones too, and those that lost a slash on their way through a path, as text or as a repr.
@@ -97,7 +100,47 @@ def describe(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-class ArgumentError(ValueError):
+_SHORT, _NEAR, _NEAR_SHORT = 4, 0.75, 0.6  # letters; shares of letters in common
+
+
+def nearest(word: str, known: Iterable[str], most: int = 2) -> list[str]:
+    """Return the names that a mistyped one was probably meant for, the nearest first.
+
+    Near are names that share most letters in order, whatever their case, and names that begin with
+    the word or have it as one of their parts. Most words are near to none.
+    """
+    folded = word.casefold()
+    found = {name: _closeness(folded, name.casefold()) for name in known}
+    near = sorted((name for name in found if found[name] > 0), key=lambda name: -found[name])
+    return near[:most]
+
+
+def _closeness(word: str, name: str) -> float:
+    """Return how near a name is, at most 1; 0 where it is not."""
+    ratio = difflib.SequenceMatcher(None, word, name).ratio()
+    least = _NEAR_SHORT if max(len(word), len(name)) <= _SHORT else _NEAR
+    if ratio >= least:
+        return ratio
+    part = name.startswith(word) or word in re.split(r"[\W_]+", name)
+    return ratio if part and len(word) >= 3 else 0.0
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return the question which name was meant, or nothing where none is near."""
+    near = nearest(word, known)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Return names with commas between them; of a long list the first, and how many more."""
+    shown = [str(name) for name in names]
+    more = len(shown) - most
+    if more <= 1:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:most])} and {more:,} more"
+
+
+class ArgumentError(PlainError, ValueError):
     """An argument that breaks a rule: the `parameter` of the function `where` must be `rule`.
 
     `got` is a short picture of what came, without passwords, and never the value itself; `hint`
@@ -253,5 +296,6 @@ def choice(
     if not isinstance(value, str):
         raise wrong_type(parameter, where, rule, value, hint)
     if value not in options:
+        hint = hint or meant(value, map(str, options))
         raise ArgumentError(parameter, where, rule, describe(value), hint, options=options)
     return str(value)

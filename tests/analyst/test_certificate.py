@@ -12,6 +12,7 @@ import pytest
 from dplinear.analyst.releases.certificate import IDEAL, Certificate
 from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dplinear.privacy.neighbours import Neighbours
+from refusals import refused
 
 GUARANTEES = (PureDP(0.1), ApproxDP(1.0, 1e-6), ZCDP(0.3), GDP(2.5), MIDP(0.7))
 
@@ -160,7 +161,12 @@ def test_what_is_no_certificate_is_not_read(content: Any) -> None:
 
 def test_text_says_what_matters() -> None:
     text = str(certificate(simulated=True, numerics="exact"))
-    assert text.startswith("additive Wishart: μ = 0.2 (add_remove neighbours)\nSIMULATED")
+    first, second, third, *_ = text.splitlines()
+    assert first.startswith("protects nobody")
+    assert second == "additive Wishart: μ = 0.2 (add_remove neighbours)"
+    assert third.startswith("SIMULATED")
+    assert str(certificate()).startswith(f"protects {certificate().protects}\n")
+    assert str(certificate(holds=None)).startswith("protects nobody")
     for words in ("asked for: ε = 1, δ = 1e-06", "δ(0.5) ≤ 0.001", "degrees = 883", "visits-2026"):
         assert words in text
     assert text.endswith("\nδ is rounded up.")
@@ -173,7 +179,7 @@ def test_noise_in_floating_point_makes_the_guarantee_one_of_the_ideal_mechanism(
     floating, exact = certificate(), certificate(numerics="exact")
     assert floating.of_ideal
     assert IDEAL in floating.guarantee
-    assert IDEAL in str(floating).splitlines()[0]  # not a footnote
+    assert IDEAL in str(floating).splitlines()[1]  # not a footnote
     assert "CAUTION" in dict(floating.lines())
     assert not exact.of_ideal
     assert IDEAL not in str(exact)
@@ -206,5 +212,5 @@ def test_a_unit_is_named_with_the_rows_that_it_counts_as() -> None:
     earlier = certificate().to_dict()  # as files from before there were units have it
     assert not {"unit", "rows_per_unit"} & set(earlier)
     for half in ({"unit": "patient"}, {"rows_per_unit": 3}):
-        with pytest.raises(ValueError, match="with a unit"):
+        with refused("rows_per_unit", "Certificate", "with a unit"):
             Certificate.from_dict(earlier | half)

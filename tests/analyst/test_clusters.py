@@ -7,6 +7,7 @@ from sklearn.cluster import KMeans
 from dplinear.analyst.rows.clusters import kmeans
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
+from refusals import refused
 
 LAW = DistanceErrorModel("laplace", 2, 5, 0.5, "gaussian")
 
@@ -66,5 +67,5 @@ def test_few_or_equal_rows_are_clustered_all_the_same(
 
 @pytest.mark.parametrize("clusters", [0, 5, 1.5])
 def test_there_are_as_many_clusters_as_rows_at_the_most(clusters: float) -> None:
-    with pytest.raises((ValueError, TypeError), match="'clusters' parameter of kmeans"):
+    with refused("clusters", "kmeans"):
         kmeans(np.ones((4, 2)), LAW, clusters)  # type: ignore[arg-type]

@@ -15,7 +15,9 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.constrained import ConstrainedKind, ConstrainedRelease
 from dplinear.analyst.releases.sparse_vector import SparseVector
 from dplinear.analyst.releases.units import UnitConversion, read_bounds, read_classes
+from dplinear.arguments import ArgumentTypeError
 from dplinear.privacy import Neighbours, PureDP
+from refusals import refused
 
 CERTIFICATE = Certificate(
     mechanism="frank_wolfe",
@@ -90,11 +92,11 @@ def test_labels_are_predicted_as_they_were_given() -> None:
     second = [1 / (1 + np.exp(-0.5)), 1 / (1 + np.exp(0.5))]
     assert logistic.predict_proba(X)[:, 1] == pytest.approx(second)
     assert logistic.predict_proba(X)[:, 0] == pytest.approx(second[::-1])
-    with pytest.raises(ValueError, match="logistic, to have probabilities"):
+    with refused("loss", "predict_proba", "logistic, to have probabilities"):
         release().predict_proba(X)
-    with pytest.raises(ValueError, match=r"of shape \(rows, 8\)"):
+    with refused("X", "decision_function", "of shape (rows, 8)"):
         logistic.predict(X[:, :3])
-    with pytest.raises(TypeError, match="an array of numbers"):
+    with refused("X", "decision_function", "an array of numbers", kind=ArgumentTypeError):
         logistic.predict([["a"] * 8])
 
 
@@ -203,7 +205,7 @@ def test_classes_are_two_labels_of_one_kind(value: Any) -> None:
 def test_bounds_and_classes_are_plain() -> None:
     assert read_classes(np.array([3, 7]), "here") == (3, 7)
     assert read_classes((False, True), "here") == (False, True)
-    with pytest.raises(ValueError, match="low below high"):
+    with refused("target_bounds", "here", "low below high"):
         read_bounds((2, 1), "here")
-    with pytest.raises(TypeError, match="low below high"):
+    with refused("target_bounds", "here", "low below high", kind=ArgumentTypeError):
         read_bounds(3, "here")

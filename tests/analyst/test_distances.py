@@ -13,6 +13,7 @@ from dplinear.analyst.noise_models.rows import NOISES, PROJECTIONS
 from dplinear.analyst.rows import distances
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
+from refusals import refused
 
 MEAN = 5.5  # standard errors: a false alarm in 3e7
 VARIANCE = 4.9  # standard errors: one in 1e6
@@ -253,7 +254,7 @@ def test_one_row_has_no_neighbour() -> None:
     np.testing.assert_array_equal(distances.distance_matrix(one, law), [[0.0]])
     assert distances.distance_matrix(one, law, condensed=True).shape == (0,)
     assert distances.distances(one, law, 0, 0).squared == 0
-    with pytest.raises(ValueError, match="at least two"):
+    with refused("rows", "nearest", "at least two"):
         distances.nearest(one, law, 0)
 
 
@@ -267,12 +268,12 @@ def test_places_are_those_of_rows(released: Any, i: Any, error: type[Exception])
 
 def test_wrong_arguments_are_refused(released: Any) -> None:
     _, rows = released
-    with pytest.raises(ValueError, match="'count' parameter of nearest"):
+    with refused("count", "nearest"):
         rows.nearest(0, 60)
     for confidence in (0, 1, "?"):
         with pytest.raises((ValueError, TypeError), match="'confidence' parameter"):
             rows.distances(0, 1).interval(confidence)
-    with pytest.raises(ValueError, match="one of 'simulated', 'chebyshev'"):
+    with refused("method", "Distances.interval", "one of 'simulated', 'chebyshev'"):
         rows.distances(0, 1).interval(method="exact")
 
 

@@ -16,6 +16,7 @@ from dplinear.analyst.noise_models.matrices import SymmetricGaussian, WishartNoi
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.joined_certificate import delta_at, gaussian_profile
 from dplinear.analyst.releases.moments import MomentsRelease
+from dplinear.arguments import ArgumentTypeError
 from dplinear.curator.gates.measured import filled_relief, side_names
 from dplinear.exact.grid import moments_shape
 from dplinear.mechanisms.moments.analyze_gauss import AnalyzeGauss
@@ -391,7 +392,7 @@ def test_what_cannot_be_joined_is_refused_in_words() -> None:
 
 def test_models_are_told_to_use_moments() -> None:
     models = [dpl.release_model(table(i), SCHEMA, "y", **BUDGET) for i in range(2)]
-    with pytest.raises(TypeError, match="release_moments of each table"):
+    with refused("releases", "join", kind=ArgumentTypeError, hint="release_moments of each table"):
         dpl.join(models, disjoint=True)
-    with pytest.raises(TypeError, match="list of two or more"):
+    with refused("releases", "join", "list of two or more", kind=ArgumentTypeError):
         dpl.join(released(1), disjoint=True)  # type: ignore[call-overload]

@@ -8,6 +8,7 @@ import pytest
 from dplinear.analyst.rows import kernels
 from dplinear.analyst.rows.distance_errors import DistanceErrorModel
 from dplinear.noise import simulation
+from refusals import refused
 
 EVERY = (np.arange(2), np.arange(2))
 
@@ -67,9 +68,9 @@ def test_equal_rows_are_as_near_as_can_be() -> None:
 )
 def test_what_is_not_exact_is_refused(noise: str, projection: str) -> None:
     law = DistanceErrorModel(noise, 2, 9, 0.5, projection)
-    with pytest.raises(ValueError, match="use method='plug-in', and mind its bias"):
+    with refused("noise_model", "amplification", hint="use method='plug-in', and mind its bias"):
         kernels.kernel(np.ones((2, 2)), law, 1.0, EVERY, "unbiased")
-    with pytest.raises(ValueError, match="'bandwidth' parameter"):
+    with refused("bandwidth", "kernel"):
         kernels.kernel(np.ones((2, 2)), law, 0.0, EVERY)
-    with pytest.raises(ValueError, match="one of 'plug-in', 'unbiased'"):
+    with refused("method", "kernel", "one of 'plug-in', 'unbiased'"):
         kernels.kernel(np.ones((2, 2)), law, 1.0, EVERY, "exact")

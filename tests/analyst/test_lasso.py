@@ -9,6 +9,7 @@ import pytest
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.analyst.regression.lasso import TOLERANCE, elastic_net
 from dplinear.noise import simulation
+from refusals import refused
 from services import library
 
 from .tables import EVERYTHING, exact, people, raw
@@ -113,7 +114,7 @@ def test_an_indefinite_matrix_is_repaired_or_refused() -> None:
     noisy = replace(MOMENTS, values=drawn, noise_model=law, rows=400)
     for fit in (noisy.regress("charges", l1=5.0), noisy.regress("charges", l1=5.0, repair="floor")):
         assert np.isfinite(fit.coefficients.values).all()
-    with pytest.raises(ValueError, match='pass repair="auto" or "clipped"'):
+    with refused("repair", "regress", hint='pass repair="auto" or "clipped"'):
         noisy.regress("charges", l1=5.0, repair="none")
 
 

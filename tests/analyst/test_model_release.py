@@ -14,6 +14,7 @@ from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.model import ModelKind, ModelRelease
 from dplinear.analyst.results import NamedVector
 from dplinear.privacy import ApproxDP, Neighbours
+from refusals import refused
 
 SCHEMA = Schema({"age": (0, 100), "smoker": ["no", "yes"], "charges": (0, 400)})
 NAMES = ("age", "smoker=yes", "smoker=other")
@@ -51,7 +52,7 @@ def test_numbers_have_names() -> None:
     assert release.names == NAMES
     assert release.labels == LABELS
     assert (release["age"], release["intercept"]) == (2.0, 5.0)
-    with pytest.raises(ValueError, match="did you mean 'age'"):
+    with refused("name", "a model", hint="did you mean 'age'"):
         release["agee"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         release.intercept = 1.0  # type: ignore[misc]
@@ -69,7 +70,7 @@ def test_predictions_of_tables_and_of_arrays() -> None:
     rows = np.array([[50.0, 1.0, 0.0]])
     assert model().predict(rows) == pytest.approx([135.0])
     assert model().to_sklearn(feature_names=False).predict(rows) == pytest.approx([135.0])
-    with pytest.raises(ValueError, match="one without age"):
+    with refused("data", "predict", got="one without age"):
         model().predict(table.select(["smoker"]))
 
 
@@ -120,7 +121,7 @@ def test_with_standard_errors_there_are_intervals() -> None:
     assert "90% low" in str(model(standard_errors=errors, unknown=None).summary(0.9))
     alone = model(standard_errors=errors, privacy_errors=None, unknown=None)
     assert "95% low" in str(alone.summary())
-    with pytest.raises(ValueError, match="'level' parameter"):
+    with refused("level", "intervals"):
         model().intervals(1.0)
 
 

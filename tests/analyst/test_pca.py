@@ -8,6 +8,7 @@ import pytest
 from dplinear.analyst.noise_models.matrices import SymmetricGaussian
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.schema import Schema
+from refusals import refused
 from services import library
 
 from .tables import EVERYTHING, certificate, exact, people, raw
@@ -84,7 +85,7 @@ def test_bad_arguments_get_the_one_sentence(arguments: dict[str, Any], message: 
 
 
 def test_rows_of_the_wrong_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"'data' parameter of transform must be of shape"):
+    with refused("data", "transform", "of shape"):
         MOMENTS.pca(1, ["age", "bmi"]).transform([[1.0, 2.0, 3.0]])
 
 

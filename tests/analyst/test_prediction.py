@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dplinear.analyst.regression.prediction import design
+from dplinear.arguments import ArgumentTypeError
 from dplinear.schema import Schema
+from refusals import refused
 from services import library
 
 from .tables import COLUMNS, DERIVED, EVERYTHING, exact, people, raw
@@ -141,10 +143,12 @@ def test_bad_data_gets_the_one_sentence(data: Any, message: str) -> None:
 
 def test_columns_of_a_mapping_are_alike() -> None:
     fit = MOMENTS.regress("charges", ["age", "stay"])
-    with pytest.raises(ValueError, match=r"columns of one length\. Got 'age: 2, stay: 1'"):
+    with refused("data", "predict", "columns of one length", got="'age: 2, stay: 1'"):
         fit.predict({"age": [1, 2], "stay": [1]})
     for column in (5, "text"):
-        with pytest.raises(TypeError, match="a mapping of names to columns of values"):
+        with refused(
+            "data", "predict", "a mapping of names to columns of values", kind=ArgumentTypeError
+        ):
             fit.predict({"age": [1], "stay": column})
 
 

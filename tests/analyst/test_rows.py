@@ -23,8 +23,10 @@ from dplinear.analyst.releases import container
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.analyst.rows.row_head import Head, read_head
 from dplinear.analyst.rows.row_reading import HeldRows
+from dplinear.arguments import ArgumentTypeError
 from dplinear.noise import simulation
 from dplinear.schema import Schema
+from refusals import refused
 from services import library
 
 ALLOWED = 6.5
@@ -73,7 +75,7 @@ def test_rows_become_a_data_frame(released: RowsRelease) -> None:
 
 def test_it_says_what_it_is(released: RowsRelease) -> None:
     assert released.describe() == repr(released)
-    for word in ("50 rows of 4 columns", "0.5 bits", "element", "SIMULATED"):
+    for word in ("50 rows of 4 numbers", "0.5 bits", "element", "SIMULATED"):
         assert word in repr(released)
         assert word in released._repr_html_()
 
@@ -102,11 +104,11 @@ def test_what_is_saved_is_loaded_to_the_bit(
 
 
 def test_paths_are_checked(released: RowsRelease, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="ends in"):
+    with refused("path", "save", "ends in"):
         released.save(tmp_path / "x.txt")
     with pytest.raises(ReleaseError, match="folder"):
         released.save(tmp_path / "nowhere" / "x.csv")
-    with pytest.raises(TypeError, match="path"):
+    with refused("path", "save", kind=ArgumentTypeError):
         released.save(3)  # type: ignore[arg-type]
 
 
@@ -131,7 +133,7 @@ def test_text_and_numbers_of_other_types_last(released: RowsRelease, tmp_path: P
     held = pa.table([[0.1, 1e-300], [-(2**53) - 1, 7], [True, False], ['a,"b"\n', ""]], columns)
     head = Head(released.schema, released.certificate, Free((0.0,) * 5), {}, columns)
     rows = RowsRelease(head, HeldRows(held))
-    with pytest.raises(ValueError, match="numbers alone"):
+    with refused("columns", "values", "numbers alone"):
         _ = rows.values
     for suffix in SUFFIXES:
         path = tmp_path / f"x.{suffix}"

@@ -10,8 +10,10 @@ from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.bounds import BoundsKind, SuggestedBounds
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import Parts
+from dplinear.arguments import ArgumentTypeError
 from dplinear.privacy import ZCDP, Neighbours
 from dplinear.schema import Schema
+from refusals import refused
 
 
 def bounds() -> SuggestedBounds:
@@ -54,7 +56,9 @@ def test_other_content_is_refused(change: dict[str, Any]) -> None:
 
 def test_a_release_without_a_schema_gives_none(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"format": "dplinear-release"}', encoding="utf-8")
-    with pytest.raises(TypeError, match="a mapping with a table `columns`"):
+    with refused(
+        "content", "Schema.from_dict", "a mapping with a table `columns`", kind=ArgumentTypeError
+    ):
         Schema.from_file(tmp_path / "other.json")
 
 

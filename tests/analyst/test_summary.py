@@ -182,3 +182,26 @@ def test_a_summary_prints_as_text() -> None:
     made = summary(facts())
     assert repr(made) == str(made) == made.text
     assert made._repr_html_() == made.html
+
+
+def test_intervals_alone_print_as_the_table_of_a_summary() -> None:
+    found = intervals()
+    rules = [line for line in repr(found).splitlines() if set(line) == {"─"}]
+    assert len(rules) == 3
+    assert all(name in repr(found) for name in NAMES)
+    assert found._repr_html_().count("<tr>") == len(NAMES) + 1
+    refused = replace(found, swamped="The noise is <too> large.")
+    assert repr(refused).startswith("The noise is <too> large.")
+    assert "&lt;too&gt;" in refused._repr_html_()
+
+
+def test_a_table_of_very_many_coefficients_is_folded() -> None:
+    many = tuple(f"c{i}" for i in range(250))
+    whole = summary(facts(intervals(many)))
+    for text in (str(whole), repr(intervals(many))):
+        assert "c99 " in text
+        assert "c100 " not in text
+        assert "150 more" in text
+    assert whole.html.count("<tr>") == 101
+    one_more = summary(facts(intervals(many[:101])))
+    assert "c100 " in str(one_more)  # rather than a line that says so

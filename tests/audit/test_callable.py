@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.audit import audit_callable
 from dplinear.audit.classifier import numbers_of, scores
 from dplinear.noise import discrete, simulation
 from dplinear.privacy import ApproxDP, PureDP
+from refusals import refused
 
 GRID = 1 << 20
 
@@ -98,14 +100,14 @@ def test_what_is_no_number_is_a_value_as_well() -> None:
     assert audit_callable(telling, 1, 0, ApproxDP(1.0, 1e-3), trials=2000).broken
     assert numbers_of([[1, 2], [3, 4]], bits=False).tolist() == [1.0, 2.0, 3.0, 4.0]
     assert len(numbers_of(1.5, bits=True)) == 9
-    with pytest.raises(TypeError, match="one that returns numbers"):
+    with refused("function", "audit_callable", "one that returns numbers", kind=ArgumentTypeError):
         numbers_of("a word", bits=False)
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(TypeError, match="callable"):
+    with refused("function", "audit_callable", "callable", kind=ArgumentTypeError):
         audit_callable(3, 1, 0, PureDP(1.0))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="trials"):
+    with refused("trials", "audit_callable"):
         audit_callable(Noisy(1.0, 1), [1], [], PureDP(1.0), trials=10)
-    with pytest.raises(ValueError, match="confidence"):
+    with refused("confidence", "audit_callable"):
         audit_callable(Noisy(1.0, 1), [1], [], PureDP(1.0), confidence=1.0)

@@ -96,7 +96,7 @@ def test_pca(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_covariance_needs_no_repair(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pca", str(folder / "covariance.json"), "--repair", "clip"]) == 2
-    assert "without negative eigenvalues" in capsys.readouterr().err
+    assert "--repair must be left out" in capsys.readouterr().err
 
 
 def test_distances(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

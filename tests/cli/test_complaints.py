@@ -18,10 +18,15 @@ def test_an_argument_is_told_by_its_parts() -> None:
         choice("moment", "learn", "plan", ["rows", "moments"])
     told = complaint_of(caught.value)
     assert told is not None
-    assert told.hint == "did you mean moments?"
-    told = complaint_of(rejection("options", "release_mean", "left out", "row_norm"))
-    assert told is not None
-    assert told.hint.startswith("--row-norm is for other mechanisms")
+    assert told.hint == "did you mean 'moments'?"
+
+
+def test_an_argument_is_called_what_the_command_line_calls_it() -> None:
+    named = {"rows_per_unit": "--rows-per-unit", "data": "DATA"}
+    told = complaint_of(rejection("rows_per_unit", "release_mean", "in [1, 9]", 0), named)
+    assert told == Complaint(Code.USAGE, "--rows-per-unit must be in [1, 9]. Got 0.")
+    told = complaint_of(wrong_type("data", "release_mean", "given", None), named)
+    assert told == Complaint(Code.FILE, "DATA must be given.")
 
 
 @pytest.mark.parametrize(

@@ -333,7 +333,7 @@ def test_a_model_tells_that_nobody_counts(folder: Path, capsys: pytest.CaptureFi
     words = ["release", "model", "visits.parquet", *COLUMNS, *PRIVATE, "--target", "charges"]
     assert main([*words, "--output", "model.json"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "note no ledger was given: nobody counts what is spent on this table" in shown
+    assert "note no ledger was given" in shown
     assert f"request {dpl.load(folder / 'model.json').certificate.request}" in shown
 
 

@@ -139,7 +139,7 @@ def test_words_are_for_terminals(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["report", "model.json", "--audit", "--trials", "100"]) == 0
     said = capsys.readouterr()
     assert "Linear model of charges" in said.out
-    assert "promise     adassp: ε = 1, δ = 1e-06" in said.out
+    assert "guarantee   adassp: ε = 1, δ = 1e-06" in said.out
     assert "is proved, μ = 0.237 claimed" in " ".join(said.out.split())
     assert main(["report", "model.json", "--target", "age"]) == 2
     assert not list(folder.glob("*.html"))

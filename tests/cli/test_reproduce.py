@@ -32,4 +32,4 @@ def test_a_figure_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (tmp_path / found[0]["files"][0]).is_file()
     assert main(["reproduce", "dhaliwal", "figure9"]) == 2
     assert main(["reproduce", "dhaliwel"]) == 2
-    assert "did you mean dhaliwal?" in capsys.readouterr().err
+    assert "did you mean 'dhaliwal'?" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_suggested_bounds_hand_the_unit_on() -> None:
         (["moments", *COLUMNS, *PRIVATE, *UNIT, "--mechanism", "sketch"], "single rows"),
         (
             ["mean", *COLUMNS, *PRIVATE, "--unit", "patient", "--rows-per-unit", "0"],
-            "rows_per_unit",
+            "--rows-per-unit must be",
         ),
         (["sketch", "--schema", "visits.toml", *PRIVATE], "single rows"),
     ],

@@ -21,6 +21,7 @@ from dplinear.papers.ediger.rivals import OURS, PAPER, WHOLE, excess, least_squa
 from dplinear.planner.simulated import SimulatedRows
 from dplinear.privacy import ApproxDP, Neighbours, PureDP
 from dplinear.privacy.guarantees import GDP, ZCDP
+from refusals import refused
 
 ADD_REMOVE, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 STRUCTURES = ("identity", "covariance", "mean", "general")
@@ -324,5 +325,5 @@ def test_the_paper_has_no_algorithm_for_some(case: str) -> None:
 @pytest.mark.parametrize("structure", list(published.SPENT))
 def test_the_paper_has_an_intercept_in_one_algorithm_alone(structure: str) -> None:
     solver = PublishedCoinPress(guarantee=ZCDP(0.5), neighbours=REPLACE, structure=structure)
-    with pytest.raises(ValueError, match="'intercept' parameter of PublishedCoinPress"):
+    with refused("intercept", "PublishedCoinPress"):
         solver.prepare(plain(2, intercept=structure != "mean"))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.arguments import ArgumentTypeError
 from dplinear.curator import SourceError
 from dplinear.ledger import (
     BudgetExceededError,
@@ -26,6 +27,7 @@ from dplinear.ledger import (
 from dplinear.ledger.ledger import BudgetLedger
 from dplinear.noise import simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from refusals import refused
 from spenders import context, spend_for_ever, spend_until
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def test_budgets_are_declared_once_and_apart(address: str) -> None:
         ledger.spend(asked("fourth", dataset="unknown"))
     with pytest.raises(LedgerError, match="none was named"):
         ledger.spend(asked("fifth", dataset=None))
-    with pytest.raises(TypeError, match="printable"):
+    with refused("dataset", "declare", "printable", kind=ArgumentTypeError):
         ledger.declare("", ZCDP(1.0))
     left = {each.dataset: each.remaining.main for each in ledger.status()}
     assert left == {"table": 0, "other": 10**11}

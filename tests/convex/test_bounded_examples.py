@@ -15,6 +15,7 @@ from dplinear.convex.losses import LOSSES, HuberLoss, SquaredLoss
 from dplinear.exact import totals
 from dplinear.exact.row_sums import ClippedGram, Count
 from exact.oracles import square
+from refusals import refused
 
 Seeded = Callable[[int], Any]
 REACHES = (0.25, 1.0, 1.5, 8.0)
@@ -172,7 +173,7 @@ def test_sparse_examples_are_counted_but_have_no_other_sums() -> None:
     frame = Frame(3, 1.0)
     table = Examples(frame, blocks(np.ones((4, 7)), 3, thin=True))
     assert table.sums([Count()])[0].tolist() == [7]
-    with pytest.raises(ValueError, match="'statistics' parameter of Examples"):
+    with refused("statistics", "Examples.sums"):
         table.sums([ClippedGram(frame.shape, range(3), norm=1.0)])
     assert "private" in repr(table)
     assert "1." not in repr(table).replace("1.0", "")

@@ -5,9 +5,11 @@ import math
 
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.convex.compression import theorems
 from dplinear.convex.compression.theorems import Setting
 from dplinear.privacy import GDP, ApproxDP, PureDP
+from refusals import refused
 
 SETTING = Setting(rows=20_000, width=4.0, size=1.5, lipschitz=2.0, subgaussian=1.3)
 PURE, APPROXIMATE = PureDP(0.7), ApproxDP(0.7, 1e-5)
@@ -66,15 +68,15 @@ def test_the_balance_balances() -> None:
 
 
 def test_validity_is_checked() -> None:
-    with pytest.raises(ValueError, match="'rows' parameter of Setting"):
+    with refused("rows", "Setting"):
         Setting(rows=1, width=1.0, size=1.0)
-    with pytest.raises(ValueError, match="'width' parameter of Setting"):
+    with refused("width", "Setting"):
         Setting(rows=10, width=0.0, size=1.0)
-    with pytest.raises(ValueError, match="'failure'"):
+    with refused("failure", "theorems.preserving_dimension"):
         theorems.projected_dimension(SETTING, PURE, 1.0)
-    with pytest.raises(ValueError, match="'epsilon'"):
+    with refused("epsilon", "theorems.balanced_distortion"):
         theorems.compressed_rate(SETTING, ApproxDP(0.0, 1e-5))
-    with pytest.raises(TypeError, match="'curvature'"):
+    with refused("curvature", "theorems.traditional_rate", kind=ArgumentTypeError):
         theorems.traditional_rate(SETTING, APPROXIMATE)
-    with pytest.raises(TypeError, match="'guarantee'"):
+    with refused("guarantee", "theorems.balanced_distortion", kind=ArgumentTypeError):
         theorems.compressed_rate(SETTING, GDP(1.0))  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.arrays import Floats
 from dplinear.convex.compression.images import Image
 from dplinear.convex.example_blocks import CELLS, Block
@@ -23,6 +24,7 @@ from dplinear.noise import selection, simulation
 from dplinear.noise.simulation import generator
 from dplinear.privacy import ApproxDP, Neighbours, PureDP
 from dplinear.privacy.profiles import Pure
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -261,7 +263,7 @@ def test_a_small_ball_has_no_more_than_epsilon(radius: float) -> None:
 @pytest.mark.parametrize("name", ["logistic", "hinge", "huber"])
 def test_margins_too_small_to_tell_losses_apart_are_refused_beforehand(name: str) -> None:
     for radius in (1e-14, 1e-20, 1e-300):
-        with pytest.raises(ValueError, match="'constraint' parameter of Exponential"):
+        with refused("constraint", "Exponential"):
             Exponential(guarantee=PureDP(0.8)).prepare(
                 Task(FRAME, LOSSES[name](), Image(L1Ball(2, radius)))
             )
@@ -270,18 +272,18 @@ def test_margins_too_small_to_tell_losses_apart_are_refused_beforehand(name: str
 def test_what_would_need_markov_chains_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(selection, "MOST", 3)
-        with pytest.raises(ValueError, match="drawn from exactly"):
+        with refused("constraint", "Exponential", hint="drawn from exactly"):
             Exponential(guarantee=PureDP(1.0)).prepare(
                 Task(FRAME, LOSSES["squared"](), Image(L1Ball(2)))
             )
     learner = Exponential(guarantee=PureDP(1.0))
     for name in ("logistic", "hinge", "huber"):
-        with pytest.raises(ValueError, match="drawn from exactly"):
+        with refused("constraint", "Exponential", hint="drawn from exactly"):
             learner.prepare(Task(FRAME, LOSSES[name](), Image(L2Ball(2))))
     wide = Frame(4096, 1.0)
-    with pytest.raises(ValueError, match="drawn from exactly"):
+    with refused("constraint", "Exponential", hint="drawn from exactly"):
         learner.prepare(Task(wide, LOSSES["squared"](), Image(L2Ball(4096))))
-    with pytest.raises(TypeError, match="pure as it stands"):
+    with refused("guarantee", "Exponential", kind=ArgumentTypeError, hint="pure as it stands"):
         Exponential(guarantee=ApproxDP(1.0, 1e-6))
     assert learner.prepare(Task(FRAME, LOSSES["squared"](), Image(L2Ball(2)))).account.profile == (
         Pure(1.0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dplinear.adaptive.noisy_sums import NoisySums
+from dplinear.arguments import ArgumentTypeError
 from dplinear.convex import atom_scores
 from dplinear.convex.cell_sums import CellSlopeSum
 from dplinear.convex.compression.images import Image
@@ -20,6 +21,7 @@ from dplinear.convex.learners.frank_wolfe import FrankWolfe, PreparedSelections
 from dplinear.convex.sets import L1Ball, Polytope, Simplex
 from dplinear.noise import selection, simulation
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, selections
+from refusals import refused
 
 from .learning import LOSSES, Matrix, Recorded, made, rows_of, shortfall, task_of, with_rows
 
@@ -264,15 +266,15 @@ def test_noisy_directions_spend_the_whole_budget(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("guarantee", [GDP(1), MIDP(1)])
 def test_guarantees_without_a_theorem_are_refused(guarantee: Any) -> None:
-    with pytest.raises(TypeError, match="'guarantee' parameter"):
+    with refused("guarantee", "FrankWolfe", kind=ArgumentTypeError):
         FrankWolfe(guarantee=guarantee)
 
 
 def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="extreme points can be listed"):
+    with refused("guarantee", "FrankWolfe", "extreme points can be listed"):
         FrankWolfe(guarantee=PureDP(1)).prepare(task_of("l2"))
     task = task_of("l1")
-    with pytest.raises(ValueError, match=r"'task\.frame' parameter"):
+    with refused("task.frame", "FrankWolfe"):
         FrankWolfe(guarantee=PureDP(1)).prepare(Task(Frame(4, 1.0), task.loss, task.image))
     wrong: Any
     for wrong in ({"steps": 0}, {"stride": 0.0}, {"stride": 1.5}, {"cell": 0}):
@@ -280,10 +282,10 @@ def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
             FrankWolfe(guarantee=PureDP(1), **wrong)
     with monkeypatch.context() as patch:
         patch.setattr(selection, "MOST", 9)
-        with pytest.raises(ValueError, match="at most 9 extreme points"):
+        with refused("constraint", "FrankWolfe", "at most 9 extreme points"):
             FrankWolfe(guarantee=PureDP(1)).prepare(task)
     for other in (task_of("l1", "squared", 5, 4), task_of("polytope"), task_of("l2")):
-        with pytest.raises(ValueError, match="'cell' parameter"):
+        with refused("cell", "FrankWolfe"):
             FrankWolfe(guarantee=ZCDP(1), cell=0.1).prepare(other)
-    with pytest.raises(ValueError, match="'slope' parameter"):
+    with refused("slope", "FrankWolfe"):
         FrankWolfe(guarantee=PureDP(1), slope=-1.0).prepare(task)

@@ -10,6 +10,7 @@ from scipy import sparse
 import dplinear as dpl
 from dplinear import tally
 from dplinear.analyst.releases.constrained import ConstrainedRelease
+from dplinear.arguments import ArgumentTypeError
 from dplinear.convex.compression.projections import Projection
 from dplinear.convex.losses import HuberLoss
 from dplinear.convex.sets import Box, GroupBall, L1Ball, L2Ball, Moved, Polytope, Simplex
@@ -18,6 +19,7 @@ from dplinear.curator.gates import constrained as compressed_gate
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, ApproxDP, PureDP
 from dplinear.registry import CONSTRAINED
+from refusals import refused
 
 from .witnesses import Book
 
@@ -131,7 +133,7 @@ def test_wrong_tables_cost_nothing_and_no_number_is_quoted(X: Any, y: Any) -> No
         dpl.release_model(X, target=y, **PUBLIC, **BUDGET, ledger=book)
     assert not book.requests
     assert "5" not in str(caught.value)
-    with pytest.raises(ValueError, match="labels such as 'yes'"):
+    with refused("target", "release_model", "labels such as 'yes'"):
         dpl.release_model(
             np.ones((5, 2)), target=np.ones(5), **LABELS, **BUDGET, loss="hinge", ledger=book
         )
@@ -342,7 +344,7 @@ def test_sparse_rows_for_a_learner_of_dense_ones_cost_nothing() -> None:
     X, y = table()
     book = Book()
     asked = PUBLIC | BUDGET | {"mechanism": "whitened", "ledger": book}
-    with pytest.raises(TypeError, match="'data' parameter of release_model"):
+    with refused("data", "release_model", kind=ArgumentTypeError):
         dpl.release_model(sparse.csr_array(X), target=y, **asked, projection=None)
     assert not book.requests
     dpl.release_model(sparse.csr_array(X), target=y, **asked, projection="sparse", dimension=4)

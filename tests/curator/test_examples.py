@@ -21,6 +21,7 @@ from dplinear.curator.examples import Rules, check_table, read_examples
 from dplinear.exact import sparse_integers
 from dplinear.exact.integers import ordered_squares
 from dplinear.schema.sparse_rows import SparseRows
+from refusals import refused
 
 Seeded = Callable[[int], Any]
 
@@ -290,7 +291,7 @@ def test_compressed_rows_are_as_if_projected_here(generator: Seeded) -> None:
         theirs = features_of(given, y, there)
         assert np.abs(theirs - ours).max() <= 20
         assert max(square(row) for row in theirs[:-1].T) <= there.frame.norm**2
-    with pytest.raises(ValueError, match="'compressed' parameter of Rules"):
+    with refused("compressed", "Rules"):
         rules(12, compressed=True)
 
 

@@ -19,6 +19,7 @@ from dplinear.curator.sources import level_records, open_reader, spool
 from dplinear.noise import simulation
 from dplinear.privacy.guarantees import ZCDP, PureDP
 from dplinear.schema import Schema
+from refusals import refused
 
 ROWS = 6000
 CITIES = ["Aachen", "Berlin", "Köln", "other", "NA", "01/02/2020"]
@@ -64,9 +65,9 @@ def test_the_result_is_a_declaration() -> None:
     assert found.schema.columns == ("city", "ward")
     moments = dpl.release_moments(table(), found.schema, **PRIVATE)
     assert moments.schema == found.schema
-    with pytest.raises(ArgumentError, match="one of which levels were found"):
+    with refused("column", "suggested levels", "one of which levels were found"):
         found["name"]
-    with pytest.raises(ArgumentError, match="one of city, ward, name"):
+    with refused("column", "suggested levels", "one of city, ward, name"):
         found["nowhere"]
 
 
@@ -287,8 +288,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows": ({"rows_per_unit": 2}, "'rows_per_unit' parameter of suggest_levels"),
     "most": ({"most_levels": 0}, "'most_levels' parameter"),
     "too many": ({"most_levels": 9000}, "fewer than 8,192 levels"),
-    "own option": ({"levels_per_unit": 3}, "'options' parameter of suggest_levels"),
-    "option": ({"steps": 3}, "'options' parameter of suggest_levels"),
+    "own option": ({"levels_per_unit": 3}, "'levels_per_unit' parameter of suggest_levels"),
+    "option": ({"steps": 3}, "'steps' parameter of suggest_levels"),
     "cells": ({"neighbours": "element"}, "'neighbours' parameter of suggest_levels"),
     "hopeless": ({"epsilon": 1e-9, "delta": 1e-12}, "within reach"),
 }

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import refusals
+from dplinear.arguments import ArgumentTypeError
 from dplinear.curator import Schema, SourceError, exact_sums, open_table, second_moments
 from dplinear.curator.passes import Table
 from dplinear.curator.sources import open_reader
@@ -158,7 +160,9 @@ def test_what_can_be_read_once_is_refused_where_it_is_clamped_anew() -> None:
     table = pa.table({f"x{j}": [0.5, -0.25] for j in range(5)})
     reader = table.to_reader()
     for data in (reader, Producer(table)):
-        with pytest.raises(TypeError, match="read more than once") as caught:
+        with refusals.refused(
+            "data", "second_moments", "read more than once", kind=ArgumentTypeError
+        ) as caught:
             open_reader(data, SCHEMA, anew=True)
         assert "\n\nHint: write the stream to a file" in str(caught.value)
     assert reader.read_all() == table
@@ -168,17 +172,17 @@ def test_what_can_be_read_once_is_refused_where_it_is_clamped_anew() -> None:
 
 def test_columns_are_checked_once_and_early(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x0": [1.0]}), tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="every column of the schema"):
+    with refusals.refused("data", "second_moments", "every column"):
         open_table(tmp_path / "t.parquet", SCHEMA)
 
 
 def test_sums_for_other_rows_are_refused() -> None:
     table = open_table(np.zeros((3, 5)), SCHEMA)
     for wrong in (sums_for(CLIPPED), [Count(), sums_for(CLIPPED)[1]]):
-        with pytest.raises(ValueError, match="for rows of shape"):
+        with refusals.refused("statistics", "Table.sums", "for rows of shape"):
             table.sums(wrong)
     for mistyped in ([], Count(), [Count], "sums"):
-        with pytest.raises(TypeError, match="row sum"):
+        with refusals.refused("statistics", "Table.sums", "row sum", kind=ArgumentTypeError):
             table.sums(mistyped)  # type: ignore[arg-type]
 
 

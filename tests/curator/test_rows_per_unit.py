@@ -17,6 +17,7 @@ import dplinear as dpl
 from dplinear.analyst.releases import container, files
 from dplinear.analyst.releases.container import Parts
 from dplinear.analyst.releases.rows_per_unit import RowsPerUnitKind, shares_of
+from dplinear.arguments import ArgumentTypeError
 from dplinear.audit.audit import AuditResult, audit_subject
 from dplinear.audit.subjects.unit_sizes import UnitSizesSubject
 from dplinear.cli.main import main
@@ -27,6 +28,7 @@ from dplinear.mechanisms.unit_sizes import UnitSizeHistogram
 from dplinear.noise import simulation
 from dplinear.planner.units import CANDIDATES
 from dplinear.privacy import ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from refusals import refused
 
 EDGES = (1, 2, 3, 5, 8, 13)
 SCHEMA = dpl.Schema({"x": (0, 1)}, unit="id")
@@ -149,10 +151,10 @@ def test_the_guarantee_is_calibrated_exactly() -> None:
     assert float(WHOLE**2 / (2 * normal.noise)) == 0.3
     assert normal.account.profile is not None
     for odd in (dpl.GDP(1.0), dpl.MIDP(1.0)):
-        with pytest.raises(TypeError, match="guarantee"):
+        with refused("guarantee", "suggest_rows_per_unit", kind=ArgumentTypeError):
             UnitSizeHistogram(guarantee=odd)
     for least in (PureDP(1e-12), ZCDP(1e-18)):
-        with pytest.raises(ValueError, match="within reach"):
+        with refused("guarantee", "suggest_rows_per_unit", "within reach"):
             UnitSizeHistogram(guarantee=least).prepare(3)
 
 
@@ -251,7 +253,7 @@ def test_a_file_gives_it_back_and_other_content_is_refused(tmp_path: Path) -> No
     found = dpl.suggest_rows_per_unit(table(), unit="id", rho=0.1, candidates=[1, 4, 2])
     found.save(tmp_path / "units.json")
     assert dpl.load(tmp_path / "units.json", kind="rows_per_unit") == found
-    with pytest.raises(ValueError, match="json"):
+    with refused("path", "SuggestedRowsPerUnit.save", "json"):
         found.save(tmp_path / "units.txt")
     parts = RowsPerUnitKind().to_parts(found)
     plain: dict[str, Any] = {"unit": None, "rows_per_unit": None}

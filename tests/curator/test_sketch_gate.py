@@ -11,6 +11,7 @@ from dplinear.curator.sources import second_moments
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import MIDP, ApproxDP, Neighbours
+from refusals import refused
 
 from .witnesses import Book, Watched
 
@@ -109,11 +110,11 @@ def test_what_is_wrong_is_said_before_anything_is_spent(
 
 def test_tables_and_schemas_are_checked_before_anything_is_spent() -> None:
     book = Book()
-    with pytest.raises(ValueError, match="without derived features"):
+    with refused("schema", "release_sketch", "without derived features"):
         release_sketch(TABLE, Schema({"x": (-1, 1)}, derived=["x^2"]), ledger=book, **BITS)
-    with pytest.raises(ValueError, match="without row_norm"):
+    with refused("schema", "release_sketch", "without row_norm"):
         release_sketch(TABLE, Schema({"x": (-1, 1)}, row_norm=1.0), ledger=book, **BITS)
-    with pytest.raises((TypeError, ValueError), match="y"):
+    with refused("data", "release_sketch", "y"):
         release_sketch(TABLE.drop_columns(["y"]), SCHEMA, ledger=book, **BITS)
     assert not book.requests
 

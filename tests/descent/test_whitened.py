@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import refusals
 from dplinear.arrays import Floats
 from dplinear.descent import survey
 from dplinear.descent.settings import Settings
@@ -465,8 +466,8 @@ def test_what_is_claimed_is_what_was_asked_for() -> None:
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "GDP": ({"guarantee": GDP(1.0)}, TypeError, r"is ρ-zCDP .* not μ-GDP: ask for ZCDP"),
     "bits": ({"guarantee": MIDP(1.0)}, TypeError, "bits are counted for single cells"),
-    "pure": ({"guarantee": PureDP(1.0)}, ValueError, "never pure: ask for ApproxDP"),
-    "no δ": ({"guarantee": ApproxDP(1.0, 0.0)}, ValueError, "never pure: ask for ApproxDP"),
+    "pure": ({"guarantee": PureDP(1.0)}, ValueError, "delta=1e-6"),
+    "no δ": ({"guarantee": ApproxDP(1.0, 0.0)}, ValueError, "delta=1e-6"),
     "no ε": ({"guarantee": ApproxDP(0.0, 1e-6)}, ValueError, "with ε = 0 all is left to δ"),
     "number": ({"guarantee": 1.0}, TypeError, "or a ZCDP one"),
     "cells": ({"neighbours": Neighbours.ELEMENT}, ValueError, "WhitenedDescent"),
@@ -484,7 +485,7 @@ def test_wrong_arguments_raise_one_sentence(case: str) -> None:
 
 
 def test_budgets_out_of_reach_are_refused_before_a_row_is_read() -> None:
-    with pytest.raises(ValueError, match="of WhitenedDescent must be within reach"):
+    with refusals.refused("guarantee", "WhitenedDescent", "within reach"):
         prepared(design(2), ApproxDP(1e-9, 1e-12))
 
 
@@ -520,7 +521,7 @@ def test_settings_that_cannot_work_are_refused_before_they_are_used(kind: str) -
 @pytest.mark.parametrize("facts", [{}, {"weighted": True, "surveyed": True, "survey_alone": True}])
 def test_clustered_errors_need_rows_that_belong_to_units(facts: dict[str, Any]) -> None:
     asked = WhitenedDescent(guarantee=ZCDP(0.5), errors="clustered")
-    with pytest.raises(ValueError, match="'errors' parameter of WhitenedDescent"):
+    with refusals.refused("errors", "WhitenedDescent"):
         asked.prepare(replace(design(2), **facts))
 
 

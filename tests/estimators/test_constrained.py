@@ -26,6 +26,7 @@ from dplinear.estimators import (
 from dplinear.ledger import tally
 from dplinear.noise import simulation
 from dplinear.privacy import ZCDP, PureDP
+from refusals import refused
 from services import library
 
 from .test_check_estimator import HIDDEN, REFUSALS, REFUSALS_OF_LABELS, may_skip, statuses
@@ -246,7 +247,7 @@ def test_the_pure_lasso_is_pure_and_right_without_noise() -> None:
     named = face(PrivateLasso, epsilon=None, delta=None, guarantee=PureDP(2.0)).fit(X, y)
     assert named.certificate_.holds == PureDP(2.0)
     assert isinstance(named.fit_result_, ConstrainedRelease)
-    with pytest.raises(ValueError, match="of one column"):
+    with refused("y", "PrivateLasso", "of one column"):
         face(PrivateLasso).fit(X, np.column_stack([y, y]))
 
 

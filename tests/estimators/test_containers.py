@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.arguments import ArgumentTypeError
 from dplinear.arrays import kind_of
 from dplinear.estimators import PrivateLinearRegression, PrivateLogisticRegression
 from dplinear.estimators.tables import column_of, features_of, targets_of
+from refusals import refused
 from services import library
 
 ROWS = 200
@@ -54,7 +56,7 @@ def test_what_has_a_type_of_its_own_keeps_it() -> None:
     for held in (array("d", [1.0, 2.0]), memoryview(array("d", [1.0, 2.0]))):
         assert targets_of(held, 2, "fit").dtype == np.float64
     for wrong in ("ab", b"ab", {0: 1, 1: 2}, {1.0, 2.0}):
-        with pytest.raises(TypeError, match="'y' parameter of fit must be an array"):
+        with refused("y", "fit", "an array", kind=ArgumentTypeError):
             targets_of(wrong, 2, "fit")
 
 

@@ -22,6 +22,7 @@ from dplinear.estimators import (
     regression,
 )
 from dplinear.noise import simulation
+from refusals import refused
 from services import library
 
 from .faces import ALL, PREDICTORS, REGRESSORS, face, released, table
@@ -151,7 +152,7 @@ def test_containers_of_lists_are_refused_before_the_spend(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("dplinear.curator.passage.Passage._spend", spend)
     for groups in lists_of_ids():
-        with pytest.raises(ArgumentError, match="lists, structs") as caught:
+        with refused("groups", "PrivateRidge", got="lists, structs") as caught:
             fitted(PrivateRidge, groups)
         assert caught.value.parameter == "groups"
 

@@ -14,6 +14,7 @@ import pytest
 
 import dplinear
 from dplinear import arguments
+from dplinear.arguments import ArgumentTypeError
 from dplinear.convex.compression.matrix_map import MatrixMap
 from dplinear.convex.sets import L2Ball
 from dplinear.curator import SourceError, second_moments
@@ -181,7 +182,7 @@ def test_schema_files_that_are_too_deep_are_refused(tmp_path: Path, name: str) -
     file = tmp_path / name
     start = '{"columns": ' if name.endswith(".json") else "columns = "
     file.write_text(start + "[" * 100_000, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"of Schema\.from_file must be a well-formed"):
+    with refused("path", "Schema.from_file", "a well-formed"):
         Schema.from_file(file)
 
 
@@ -226,7 +227,7 @@ def test_polars_and_pandas_objects_that_are_no_tables_are_refused() -> None:
     polars, pandas = library("polars"), library("pandas")
     frame = pandas.DataFrame({"a": [1.0], "b": [1.0]})
     for data in (polars.Series("a", [1.0]), frame["a"].index):
-        with pytest.raises(TypeError, match="'data' parameter of second_moments"):
+        with refused("data", "second_moments", kind=ArgumentTypeError):
             second_moments(data, SCHEMA)
     plan = polars.LazyFrame({"a": [1.0], "b": [1.0]}).with_columns(a=polars.col("none"))
     with pytest.raises(SourceError, match="Reading the stream failed"):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.ledger import LedgerError, Request
 from dplinear.ledger.budget import Budget, Units, shortest_decimal
 from dplinear.ledger.fingerprint import fingerprint, plain
@@ -19,6 +20,7 @@ from dplinear.ledger.sqlite.anchor import Anchor, Mark
 from dplinear.ledger.sqlite.ledger import SqliteLedger
 from dplinear.ledger.status import Status
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from refusals import refused
 
 ONE = 10**12
 ADD_REMOVE, REPLACE, ELEMENT = Neighbours.ADD_REMOVE, Neighbours.REPLACE, Neighbours.ELEMENT
@@ -165,15 +167,15 @@ def test_what_no_theorem_counts_is_refused(budget: Budget, spend: Request, sente
 
 
 def test_budgets_are_checked() -> None:
-    with pytest.raises(TypeError, match="'guarantee' parameter of Budget must be a guarantee"):
+    with refused("guarantee", "Budget", "a guarantee", kind=ArgumentTypeError):
         Budget(1.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="left out for neighbours that are whole rows"):
+    with refused("change", "Budget", "left out for neighbours that are whole rows"):
         Budget(ZCDP(1.0), change=0.5)
-    with pytest.raises(ValueError, match="'change' parameter of Budget"):
+    with refused("change", "Budget"):
         Budget(ZCDP(1.0), ELEMENT, 0.0)
-    with pytest.raises(ValueError, match="'neighbours' parameter of Budget"):
+    with refused("neighbours", "Budget"):
         Budget(ZCDP(1.0), "friends")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at most 4611686"):
+    with refused("guarantee", "Budget", "at most 4611686"):
         Budget(ZCDP(4_611_687.0))
     assert Budget(ZCDP(4_611_686.0), "element", 2).change == 2.0  # type: ignore[arg-type]
     assert isinstance(Budget(ZCDP(1.0), ELEMENT, 2).change, float)

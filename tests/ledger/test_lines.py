@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.ledger import BudgetExceededError, LedgerError, Request, address
 from dplinear.ledger.budget import Budget, Units
 from dplinear.ledger.hash_chain import FORMAT, Entry, entry, sha256
@@ -24,6 +25,7 @@ from dplinear.ledger.sqlite import anchor
 from dplinear.ledger.sqlite.anchor import Mark
 from dplinear.ledger.verification import SO_FAR, STATE, state_of
 from dplinear.privacy import ZCDP, ApproxDP, Neighbours
+from refusals import refused
 
 SECRETS = ("?password=secret", "?sslmode=require&password=secret", "?sslpassword=secret")
 PER = 25 * 10**10
@@ -264,15 +266,15 @@ def test_a_request_of_another_type_is_refused(
     for ask in (ledger.spend, ledger.price):
         with pytest.raises((TypeError, ValueError), match=f"The '{parameter}' parameter of"):
             ask(replace(asked("third"), **changes))
-    with pytest.raises(TypeError, match="must be a Request"):
+    with refused("request", "spend", "a Request", kind=ArgumentTypeError):
         ledger.spend("third")  # type: ignore[arg-type]
     assert len(ledger.lines.kept) == 5
 
 
 def test_what_is_kept_are_bytes_by_name(ledger: Ledger) -> None:
-    with pytest.raises(TypeError, match="'content' parameter of keep"):
+    with refused("content", "keep", kind=ArgumentTypeError):
         ledger.keep("second", "release")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="'request' parameter of keep"):
+    with refused("request", "keep", kind=ArgumentTypeError):
         ledger.keep(2, b"release")  # type: ignore[arg-type]
     assert len(ledger.lines.kept) == 5
 
@@ -399,7 +401,7 @@ def test_a_ledger_of_another_format_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["", "a" * 201, "two\nlines", 3])
 def test_names_of_datasets_can_be_printed(name: str) -> None:
-    with pytest.raises(TypeError, match="1 to 200 printable characters"):
+    with refused("dataset", "declare", "1 to 200 printable characters", kind=ArgumentTypeError):
         Ledger().declare(name, ZCDP(1.0))
     Ledger().declare("a" * 200, ZCDP(1.0))
     Ledger().declare("a", ZCDP(1.0))
@@ -422,7 +424,7 @@ def test_a_password_is_kept_out_of_what_is_printed() -> None:
     address.check_shown("postgresql://user@host/database", "here")
     address.check_shown(None, "here")
     for start in ("user:secret@host/database", *(f"host/db{mark}" for mark in SECRETS)):
-        with pytest.raises(ValueError, match="a URL without a password") as told:
+        with refused("ledger", "here", "a URL without a password") as told:
             address.check_shown(f"postgresql://{start}", "here")
         assert "secret" not in str(told.value)
         assert "postgresql://…" in str(told.value)
@@ -636,5 +638,5 @@ def test_a_ledger_whose_file_is_not_sound_is_not_verified(
 
 
 def test_an_anchor_has_a_path() -> None:
-    with pytest.raises(ValueError, match=r"with a path after \?anchor="):
+    with refused("path", "open_ledger", "with a path after ?anchor="):
         address.Address.parse("postgresql://here/ledger?anchor=")

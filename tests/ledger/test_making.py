@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.ledger import DamagedLedgerError, LedgerError, Request, open_ledger
 from dplinear.ledger.hash_chain import FORMAT, entry
 from dplinear.ledger.opening import is_there
@@ -18,6 +19,7 @@ from dplinear.ledger.sqlite.lines import SqliteLines
 from dplinear.ledger.sqlite.tables import SCHEMA
 from dplinear.privacy import ZCDP, Neighbours
 from ledger.histories import ask
+from refusals import refused
 
 STEPS = ("SqliteLines.append", "anchor.Anchor.restart", "sync_folder", "Path.rename")
 
@@ -207,7 +209,7 @@ def test_a_request_of_another_type_leaves_the_ledger_as_it_is(tmp_path: Path) ->
     ledger = SqliteLedger.create(tmp_path / "budget.db")
     ledger.declare("table", ZCDP(1.0))
     odd = Request(5, "table", ZCDP(0.1), Neighbours.ADD_REMOVE, "test", {})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="'request' parameter of spend"):
+    with refused("request", "spend", kind=ArgumentTypeError):
         ledger.spend(odd)
     ledger.spend(ask("5"))
     assert ledger.verify() == 3

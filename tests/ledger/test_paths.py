@@ -18,6 +18,7 @@ from dplinear.convex.sets import L2Ball
 from dplinear.ledger import LedgerError, open_ledger
 from dplinear.ledger.fingerprint import fingerprint, plain
 from dplinear.schema import Schema
+from refusals import refused
 
 
 @pytest.mark.parametrize("create", [False, True])
@@ -36,7 +37,7 @@ def test_a_path_of_bytes_is_no_path() -> None:
         def __fspath__(self) -> bytes:
             return b"budget.db"
 
-    with pytest.raises(ValueError, match="the path of a file"):
+    with refused("path", "open_ledger", "the path of a file"):
         open_ledger(Odd())  # type: ignore[arg-type]
 
 

@@ -92,3 +92,15 @@ def test_what_does_not_add_up_is_said_in_words(parts: list[Guarantee]) -> None:
     counted = Tally([spend(part) for part in parts])
     assert counted.total() is None
     assert str(counted) == "2 releases: no guarantee"
+
+
+def test_a_total_of_folds_is_said_to_hold_for_one_table_alone() -> None:
+    moved, kept = (
+        str(Tally([spend(ZCDP(0.5), relation)] * 2))
+        for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+    )
+    assert "if all read the same table" in moved
+    assert "neighbours='replace'" in moved
+    assert "same table" not in kept
+    assert "same table" not in str(Tally([spend(ZCDP(0.5), Neighbours.ADD_REMOVE)]))
+    assert "the folds" in Tally([spend(ZCDP(0.5), Neighbours.ADD_REMOVE)] * 2)._repr_html_()

@@ -28,6 +28,7 @@ from dplinear.papers.sheffet.published import PublishedAnalyzeGauss, PublishedSk
 from dplinear.papers.sheffet.ridges import PublishedRidged
 from dplinear.privacy import ApproxDP, Neighbours
 from dplinear.privacy.rounding import ceiling
+from refusals import refused
 
 from . import likelihoods
 from .tables import Loss, Matrix, axis, claimed, draws, interval, multiple, replayed, statistic
@@ -231,7 +232,7 @@ def test_a_forgotten_failure_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert honest.failure == pytest.approx(0.03)
     assert 0.2999 < honest.delta(1.5) <= 0.3
     monkeypatch.setattr("dplinear.mechanisms.moments.least_eigenvalue.down", lambda *_: 0.3)
-    with pytest.raises(ValueError, match="keep together"):
+    with refused("guarantee", "LeastEigenvalue", "keep together"):
         mechanism.prepare(SHAPE)
     careless = PublishedSketch(guarantee=asked, rows=3, least_eigenvalue_share=0.4)
     monkeypatch.setattr(PublishedRidged, "floor", ridged.Ridged.floor)

@@ -2,7 +2,9 @@ import threading
 
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.noise import simulation
+from refusals import refused
 
 
 def drawn() -> int:
@@ -41,5 +43,5 @@ def test_the_door_is_closed_for_other_threads_and_after_an_error() -> None:
 
 
 def test_a_seed_is_a_whole_number() -> None:
-    with pytest.raises(TypeError, match=r"The 'seed' parameter of simulation.door"):
+    with refused("seed", "simulation.door", kind=ArgumentTypeError):
         simulation.door(1.5).__enter__()  # type: ignore[arg-type]

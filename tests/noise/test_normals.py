@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dplinear.arguments import ArgumentError
+import refusals
 from dplinear.noise import discrete, inversion, simulation
 from dplinear.noise.discrete import FINE, Precision, Undecided
 from dplinear.noise.entropy import Words, system
@@ -145,7 +145,7 @@ def test_numbers_that_are_never_seen_are_right_too() -> None:
 def test_none_are_an_empty_list_and_fewer_are_refused() -> None:
     assert normals(0).floats().tolist() == []
     assert normals(0).integers(100).tolist() == []
-    with pytest.raises(ArgumentError, match="count"):
+    with refusals.refused("count", "normals.normals"):
         normals(-1)
 
 

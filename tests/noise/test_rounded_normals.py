@@ -10,6 +10,7 @@ from dplinear.noise import simulation
 from dplinear.noise.normals import normals
 from dplinear.noise.rounded_normals import rounded_normals
 from noise.laws import FALSE_ALARM
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -42,5 +43,5 @@ def test_they_are_the_normal_numbers_of_the_same_bits_rounded(scale: Fraction) -
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="scale"):
+    with refused("scale", "rounded_normals.rounded_normals"):
         rounded_normals(0.0, 3)

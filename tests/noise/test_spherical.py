@@ -1,12 +1,11 @@
 """Noise of density ∝ exp(−‖b‖/scale), rounded: its arguments. Its law is held in `test_chi`."""
 
-import pytest
-
 from dplinear.noise.spherical import spherical_laplace_integers
+from refusals import refused
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="scale"):
+    with refused("scale", "spherical.spherical_laplace_integers"):
         spherical_laplace_integers(0.0, 3)
-    with pytest.raises(ValueError, match="dimension"):
+    with refused("dimension", "spherical.spherical_laplace_integers"):
         spherical_laplace_integers(1.0, 0)

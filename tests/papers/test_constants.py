@@ -7,9 +7,11 @@ from typing import Any
 import mpmath
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.papers import constants
 from dplinear.privacy import MIDP, ApproxDP, Neighbours, calibrate
 from dplinear.privacy.profiles import Gaussian, Sketch
+from refusals import refused
 
 GUARANTEES = [ApproxDP(0.1, 1e-6), ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-9)]
 
@@ -94,9 +96,9 @@ def test_coinpress_spends_less_than_it_is_given() -> None:
 
 
 def test_bad_arguments_get_the_sentence() -> None:
-    with pytest.raises(ValueError, match=r"'guarantee' parameter of constants\.sketch must be"):
+    with refused("guarantee", "constants.sketch"):
         constants.sketch(ApproxDP(1, 0), 80, 1.0)
-    with pytest.raises(TypeError, match=r"'guarantee' parameter of constants\.sketch must be"):
+    with refused("guarantee", "constants.sketch", kind=ArgumentTypeError):
         constants.sketch("1", 80, 1.0)  # type: ignore[arg-type]
 
 

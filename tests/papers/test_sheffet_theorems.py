@@ -9,6 +9,7 @@ from dplinear.noise import simulation
 from dplinear.papers.sheffet import theorems
 from dplinear.privacy import ApproxDP
 from mechanisms.tables import interval
+from refusals import refused
 
 ASKED = ApproxDP(0.5, 1e-5)
 
@@ -25,13 +26,13 @@ def test_rows_invert_the_ridge() -> None:
 
 
 def test_validity_is_checked() -> None:
-    with pytest.raises(ValueError, match="more rows than columns"):
+    with refused("rows", "theorems.sketch_ridge", hint="more rows than columns"):
         theorems.sketch_ridge(ASKED, 10, 1.0, 10)
-    with pytest.raises(ValueError, match="δ below 1/e"):
+    with refused("guarantee", "theorems.sketch_ridge", "δ below 1/e"):
         theorems.sketch_ridge(ApproxDP(1, 0.4), 20, 1.0, 10)
-    with pytest.raises(ValueError, match="failure"):
+    with refused("failure", "theorems.sketch_rows_for_error"):
         theorems.sketch_rows_for_error(0.1, 0.5, 10)
-    with pytest.raises(ValueError, match="least_eigenvalue"):
+    with refused("least_eigenvalue", "theorems.wishart_error"):
         theorems.wishart_error(1.0, 1.0, degrees=50, scale=1.0, features=5, failure=0.1)
 
 

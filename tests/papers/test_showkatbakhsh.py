@@ -40,6 +40,7 @@ from dplinear.papers.showkatbakhsh.schemes import (
 from dplinear.papers.showkatbakhsh.study import DigitsPlan, Plan, Study
 from dplinear.papers.showkatbakhsh.tables import NONE, SIGNAL
 from dplinear.schema import Schema
+from refusals import refused
 from services import lacking, library
 
 FALSE_ALARM = 1e-6
@@ -324,7 +325,7 @@ def test_small_digits_are_learnt_but_for_what_noise_costs() -> None:
         for scheme in SCHEMES:
             curve = made.mean(study.DIGITS, calibration, scheme)
             assert reference[-1] < curve[-1] < curve[0] < 0.5
-    with pytest.raises(ValueError, match="unit"):
+    with refused("unit", "figure3"):
         study.figure3(kept, labels, replace(plan, unit=100), 1)
 
 

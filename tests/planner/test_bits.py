@@ -9,6 +9,7 @@ from scipy import stats
 
 from dplinear.noise import simulation
 from dplinear.planner.bits import SketchMixture, compare_guarantees
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -108,17 +109,17 @@ def test_what_is_beyond_the_steps_is_not_protected_at_all() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="bits"):
+    with refused("bits", "compare_guarantees"):
         compare_guarantees(0.0)
-    with pytest.raises(ValueError, match="bits"):
+    with refused("bits", "compare_guarantees"):
         compare_guarantees(9.0)
-    with pytest.raises(ValueError, match="delta"):
+    with refused("delta", "compare_guarantees"):
         compare_guarantees(0.5, delta=0.0)
-    with pytest.raises(ValueError, match="rows"):
+    with refused("rows", "compare_guarantees"):
         compare_guarantees(0.5, rows=0)
-    with pytest.raises(ValueError, match="rows"):
+    with refused("rows", "compare_guarantees"):
         compare_guarantees(0.5, rows=2**64)
-    with pytest.raises(ValueError, match="delta"):
+    with refused("delta", "compare_guarantees"):
         compare_guarantees(0.5, delta=1e-305)
     assert compare_guarantees(0.5, delta=1e-290).sketch.approximate.delta == 1e-290
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from scipy import stats
 
 import dplinear
+from dplinear.arguments import ArgumentTypeError
 from dplinear.convex.losses import HingeLoss, Loss, SquaredLoss
 from dplinear.convex.sets import ConvexSet, L1Ball, L2Ball, Simplex
 from dplinear.curator import release_model
@@ -20,6 +21,7 @@ from dplinear.planner.compression import usual_clip, weaken
 from dplinear.planner.texts import Assumed, SimulatedTable
 from dplinear.planner.trials import Trial
 from dplinear.privacy import GDP, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -128,7 +130,9 @@ def test_a_weaker_guarantee_allows_noise_smaller_by_the_factor(factor: float) ->
     first, second = (float(stats.norm.logcdf(x - epsilon / mu)) for x in (mu / 2, -mu / 2))
     delta = math.exp(first) - math.exp(epsilon + second)
     assert delta == pytest.approx(1e-6, rel=1e-6)
-    with pytest.raises(TypeError, match="PureDP, ApproxDP or ZCDP"):
+    with refused(
+        "guarantee", "compression.weakened", "PureDP, ApproxDP or ZCDP", kind=ArgumentTypeError
+    ):
         weaken(GDP(1.0), factor)
 
 
@@ -243,11 +247,9 @@ def test_a_release_may_take_its_dimension_from_a_simulation(monkeypatch: Any, sp
 
 def test_other_words_for_a_dimension_are_refused() -> None:
     asked: dict[str, Any] = {"row_norm": 1.0, "constraint": 5.0, "target_bounds": (-1.0, 1.0)}
-    with pytest.raises(
-        ValueError, match="'dimension' parameter of release_model must be one of 'simul"
-    ):
+    with refused("dimension", "release_model", "one of 'simul"):
         release_model(np.zeros((9, 4)), target=np.zeros(9), **asked, **BUDGET, dimension="guess")
-    with pytest.raises(ValueError, match="None without a projection"):
+    with refused("dimension", "release_model", "None without a projection"):
         release_model(
             np.zeros((9, 4)),
             target=np.zeros(9),

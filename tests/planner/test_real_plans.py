@@ -68,7 +68,7 @@ def test_what_is_not_told_widens_the_range() -> None:
             other = little[line.mechanism]
             assert other.high / other.low > line.high / line.low
             assert "the shape of the target and the share that a line explains" in other.note
-            assert "nobody gave" not in line.note
+            assert "did not give" not in line.note
 
 
 def test_a_better_line_and_an_even_target_err_less() -> None:

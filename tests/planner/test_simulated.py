@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.arrays import Floats
 from dplinear.curator import Schema, open_table, release_model
 from dplinear.curator.gates.one_model import OneModel
@@ -20,6 +21,7 @@ from dplinear.planner.populations import Kind, Population
 from dplinear.planner.simulated import SimulatedRows, plain_design
 from dplinear.privacy import ApproxDP
 from dplinear.registry import MODELS
+from refusals import refused
 
 pytestmark = pytest.mark.heavy
 
@@ -93,16 +95,16 @@ def test_totals_do_not_overflow() -> None:
     ids=["large", "missing", "narrow", "flat"],
 )
 def test_what_are_no_cells_is_refused(block: Floats) -> None:
-    with pytest.raises(ValueError, match="must be rows of 5 cells"):
+    with refused("blocks", "SimulatedRows", "rows of 5 cells"):
         SimulatedRows(plain_design(3).shape, iter([block]))
 
 
 def test_rows_longer_than_their_shape_says_are_refused() -> None:
-    with pytest.raises(ValueError, match="must be rows of norm at most 1"):
+    with refused("blocks", "SimulatedRows", "rows of norm at most 1"):
         SimulatedRows(Shape(2, 1024, 10), iter([np.ones((3, 2))]))
 
 
 def test_what_is_no_row_sum_is_refused() -> None:
     rows = SimulatedRows(plain_design(1).shape, iter([np.ones((3, 3))]))
-    with pytest.raises(TypeError, match="must be a list of row sums"):
+    with refused("statistics", "SimulatedRows.sums", "a list of row sums", kind=ArgumentTypeError):
         rows.sums(["count"])

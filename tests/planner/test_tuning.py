@@ -18,6 +18,7 @@ from dplinear.planner.populations import Kind, Population
 from dplinear.planner.simulated import plain_design
 from dplinear.planner.tuning import Job, alternatives, compare, jobs, log_risks, ratio
 from dplinear.privacy import ApproxDP
+from refusals import refused
 
 pytestmark = pytest.mark.heavy
 
@@ -60,7 +61,7 @@ def test_settings_of_weights_and_units_change_nothing_without_them() -> None:
     )
     assert all((default == coefficients).all() for coefficients in doubled)
     by_unit = WhitenedDescent(guarantee=guarantee, settings=Settings(unit_scores=Fraction(1, 10)))
-    with pytest.raises(ValueError, match="without a unit"):
+    with refused("errors", "WhitenedDescent", "without a unit"):
         by_unit.prepare(design)
 
 

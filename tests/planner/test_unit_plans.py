@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 
 import dplinear as dpl
+from dplinear.arguments import ArgumentTypeError
 from dplinear.cli.main import main
 from dplinear.exact.weights import WHOLE, shared_weights
 from dplinear.noise import simulation
 from dplinear.planner.commands import as_command
 from dplinear.planner.plan import Plan
 from dplinear.planner.units import CANDIDATES, CORRELATIONS, UnitRows, read_rows_each
+from refusals import refused
 
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 SIZES = (1, 1, 2, 5, 20)
@@ -144,7 +146,7 @@ def test_no_correlation_makes_the_choice_a_bad_one(
 
 def test_a_schema_with_a_unit_asks_how_many_rows_it_has() -> None:
     schema = dpl.Schema({"x": (0, 1), "y": (0, 1)}, unit="p")
-    with pytest.raises(TypeError, match="'rows_each' parameter of plan"):
+    with refused("rows_each", "plan", kind=ArgumentTypeError):
         dpl.plan(1_000, schema, **BUDGET)
     assert dpl.plan(1_000, schema, **BUDGET, rows_each=1).rows_per_unit == 1
 

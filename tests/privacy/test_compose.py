@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.privacy import GDP, MIDP, ZCDP, ApproxDP, Neighbours, PureDP, compose, loss
 from dplinear.privacy.profiles import (
     AdditiveWishart,
@@ -19,6 +20,7 @@ from dplinear.privacy.profiles import (
     Pure,
     Sketch,
 )
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -40,7 +42,7 @@ def test_gaussians_on_grids_are_coordinates_of_one_vector() -> None:
     assert total.mu == pytest.approx(0.5, rel=1e-14)
     assert Fraction(total.inverse_variance) >= Fraction(1e-7) + Fraction(3e-7)
     assert total.inverse_variance == pytest.approx(4e-7, rel=1e-14)
-    with pytest.raises(ValueError, match="profiles of one neighbour relation"):
+    with refused("parts", "compose.profiles", "profiles of one neighbour relation"):
         compose.profiles([parts[0], GridGaussian(0.4, 1e-7, Neighbours.REPLACE)])
 
 
@@ -66,11 +68,13 @@ def test_mixed_guarantees() -> None:
     bits = compose.guarantees([MIDP(0.1), MIDP(0.2)])
     assert isinstance(bits, MIDP)
     assert bits.bits == pytest.approx(0.3)
-    with pytest.raises(ValueError, match="guarantees that compose with each other"):
+    with refused("parts", "compose.guarantees", "guarantees that compose with each other"):
         compose.guarantees([ApproxDP(1, 1e-6), GDP(1)])
-    with pytest.raises(TypeError, match="a list of one or more guarantees"):
+    with refused(
+        "parts", "compose.guarantees", "a list of one or more guarantees", kind=ArgumentTypeError
+    ):
         compose.guarantees([])
-    with pytest.raises(TypeError, match="a list of guarantees"):
+    with refused("parts", "compose.guarantees", "a list of guarantees", kind=ArgumentTypeError):
         compose.guarantees([1.0])  # type: ignore[list-item]
 
 
@@ -158,7 +162,7 @@ def test_replace_bounds_compose_too() -> None:
 
 
 def test_one_relation_at_a_time() -> None:
-    with pytest.raises(ValueError, match="profiles of one neighbour relation"):
+    with refused("parts", "compose.profiles", "profiles of one neighbour relation"):
         compose.profiles([Gaussian(1), Gaussian(1, Neighbours.REPLACE)])
 
 

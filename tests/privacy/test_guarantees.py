@@ -10,6 +10,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.privacy import (
     GDP,
     MIDP,
@@ -21,6 +22,7 @@ from dplinear.privacy import (
     PureDP,
 )
 from dplinear.privacy.conversions import zcdp_delta, zcdp_epsilon
+from refusals import refused
 
 KINDS = (PureDP, ApproxDP, ZCDP, GDP, MIDP)
 ALL: list[Guarantee] = [PureDP(1), ApproxDP(1, 1e-6), ZCDP(0.5), GDP(1), MIDP(0.5)]
@@ -73,9 +75,9 @@ def test_only_theorems_convert(guarantee: Guarantee, kind: type[PureDP]) -> None
 
 
 def test_conversion_to_approximate_needs_a_delta() -> None:
-    with pytest.raises(ValueError, match=r"'delta' parameter of GDP\.to must be given"):
+    with refused("delta", "GDP.to", "given"):
         GDP(1).to(ApproxDP)
-    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
+    with refused("delta", "ZCDP.to", "in (0, 1)"):
         ZCDP(1).to(ApproxDP, delta=0)
 
 
@@ -146,7 +148,7 @@ def test_mutual_information_to_total_variation_is_exact(bits: float) -> None:
 
 
 def test_a_whole_bit_says_nothing() -> None:
-    with pytest.raises(ValueError, match="one bit already tells two values apart"):
+    with refused("bits", "MIDP.to", hint="one bit already tells two values apart"):
         MIDP(1).to(ApproxDP)
 
 
@@ -164,9 +166,9 @@ def test_groups() -> None:
     assert pair.epsilon == 1
     assert pair.delta == pytest.approx(1e-6 * (1 + math.exp(0.5)), rel=1e-12)
     assert pair.delta >= 1e-6 * (1 + math.exp(0.5))
-    with pytest.raises(ValueError, match=r"'size' parameter of ApproxDP\.group"):
+    with refused("size", "ApproxDP.group"):
         ApproxDP(10, 0.1).group(5)
-    with pytest.raises(TypeError, match="an integer of at least 1"):
+    with refused("size", "GDP.group", "an integer of at least 1", kind=ArgumentTypeError):
         GDP(1).group(1.5)  # type: ignore[arg-type]
     for each in ALL[:4]:
         assert each.group(1) == each or isinstance(each, ApproxDP)  # type: ignore[union-attr]
@@ -177,7 +179,7 @@ def test_groups() -> None:
 def test_groups_of_losses_beyond_floats() -> None:
     for epsilon in (690.0, 701.0, 1000.0, 1e200):
         assert ApproxDP(epsilon, 0.0).group(3).delta == 0
-        with pytest.raises(ValueError, match=r"'size' parameter of ApproxDP\.group"):
+        with refused("size", "ApproxDP.group"):
             ApproxDP(epsilon, 1e-9).group(3)
 
 
@@ -199,10 +201,10 @@ def test_groups_round_up(value: float, size: int) -> None:
 
 def test_neighbours_are_named() -> None:
     assert Neighbours.parse("replace", "here") is Neighbours.REPLACE
-    with pytest.raises(ValueError, match="'neighbours' parameter of here must be one of 'add_rem"):
+    with refused("neighbours", "here", "one of 'add_rem"):
         Neighbours.parse("swap", "here")
 
 
 def test_only_guarantees_are_converted_to() -> None:
-    with pytest.raises(TypeError, match=r"'kind' parameter of PureDP\.to must be a kind of"):
+    with refused("kind", "PureDP.to", "a kind of", kind=ArgumentTypeError):
         PureDP(1).to(int)  # type: ignore[type-var]

@@ -11,6 +11,7 @@ from dplinear.arrays import Floats
 from dplinear.privacy import ApproxDP, Neighbours
 from dplinear.privacy.profiles import Objective
 from dplinear.privacy.profiles.objective import largest_mu
+from refusals import refused
 
 pytestmark = pytest.mark.heavy  # arithmetic of our own, whatever the versions
 
@@ -203,7 +204,7 @@ def test_the_largest_mu_is_private_and_no_larger_one_is(relation: Neighbours) ->
 
 
 def test_more_bend_than_epsilon_is_refused() -> None:
-    with pytest.raises(ValueError, match="more regularisation"):
+    with refused("ratio", "objective.largest_mu", hint="more regularisation"):
         largest_mu(ApproxDP(1.0, 1e-6), math.expm1(1.0), 0.1)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.arrays import Floats
 from dplinear.noise.simulation import generator
 from dplinear.privacy import (
@@ -48,6 +49,7 @@ from dplinear.privacy.profiles import (
 from dplinear.privacy.profiles import wishart as wishart_profiles
 from dplinear.privacy.profiles.base import Directions
 from dplinear.privacy.profiles.gaussian import gaussian_delta
+from refusals import refused
 
 from . import oracles
 
@@ -421,14 +423,14 @@ def test_lists_of_each_kind_add_up_in_their_own_way() -> None:
         [MIDP(1), GDP(1)],
     ]
     for parts in apart:
-        with pytest.raises(ValueError, match=r"of compose\.guarantees must be guarantees that com"):
+        with refused("parts", "compose.guarantees", "guarantees that com"):
             compose.guarantees(parts)
     for bad in ([], (), "ab", [1], [PureDP(1), None], None):
-        with pytest.raises(TypeError, match=r"'parts' parameter of compose\.guarantees must be"):
+        with refused("parts", "compose.guarantees", kind=ArgumentTypeError):
             compose.guarantees(bad)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match=r"'parts' parameter of compose\.profiles must be"):
+        with refused("parts", "compose.profiles", kind=ArgumentTypeError):
             compose.profiles(bad)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"'interval' parameter of compose\.profiles"):
+    with refused("interval", "compose.profiles"):
         compose.profiles([Pure(1), Laplace(1)], interval=0.0)
 
 
@@ -536,7 +538,7 @@ def test_bits_that_mean_something_have_ends() -> None:
     for good in (2.0**-60, 64.0):
         assert variance_for(good) > 0
     for bad in (2.0**-60 * (1 - 1e-9), 64.0001):
-        with pytest.raises(ValueError, match="'bits' parameter of variance_for"):
+        with refused("bits", "variance_for"):
             variance_for(bad)
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.planner.plan import QUESTIONS, plan
 from dplinear.privacy.guarantees import ZCDP
 from dplinear.report import grid as grids
 from dplinear.report import plan_page, release_page, summary_page
 from dplinear.report.grid import error_grid, plain, stops
+from refusals import refused
 
 from .samples import HOSTILE, sample
 from .test_release import Outline, words
@@ -121,9 +123,9 @@ def test_a_release_page_shows_the_plan_and_what_was_used() -> None:
     assert made.reason in page
     assert "analyze_gauss, which was used" in page
     for wrong in ("a plan", made.lines):
-        with pytest.raises(TypeError, match="'plan' parameter of release_page"):
+        with refused("plan", "release_page", kind=ArgumentTypeError):
             release_page(sample("moments"), plan=wrong)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="'plan' parameter of plan_page"):
+        with refused("plan", "plan_page", kind=ArgumentTypeError):
             plan_page(wrong)  # type: ignore[arg-type]
 
 

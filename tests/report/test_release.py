@@ -114,7 +114,7 @@ def test_the_ledgers_lines_of_this_dataset_alone_are_shown(tmp_path: Path) -> No
     assert f"they would promise together: {ledger.figures('visits').figures[0]}" in page
     assert "secret-study" not in page
     assert "elsewhere" not in page
-    assert "Nobody counts" not in page
+    assert "Not charged to a privacy budget" not in page
     assert "Not in this ledger" not in page
     stranger = replace(one, certificate=certificate(dataset="visits", notes=()))
     assert "Not in this ledger" in words(release_page(stranger, ledger=ledger))
@@ -154,7 +154,9 @@ def test_an_audit_is_shown_and_a_broken_promise_comes_first() -> None:
     broken = replace(result, proved=9.0, audited=9.5)
     page = words(release_page(sample("moments"), audit=broken))
     assert "The audit: broken" in page
-    assert page.index("An audit refutes the promise") < page.index("Nobody counts")
+    assert page.index("An audit refutes the promise") < page.index(
+        "Not charged to a privacy budget"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_an_audit_is_shown_and_a_broken_promise_comes_first() -> None:
         ({"holds": ApproxDP(2.0, 1e-6)}, "Not what was asked for"),
         ({"calibration": "paper"}, "Calibrated as in a paper"),
         ({"numerics": "idealised"}, "not one of this program"),
-        ({}, "Nobody counts"),
+        ({}, "Not charged to a privacy budget"),
         ({"neighbours": "element"}, "Less than a whole row is protected"),
         ({"neighbours": "row_l2", "parameters": {"change": 0.5}}, "Less than a whole row"),
         ({"notes": ("rows are few",)}, "Rows are few"),

@@ -9,6 +9,7 @@ import pytest
 from dplinear.cli.columns import read_column
 from dplinear.schema import Schema
 from dplinear.schema.columns import Category, Numeric
+from refusals import refused
 
 FIRST, LAST = "2020-01-01", "2024-12-31"
 WANTED = Schema({"day": (dt.date(2020, 1, 1), dt.date(2024, 12, 31))})
@@ -57,7 +58,7 @@ def test_two_texts_like_dates_are_refused(pair: tuple[str, str]) -> None:
 
 
 def test_dates_in_the_wrong_order_are_refused() -> None:
-    with pytest.raises(ValueError, match="low below high"):
+    with refused("day", "Schema", "low below high"):
         Schema({"day": (LAST, FIRST)})
 
 

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dplinear.arguments import ArgumentTypeError
 from dplinear.curator import Grid, Schema
 from dplinear.schema.encoding import Encoder
+from refusals import refused
 
 PEOPLE = {
     "age": {"type": "integer", "low": 0, "high": 100, "missing_indicator": True},
@@ -337,9 +339,9 @@ def test_a_mapping_is_taken_for_a_schema() -> None:
     assert Schema.of(schema, "release_moments") is schema
     assert Schema.of(columns, "release_moments") == schema
     for other in (None, 3, [("age", (0, 100))], "schema.toml"):
-        with pytest.raises(TypeError, match="'schema' parameter of release_moments must be a Sch"):
+        with refused("schema", "release_moments", "a Sch", kind=ArgumentTypeError):
             Schema.of(other, "release_moments")
-    with pytest.raises(TypeError, match="'columns' parameter of plan"):
+    with refused("columns", "plan", kind=ArgumentTypeError):
         Schema.of(None, "plan", "columns")
-    with pytest.raises(TypeError, match="'age' parameter of Schema"):
+    with refused("age", "Schema", kind=ArgumentTypeError):
         Schema.of({"age": 3}, "release_moments")

@@ -10,7 +10,8 @@ from dplinear.analyst import notebook
 from dplinear.analyst.regression.names import unknown
 from dplinear.arrays import Floats
 
-_SHOWN = 12
+_SHOWN = 12  # columns
+_LINES = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +78,9 @@ def _index_of(names: tuple[str, ...], name: object) -> int:
 
 def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Floats) -> str:
     """Return a table of numbers, cut to a screen."""
+    lines_left_out = len(names) - _LINES
+    if lines_left_out > 1:
+        names, values = names[:_LINES], values[:_LINES]
     digits = 6 if values.shape[1] == 1 else 4
     cells = [[f"{value:.{digits}g}" for value in row[:_SHOWN]] for row in values]
     widths = [
@@ -90,7 +94,9 @@ def _text(heads: tuple[str, ...], names: tuple[str, ...], values: Floats) -> str
         for name, row in rows
     ]
     left_out = len(heads) - _SHOWN
-    ending = [f"({left_out} more columns: see .values)"] if left_out > 0 else []
+    ending = [f"({left_out:,} more columns: see .values)"] if left_out > 0 else []
+    if lines_left_out > 1:
+        ending.append(f"({lines_left_out:,} more lines: see .names and .values)")
     return "\n".join([line for line in lines if line.strip()] + ending)
 
 

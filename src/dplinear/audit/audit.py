@@ -88,9 +88,11 @@ def audit_subject(
     *,
     entropy: Entropy | None = None,
     confidence: float = CONFIDENCE,
+    watch: Callable[[int], object] | None = None,
 ) -> AuditResult:
     """Run the subject's mechanism `trials` times on each of its tables.
 
+    `watch` is told, as the audit goes, how many of the 2·`trials` runs are done.
     Promises: `audited` holds with `confidence`. Where the event must be chosen, that takes half of
     the runs.
     """
@@ -98,8 +100,10 @@ def audit_subject(
     trials = arguments.integer(trials, "trials", where, low=100, high=_MOST_TRIALS)
     confidence = arguments.real(confidence, "confidence", where, low=0.5, high=1, open_high=True)
     bits = entropy or system()
-    one = subject.numbers(trials, bits, other=False)
-    other = subject.numbers(trials, bits, other=True)
+    one = subject.numbers(trials, bits, other=False, watch=watch)
+    other = subject.numbers(
+        trials, bits, other=True, watch=watch and (lambda done: watch(trials + done))
+    )
     counts = _counts(subject.claim, one, other, chosen=subject.chosen)
     facts = _Facts(subject.name, subject.guarantee, str(subject.neighbours), subject.exact)
     return _result(facts, subject.claim, counts, trials, confidence, simulated=bits.simulated)

@@ -14,7 +14,8 @@ from dplinear.audit import picture
 from dplinear.audit.audit import EXPECTED, AuditResult, audit_subject
 from dplinear.audit.catalogue import entries, subject_of, usual_trials
 from dplinear.noise import simulation
-from dplinear.noise.entropy import system
+from dplinear.noise.entropy import Entropy, system
+from dplinear.privacy.guarantees import Guarantee
 
 EPSILONS = (0.5, 1.0, 3.0)
 BITS = (0.1, 0.3, 0.5)  # two values tell at most one bit
@@ -24,6 +25,10 @@ HEADER = (
 )
 HEADS = ("promise", "claimed", "audited (95%)", "part", "runs on each", "verdict")
 _WIDTHS = (20, 11, 14, 6, 12, 12)
+
+
+# Shows a text while its `with` lasts, and gives what shows another in its place.
+Tell = Callable[[str], AbstractContextManager[Callable[[str], object]]]
 
 
 @dataclass(frozen=True)
@@ -38,29 +43,39 @@ class Audits:
     seed: int | None = None
     plot: Path | None = None
 
-    def run(self, tell: Callable[[str], AbstractContextManager[object]]) -> Iterator[AuditResult]:
+    def run(self, tell: Tell) -> Iterator[AuditResult]:
         """Run them one after the other; `tell` shows a text for as long as each takes.
 
         A seed starts afresh for each mechanism, so that all together say what each says alone.
         """
+        planned = list(self._planned())
+        entropy: Entropy | None = None
+        for index, (name, relation, guarantee) in enumerate(planned, start=1):
+            if entropy is None or name != planned[index - 2][0]:
+                entropy = system() if self.seed is None else simulation.entropy(self.seed)
+            subject = subject_of(name, guarantee, relation, entropy)
+            trials = usual_trials(subject) if self.trials is None else self.trials
+            start = f"Audit {index} of {len(planned)}: {name}, {relation}, {guarantee}"
+            with tell(f"{start}, {trials:,} runs on each table") as show:
+
+                def watch(done: int, start: str = start, whole: int = 2 * trials) -> None:
+                    show(f"{start}, {done:,} of {whole:,} runs done")
+
+                result = audit_subject(subject, trials, entropy=entropy, watch=watch)
+            yield result
+        if self.plot is not None and entropy is not None:
+            picture.save(picture.draw(subject, result, entropy), self.plot)
+
+    def _planned(self) -> Iterator[tuple[str, str, Guarantee]]:
+        """Yield mechanism, neighbours and promise of each audit, in their order."""
         known = entries()
-        names = list(known) if self.mechanism == "all" else [self.mechanism]
-        for name in names:
-            entropy = system() if self.seed is None else simulation.entropy(self.seed)
+        for name in list(known) if self.mechanism == "all" else [self.mechanism]:
             entry = known[choice(name, "mechanism", "audit", (*known, "all"))]
             usual = BITS if entry.delta == "bits" else EPSILONS
             epsilons = usual if self.epsilon is None else (self.epsilon,)
-            relations = entry.relations if self.neighbours is None else (self.neighbours,)
-            for relation in relations:
+            for relation in entry.relations if self.neighbours is None else (self.neighbours,):
                 for epsilon in epsilons:
-                    guarantee = entry.guarantee(epsilon, self.delta)
-                    subject = subject_of(name, guarantee, relation, entropy)
-                    trials = usual_trials(subject) if self.trials is None else self.trials
-                    with tell(f"{name}, {relation}, {guarantee}: {trials:,} runs on each"):
-                        result = audit_subject(subject, trials, entropy=entropy)
-                    yield result
-        if self.plot is not None:
-            picture.save(picture.draw(subject, result, entropy), self.plot)
+                    yield name, relation, entry.guarantee(epsilon, self.delta)
 
 
 def _cells(result: AuditResult) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from dplinear.cli.release.app import app as release_app
 from dplinear.cli.report import report
 from dplinear.cli.reproduce import reproduce
 
-HOLDER = "For whoever holds the table"
+HOLDER = "For the holder of the table"
 ANYONE = "For anyone who has a release"
-OTHERS = "To check and to learn"
+OTHERS = "To learn and to check"
 
 # One paragraph, as typer's releases do not agree on where its lines end.
 _EPILOG = f"Exit codes: {'; '.join(f'{code:d} {said}' for code, said in MEANINGS.items())}."
@@ -47,19 +47,21 @@ def main(
         bool,
         typer.Option(
             "--version",
-            help="print the version",
+            help="Print the version.",
             is_eager=True,
             callback=lambda wanted: _version(wanted=wanted),
         ),
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="show tracebacks, anywhere in a line; they may quote rows"),
+        typer.Option(
+            "--debug", help="Show tracebacks of errors. They may quote rows of the table."
+        ),
     ] = False,
 ) -> None:
     """Publish linear models of a sensitive table under differential privacy.
 
-    Files come first; every flag has the name of its Python argument.
+    Start with `dplinear demo`. Each flag has the name of its Python argument.
     """
 
 

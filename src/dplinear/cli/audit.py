@@ -1,5 +1,7 @@
 """`dplinear audit`: what runs on neighbouring tables prove of a mechanism's promise."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +27,7 @@ def audit(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="a mechanism, precision, or all",
+            help="A mechanism, `all`, or `precision`.",
             metavar="MECHANISM",
             show_default=False,
             autocompletion=_names,
@@ -33,30 +35,41 @@ def audit(
     ] = None,
     *,
     epsilon: Annotated[
-        float | None, flags.option("--epsilon", text="ε, or bits where those are promised")
+        float | None,
+        flags.option(
+            "--epsilon", text="The ε to audit at; for bits, the number of bits (default: several)."
+        ),
     ] = None,
     delta: Annotated[
-        float | None, flags.option("--delta", text="δ, where the promise has one")
+        float | None, flags.option("--delta", text="The δ to audit at, if the guarantee has one.")
     ] = None,
     neighbours: Annotated[
         str | None,
         flags.option(
-            "--neighbours", text="(default: all it knows)", **flags.words(*flags.RELATIONS)
+            "--neighbours",
+            text="The neighbouring tables (default: all that the mechanism has).",
+            **flags.words(*flags.RELATIONS),
         ),
     ] = None,
-    trials: Annotated[int | None, flags.option("--trials", text="runs on each table")] = None,
+    trials: Annotated[
+        int | None, flags.option("--trials", text="How many runs to make on each table.")
+    ] = None,
     plot: Annotated[
-        Path | None, flags.option("--plot", text="a PNG, SVG or PDF file of the last audit")
+        Path | None,
+        flags.option("--plot", text="A PNG, SVG or PDF file for a picture of the last audit."),
     ] = None,
     seed: Annotated[
-        int | None, flags.option("--seed", text="simulated noise, the same on every run")
+        int | None,
+        flags.option(
+            "--seed", text="Draw simulated noise from this seed, so that every run is the same."
+        ),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     json_: flags.Json = False,
 ) -> int:
-    """Run a mechanism on its worst pair of tables, and say what that proves of its promise.
+    """Run a mechanism on its worst pair of neighbouring tables, and test its guarantee.
 
-    `precision` asks whether released numbers can arise from a neighbouring table at all.
+    `precision` tests whether a neighbouring table could give the same floating-point numbers.
     """
     from dplinear.audit import printing
     from dplinear.cli.errors import Code, CommandError
@@ -69,7 +82,7 @@ def audit(
     if name == "precision":
         return _attack(epsilon, delta, trials, seed, as_json=json_)
     asked = printing.Audits(name, epsilon, delta, neighbours, trials, seed, plot)
-    results = list(asked.run(console(stderr=True).status))
+    results = list(asked.run(_status))
     if json_:
         tell([_content(result) for result in results])
     elif markdown:
@@ -78,6 +91,13 @@ def audit(
     else:
         say(printing.table(results), printing.reading(simulated=seed is not None))
     return Code.BROKEN if any(result.broken for result in results) else Code.DONE
+
+
+@contextmanager
+def _status(text: str) -> Iterator[Callable[[str], object]]:
+    """Show on a terminal's stderr how far an audit is."""
+    with console(stderr=True).status(text) as status:
+        yield status.update
 
 
 def _attack(

@@ -9,10 +9,10 @@ from dplinear.cli import flags
 def demo(
     *,
     output: Annotated[
-        Path | None, flags.output("an empty or new folder for all files (default: a temporary one)")
+        Path | None, flags.output("A new or empty folder for all files (default: a temporary one).")
     ] = None,
 ) -> None:
-    """Plan, release, ask and report on a made-up table: the whole way in seconds."""
+    """Plan, release, regress and report on a made-up table, in seconds."""
     from tempfile import mkdtemp
 
     from dplinear.cli.errors import Code, CommandError

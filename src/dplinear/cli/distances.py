@@ -23,29 +23,36 @@ def distances(
     release: flags.Release = None,
     *,
     i: Annotated[
-        str | None, flags.option("--i", text="places of rows, from 0: 0,1,2", metavar="PLACES")
+        str | None,
+        flags.option(
+            "--i", text="The positions of rows, counted from 0, such as 0,1,2.", metavar="PLACES"
+        ),
     ] = None,
     j: Annotated[
-        str | None, flags.option("--j", text="those to compare each with", metavar="PLACES")
+        str | None,
+        flags.option(
+            "--j", text="The positions of the rows to compare them with.", metavar="PLACES"
+        ),
     ] = None,
     count: Annotated[
-        int | None, flags.option("--count", text="instead of --j: so many nearest rows")
+        int | None, flags.option("--count", text="Instead of --j: find this many nearest rows.")
     ] = None,
     confidence: Annotated[
-        float | None, flags.option("--confidence", text="of intervals (0.95)")
+        float | None,
+        flags.option("--confidence", text="The confidence level of the intervals (default: 0.95)."),
     ] = None,
     method: Annotated[
         str | None,
         flags.option(
             "--method",
-            text="of intervals: simulated (the default) or chebyshev",
+            text="How intervals are computed: simulated (default) or chebyshev.",
             **flags.words("simulated", "chebyshev"),
         ),
     ] = None,
     config: flags.Config = None,
     json_: flags.Json = False,
 ) -> None:
-    """Distances between projected rows, or the rows nearest to some. Cost no budget."""
+    """Estimate distances between projected rows, or find the nearest. This costs no budget."""
     given = dict(locals())  # before anything else is
     from dplinear.cli.errors import CommandError
     from dplinear.cli.loading import load

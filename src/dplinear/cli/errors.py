@@ -5,14 +5,13 @@ that is raised may quote a row: of that only the kind is told, unless a tracebac
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from dplinear.arguments import ArgumentError, is_url, redact
+from dplinear.arguments import ArgumentError, is_url, listed, nearest, redact
 
 
 class Code(IntEnum):
@@ -31,14 +30,14 @@ class Code(IntEnum):
 
 MEANINGS = {
     Code.DONE: "done",
-    Code.UNEXPECTED: "something unexpected, a fault of dplinear's own",
-    Code.USAGE: "a wrong command, flag, value, schema or file of settings",
-    Code.BUDGET: "the budget does not suffice: nothing was read or spent",
-    Code.LEDGER: "the ledger is not there, is damaged, or cannot count this",
+    Code.UNEXPECTED: "an unexpected error, which is a fault of dplinear",
+    Code.USAGE: "a wrong command, flag, value, schema or settings file",
+    Code.BUDGET: "not enough privacy budget; nothing was read or spent",
+    Code.LEDGER: "the ledger is missing, damaged, or cannot account for this release",
     Code.FILE: "a table, a release or an output cannot be read or written",
-    Code.BROKEN: "an audit found a promise broken",
+    Code.BROKEN: "an audit refuted a guarantee",
     Code.INTERRUPTED: "interrupted",
-    Code.PIPE: "whoever read the output went away",
+    Code.PIPE: "the reader of the output closed it",
 }
 
 
@@ -76,27 +75,40 @@ def veil(told: Complaint, words: Sequence[str]) -> Complaint:
 def like(word: str, known: Any) -> str:
     """Return a hint that names what was probably meant, or all there is."""
     options = [str(each) for each in known]
-    close = get_close_matches(word, options, n=2, cutoff=0.6)
+    close = nearest(word, options)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"known are {', '.join(options)}." if options else ""
+    return f"known are {listed(options, 15)}." if options else ""
 
 
+_NOTHING: Mapping[str, str] = {}
 _FILES = {"data", "path", "output"}
 
 
-def complaint_of(error: BaseException) -> Complaint | None:
-    """Return what to tell of an error that has words of ours; None for any other."""
+def complaint_of(error: BaseException, named: Mapping[str, str] = _NOTHING) -> Complaint | None:
+    """Return what to tell of an error that has words of ours; None for any other.
+
+    `named` says what the command calls its arguments: by a flag, or as a word such as DATA.
+    """
     if isinstance(error, CommandError):
         return error.complaint
     if isinstance(error, ArgumentError):
-        hint = as_flags(_line(error.hint)) or _plain_sentence(error)
-        return Complaint(_argument_code(error), _line(error.sentence), hint)
+        sentence = _in_words_of(error, named)
+        return Complaint(_argument_code(error), sentence, as_flags(_line(error.hint)))
     code = _code(error)
     if code is None:
         return None
     fact, _, hint = str(error).partition("\n\nHint: ")
     return Complaint(code, _line(fact), as_flags(_line(hint)))
+
+
+def _in_words_of(error: ArgumentError, named: Mapping[str, str]) -> str:
+    """Return the sentence of an error, about what the command line calls the argument."""
+    if error.parameter not in named:
+        return _line(error.sentence)
+    nothing = error.got.partition(" ")[0] == "None"  # it was left out
+    got = "" if nothing else f" Got {_line(error.got)}."
+    return f"{named[error.parameter]} must be {_line(error.rule)}.{got}"
 
 
 def _argument_code(error: ArgumentError) -> Code:
@@ -187,12 +199,3 @@ def as_flags(hint: str) -> str:
 def _flag(found: re.Match[str]) -> str:
     name, value = found["name"].replace("_", "-"), found["text"] or found["word"]
     return {"True": f"--{name}", "False": f"--no-{name}"}.get(value, f"--{name} {value}")
-
-
-def _plain_sentence(error: ArgumentError) -> str:
-    word = error.got[1:-1]  # of a text, without its quotes
-    if error.parameter == "options" and error.got == f"'{word}'" and word.isidentifier():
-        flag = f"--{word.replace('_', '-')}"
-        return f"{flag} is for other mechanisms or methods: --help says for which."
-    close = get_close_matches(word, error.options, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else ""

@@ -36,42 +36,81 @@ def words(*known: str) -> Any:
 Data = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Parquet, CSV or Arrow files, folders or globs", show_default=False, metavar="DATA..."
+        help="The table: Parquet, CSV or Arrow files, folders or glob patterns.",
+        show_default=False,
+        metavar="DATA...",
     ),
 ]
 SchemaFile = Annotated[
-    str | None, option("--schema", text="a .toml or .json file of columns", panel=TABLE)
+    str | None,
+    option(
+        "--schema",
+        text="A .toml or .json file that declares the columns and their public bounds.",
+        panel=TABLE,
+    ),
 ]
 Column = Annotated[
     list[str] | None,
     option(
         "--column",
-        text='"age 0 100", "smoker no,yes" or "member boolean"; once for each column',
+        text='A column with its public bounds or levels: "age 0 100", "smoker no,yes" or'
+        ' "member boolean". Repeat the flag for each column.',
         panel=TABLE,
         metavar="TEXT",
     ),
 ]
 Derived = Annotated[
     list[str] | None,
-    option("--derived", text='such as "age*smoker,age^2,age>=65"', panel=TABLE, metavar="TERMS"),
+    option(
+        "--derived",
+        text='Features derived from the columns, such as "age*smoker,age^2,age>=65".',
+        panel=TABLE,
+        metavar="TERMS",
+    ),
 ]
 RowNorm = Annotated[
-    float | None, option("--row-norm", text="clip rows of cells to this norm", panel=TABLE)
+    float | None,
+    option(
+        "--row-norm",
+        text="Clip each row to this Euclidean norm, where bounds are mapped to -1 and 1.",
+        panel=TABLE,
+    ),
 ]
 
 # How private
-Epsilon = Annotated[float | None, option("--epsilon", text="ε", panel=GUARANTEE)]
-Delta = Annotated[float | None, option("--delta", text="δ, with --epsilon", panel=GUARANTEE)]
-Rho = Annotated[float | None, option("--rho", text="ρ of zCDP, instead of ε", panel=GUARANTEE)]
-Mu = Annotated[float | None, option("--mu", text="μ of GDP, instead of ε", panel=GUARANTEE)]
+Epsilon = Annotated[
+    float | None, option("--epsilon", text="The privacy parameter ε, such as 1.", panel=GUARANTEE)
+]
+Delta = Annotated[
+    float | None,
+    option(
+        "--delta",
+        text="The privacy parameter δ, such as 1e-6. It goes with --epsilon.",
+        panel=GUARANTEE,
+    ),
+]
+Rho = Annotated[
+    float | None,
+    option("--rho", text="Ask for ρ-zCDP, instead of --epsilon and --delta.", panel=GUARANTEE),
+]
+Mu = Annotated[
+    float | None,
+    option("--mu", text="Ask for μ-GDP, instead of --epsilon and --delta.", panel=GUARANTEE),
+]
 Bits = Annotated[
-    float | None, option("--bits", text="bits of any one cell, instead of ε", panel=GUARANTEE)
+    float | None,
+    option(
+        "--bits",
+        text="Let any one cell show by at most this many bits, instead of --epsilon.",
+        panel=GUARANTEE,
+    ),
 ]
 Rows2 = Annotated[
     str | None,
     option(
         "--neighbours",
-        text="add_remove (the default) or replace",
+        text="Neighbouring tables differ by one row (or unit) that is added or removed "
+        "(add_remove, the default) or replaced (replace).",
         panel=GUARANTEE,
         **words("add_remove", "replace"),
     ),
@@ -80,79 +119,132 @@ Unit = Annotated[
     str | None,
     option(
         "--unit",
-        text="the column of ids, such as patient: all rows of one are protected together",
+        text="The unit of privacy: a column of ids, such as patient. All rows with the "
+        "same id are protected together.",
         panel=GUARANTEE,
         metavar="COLUMN",
     ),
 ]
 RowsPerUnit = Annotated[
     int | None,
-    option("--rows-per-unit", text="as how many rows one counts at the most (1)", panel=GUARANTEE),
+    option(
+        "--rows-per-unit",
+        text="Let each unit count as at most this many rows (default: 1).",
+        panel=GUARANTEE,
+    ),
 ]
 By = Annotated[
     str | None,
     option(
         "--by",
-        text="a category such as hospital, or several: a release for each level, for one price; "
-        'or groups, such as "hospital=north; hospital=south"',
+        text="Make a release for each level of a column such as hospital, all for the "
+        'price of one. To choose the groups, write "hospital=north; '
+        'hospital=south".',
         metavar="NAMES",
     ),
 ]
 
 # How it is released
 ExpectedRows = Annotated[
-    int | None, option("--expected-rows", text="with auto: a public guess of their number")
+    int | None,
+    option("--expected-rows", text="A public guess of the number of rows, for --mechanism auto."),
 ]
-MostRows = Annotated[int | None, special("--most-rows", text="sketch: rows at the most")]
+MostRows = Annotated[
+    int | None, special("--most-rows", text="For sketch: the largest number of rows.")
+]
 Deviations = Annotated[
-    str | None, special("--scale", text="public standard deviations, one or one a column")
+    str | None,
+    special(
+        "--scale",
+        text="The public standard deviations of the columns: one for all, or one for each.",
+    ),
 ]
 
 # Who counts
-Ledger = Annotated[str | None, option("--ledger", text="the ledger that counts", panel=BUDGET)]
+Ledger = Annotated[
+    str | None,
+    option(
+        "--ledger",
+        text="The ledger that keeps the privacy budget: a file, or "
+        "postgresql://user@host/database.",
+        panel=BUDGET,
+    ),
+]
 Dataset = Annotated[
-    str | None, option("--dataset", text="whose budget is spent, with --ledger", panel=BUDGET)
+    str | None,
+    option(
+        "--dataset",
+        text="The dataset whose privacy budget is charged. It goes with --ledger.",
+        panel=BUDGET,
+    ),
 ]
 RequestName = Annotated[
     str | None,
-    option("--request", text="a name: with --ledger, the same gets the same release", panel=BUDGET),
+    option(
+        "--request",
+        text="A name for this request. With --ledger, the same name returns the same "
+        "release and costs nothing more.",
+        panel=BUDGET,
+    ),
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="show plan and price; open no table", rich_help_panel=BUDGET),
+    typer.Option(
+        "--dry-run",
+        help="Show what the release would do and cost, without opening the table.",
+        rich_help_panel=BUDGET,
+    ),
 ]
 
 # How to read and print
 Threads = Annotated[
-    int | None, option("--threads", text="that read (default: all cores)", panel=READING)
+    int | None,
+    option(
+        "--threads",
+        text="How many threads read the table (default: one for each core).",
+        panel=READING,
+    ),
 ]
 Engine = Annotated[
     str | None,
     option(
-        "--engine", text="dask or spark: its workers read", panel=READING, **words("dask", "spark")
+        "--engine",
+        text="Let the workers of dask or spark read the table.",
+        panel=READING,
+        **words("dask", "spark"),
     ),
 ]
 Progress = Annotated[
     bool | None,
-    option("--progress/--no-progress", text="a bar on stderr while reading", panel=READING),
+    option(
+        "--progress/--no-progress",
+        text="Show a progress bar on stderr while the table is read (default: on a terminal).",
+        panel=READING,
+    ),
 ]
 Config = Annotated[
     str | None,
-    option("--config", text="a .toml file of settings; flags win over it", panel=READING),
+    option("--config", text="A .toml file of settings. Flags override it.", panel=READING),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="print JSON, for scripts", rich_help_panel=READING)
+    bool, typer.Option("--json", help="Print JSON, for scripts.", rich_help_panel=READING)
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace the output if it is there")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the output file if it exists.")
+]
 
 # What to ask
 Release = Annotated[
     str | None,
-    typer.Argument(help="the file of a release", show_default=False, metavar="RELEASE"),
+    typer.Argument(help="The file of a release.", show_default=False, metavar="RELEASE"),
 ]
 Features = Annotated[
     list[str] | None,
-    option("--features", text='names, such as "age,bmi" (default: all others)', metavar="NAMES"),
+    option(
+        "--features",
+        text='The features of the model, such as "age,bmi" (default: all others).',
+        metavar="NAMES",
+    ),
 ]
 
 

@@ -11,22 +11,25 @@ from dplinear.cli.output import certificate_facts, facts, say, short_path, tell
 def join(
     releases: Annotated[
         list[str] | None,
-        typer.Argument(help="files of moments", show_default=False, metavar="RELEASES..."),
+        typer.Argument(
+            help="The files of released moments.", show_default=False, metavar="RELEASES..."
+        ),
     ] = None,
     *,
     disjoint: Annotated[
         bool | None,
         flags.option(
             "--disjoint/--no-disjoint",
-            text="whether no row (with a unit: no unit) is in two of the tables; required",
+            text="Whether no row (or unit, where one was declared) is in two of the tables. "
+            "Required.",
         ),
     ] = None,
-    output: Annotated[str | None, flags.option("--output", text="the file to write")] = None,
+    output: Annotated[str | None, flags.option("--output", text="The file to write.")] = None,
     overwrite: flags.Overwrite = False,
     config: flags.Config = None,
     json_: flags.Json = False,
 ) -> None:
-    """Add up the moments of several tables, such as sites or months. Costs no budget."""
+    """Add up the moments of several tables, such as sites or months. This costs no budget."""
     given = dict(locals())  # before anything else is
     import dplinear
     from dplinear.cli.loading import load, words

@@ -11,18 +11,23 @@ from dplinear.cli.output import say, table, tell
 if TYPE_CHECKING:
     from dplinear.ledger.ledger import BudgetLedger
 
-app = typer.Typer(help="Make a ledger, look at it, check it.")
+app = typer.Typer(help="Declare privacy budgets, and see what is left of them.")
 
 _SQLITE = b"SQLite format 3\0"
 
 _Ledger = Annotated[
     str | None,
     typer.Argument(
-        help="a file, or postgresql://user@host/database", metavar="LEDGER", show_default=False
+        help="The ledger: a file, or postgresql://user@host/database.",
+        metavar="LEDGER",
+        show_default=False,
     ),
 ]
 _Dataset = Annotated[
-    str | None, typer.Argument(help="the name of a table", metavar="DATASET", show_default=False)
+    str | None,
+    typer.Argument(
+        help="A name for the dataset, such as visits-2026.", metavar="DATASET", show_default=False
+    ),
 ]
 
 
@@ -40,7 +45,7 @@ def create(
         str | None,
         flags.option(
             "--neighbours",
-            text="what the budget hides (default: add_remove)",
+            text="Which neighbouring tables the budget is for (default: add_remove).",
             panel=flags.GUARANTEE,
             **flags.words(*flags.RELATIONS),
         ),
@@ -48,14 +53,16 @@ def create(
     change: Annotated[
         float | None,
         flags.option(
-            "--change", text="how much cells or rows differ, where less", panel=flags.GUARANTEE
+            "--change",
+            text="For budgets of smaller changes: how much neighbouring cells or rows differ.",
+            panel=flags.GUARANTEE,
         ),
     ] = None,
     missing_public: Annotated[
         bool,
         flags.option(
             "--missing-public",
-            text="with --change: which cells are missing is public",
+            text="With --change: which cells are missing is public.",
             panel=flags.GUARANTEE,
         ),
     ] = False,
@@ -63,14 +70,15 @@ def create(
         str | None,
         flags.option(
             "--unit",
-            text="the column of ids, such as patient: whose rows the budget hides together",
+            text="The unit of privacy: a column of ids, such as patient, whose rows are "
+            "protected together.",
             panel=flags.GUARANTEE,
             metavar="COLUMN",
         ),
     ] = None,
     json_: flags.Json = False,
 ) -> None:
-    """Give a dataset its budget, once and for all; make the ledger where there is none."""
+    """Declare the privacy budget of a dataset, once and for all. Makes the ledger if needed."""
     from dplinear.cli.settings import one_guarantee, positional
     from dplinear.ledger import Budget, open_ledger
     from dplinear.ledger.opening import is_there
@@ -92,7 +100,7 @@ def create(
 
 @app.command()
 def show(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
-    """What is left of every budget."""
+    """Show what is spent and what is left of every budget."""
     _show(_open_ledger(ledger, "show"), json=json_)
 
 
@@ -101,11 +109,11 @@ def history(
     ledger: _Ledger = None,
     *,
     dataset: Annotated[
-        str | None, flags.option("--dataset", text="the lines of this one alone")
+        str | None, flags.option("--dataset", text="Show this dataset alone.")
     ] = None,
     json_: flags.Json = False,
 ) -> None:
-    """Every line, in order."""
+    """List every declared budget and every release, in order."""
     lines = _open_ledger(ledger, "history").history(dataset)
     if dataset is not None and not lines:
         from dplinear.cli.errors import Code, CommandError
@@ -121,7 +129,7 @@ def history(
 
 @app.command()
 def verify(ledger: _Ledger = None, *, json_: flags.Json = False) -> None:
-    """Check every line, every sum and every release that is kept."""
+    """Check that no line, sum or kept release was changed."""
     lines = _open_ledger(ledger, "verify").verify()
     if json_:
         tell({"lines": lines, "sound": True})

@@ -70,16 +70,27 @@ def _without_types(command: Any) -> None:
         _without_types(below)
 
 
-def _command_name(given: Sequence[str]) -> str:
-    """Return the command that the words of a line call, as far as they name one."""
+def _called(given: Sequence[str]) -> tuple[str, Any]:
+    """Return the command that the words of a line call, as far as they name one, and its words."""
     command: Any = _command()
     path = ["dplinear"]
     for word in given:
-        command = getattr(command, "commands", {}).get(word)
-        if command is None:
+        below = getattr(command, "commands", {}).get(word)
+        if below is None:
             break
+        command = below
         path.append(word)
-    return " ".join(path)
+    return " ".join(path), command
+
+
+def _named(given: Sequence[str]) -> dict[str, str]:
+    """Return the names that a command has for its arguments: --flag, or a word such as DATA."""
+    return {
+        parameter.name: str(parameter.metavar or parameter.name).rstrip(".")
+        if parameter.param_type_name == "argument"
+        else parameter.opts[0]
+        for parameter in _called(given)[1].params
+    }
 
 
 def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
@@ -88,9 +99,10 @@ def _complain(error: BaseException, given: Sequence[str], *, json: bool) -> int:
     if usage.is_abort(error):
         told = describe_interrupt(error)
     elif usage.is_usage(error):
-        told = usage.complaint_of(error, _command_name(given))
+        told = usage.complaint_of(error, _called(given)[0])
     else:
-        told = with_budget(complaint_of(error) or describe_unexpected(error), error)
+        told = complaint_of(error, _named(given)) or describe_unexpected(error)
+        told = with_budget(told, error)
     told = veil(told, given)
     from rich.text import Text
 

@@ -21,17 +21,17 @@ def mechanisms(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="one of them, for its options",
+            help="A mechanism, to see its options.",
             metavar="MECHANISM",
             show_default=False,
             autocompletion=_names,
         ),
     ] = None,
     *,
-    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     json_: flags.Json = False,
 ) -> None:
-    """List every mechanism and what it releases; or the options of one."""
+    """List all mechanisms and what they release, or the options of one."""
     from dataclasses import asdict
 
     from dplinear.arguments import choice

@@ -64,10 +64,8 @@ def caution(sentence: str, hint: str) -> None:
 
 
 def certificate_facts(certificate: "Certificate") -> list[tuple[str, str]]:
-    """Return the facts of a certificate, its promise first."""
-    (_, promise), *rest = certificate.lines()
-    promised = [("promise", promise), ("protects", certificate.protects)]
-    return [*promised, *rest, *(("note", each) for each in certificate.notes)]
+    """Return the facts of a certificate, what it protects and its guarantee first."""
+    return [*certificate.lines(), *(("note", each) for each in certificate.notes)]
 
 
 def tell(content: Any) -> None:

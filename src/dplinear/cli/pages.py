@@ -12,7 +12,8 @@ def target_path(output: str | os.PathLike[str] | None, usual: Path, *, overwrite
     if target.suffix not in {".html", ".htm"}:
         raise CommandError(f"A page is an .html file, and '{target.name}' is none.")
     if not target.parent.is_dir():
-        raise CommandError(f"The folder of '{target.name}' is not there.", "", Code.FILE)
+        told = f"The folder '{target.parent}' of --output does not exist."
+        raise CommandError(told, "make it first.", Code.FILE)
     if os.path.lexists(target) and not overwrite:
         told = f"The page '{target.name}' is there already."
         raise CommandError(told, "choose another --output, or say --overwrite.", Code.FILE)

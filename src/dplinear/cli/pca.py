@@ -9,19 +9,27 @@ from dplinear.cli.output import certificate_facts, facts, say, table, tell
 def pca(
     release: flags.Release = None,
     *,
-    k: Annotated[int | None, flags.option("--k", text="how many components (2)")] = None,
+    k: Annotated[
+        int | None, flags.option("--k", text="How many components to show (default: 2).")
+    ] = None,
     features: flags.Features = None,
     scaled: Annotated[
-        bool | None, flags.option("--scaled/--no-scaled", text="of correlations (default: no)")
+        bool | None,
+        flags.option(
+            "--scaled/--no-scaled",
+            text="Take the components of the correlations (default: of the covariances).",
+        ),
     ] = None,
     repair: Annotated[
         str | None,
-        flags.option("--repair", text="of a matrix that noise made unusable (default: auto)"),
+        flags.option(
+            "--repair", text="How to repair a matrix that noise left indefinite (default: auto)."
+        ),
     ] = None,
     config: flags.Config = None,
     json_: flags.Json = False,
 ) -> None:
-    """Principal components of a release. Cost no budget, however often."""
+    """Show the principal components of a release. This costs no budget."""
     given = dict(locals())  # before anything else is
     from dplinear.arguments import rejection
     from dplinear.cli.loading import load
@@ -59,5 +67,5 @@ def pca(
     say(
         table(heads, [*lines, shares]),
         "",
-        facts([("promise", certificate_facts(moments.certificate)[0][1])]),
+        facts(certificate_facts(moments.certificate)[:2]),
     )

@@ -25,51 +25,76 @@ def plan(
     *,
     expected_rows: Annotated[
         float | None,
-        flags.option("--expected-rows", text="or a guess of their number", panel=_ABOUT),
+        flags.option(
+            "--expected-rows",
+            text="A public guess of the number of rows. Its order of magnitude is enough.",
+            panel=_ABOUT,
+        ),
     ] = None,
     columns: Annotated[
         int | None,
-        flags.option("--columns", text="how many, where none is described", panel=_ABOUT),
+        flags.option(
+            "--columns",
+            text="How many features the model has, if no --schema or --column declares them.",
+            panel=_ABOUT,
+        ),
     ] = None,
     learn: Annotated[
         str | None,
         flags.option(
             "--learn",
-            text="regression (the default), moments, mean, covariance, pca, distances",
+            text="What you want to learn: regression (default), moments, mean, covariance, "
+            "pca, logistic or distances.",
             panel=_ABOUT,
             **flags.words("regression", "moments", "mean", "covariance", "pca", "distances"),
         ),
     ] = None,
     condition: Annotated[
         float | None,
-        flags.option("--condition", text="number of the features' covariance", panel=_ABOUT),
+        flags.option(
+            "--condition",
+            text="The condition number of the features' correlations; with --tails, of their"
+            " covariance.",
+            panel=_ABOUT,
+        ),
     ] = None,
     tails: Annotated[
         str | None,
         flags.option(
             "--tails",
-            text="of simulated tables: normal or heavy",
+            text="Simulate tables with normal or heavy tails, all rows of one distribution.",
             panel=_ABOUT,
             **flags.words("normal", "heavy"),
         ),
     ] = None,
     explained: Annotated[
         float | None,
-        flags.option("--explained", text="the share of variance, at best", panel=_ABOUT),
+        flags.option(
+            "--explained",
+            text="The share of the variance that the best line explains, from 0 to 1.",
+            panel=_ABOUT,
+        ),
     ] = None,
     width: Annotated[
         float | None,
-        flags.option("--width", text="of bounds, in standard deviations (4)", panel=_ABOUT),
+        flags.option(
+            "--width",
+            text="The width of all bounds, in standard deviations of the column (default: 4).",
+            panel=_ABOUT,
+        ),
     ] = None,
     zero_one: Annotated[
         float | None,
-        flags.option("--zero-one", text="the share of columns of 0 and 1", panel=_ABOUT),
+        flags.option(
+            "--zero-one", text="The share of features that are 0 or 1, from 0 to 1.", panel=_ABOUT
+        ),
     ] = None,
     target_shape: Annotated[
         str | None,
         flags.option(
             "--target-shape",
-            text="even, skewed, counts or long (default: any)",
+            text="The shape of the target: even (scores), skewed (wages), counts (visits) or"
+            " long (costs). By default the plan covers all of them.",
             panel=_ABOUT,
             **flags.words("even", "skewed", "counts", "long"),
         ),
@@ -77,33 +102,52 @@ def plan(
     target_width: Annotated[
         float | None,
         flags.option(
-            "--target-width", text="of the target's bounds, in standard deviations", panel=_ABOUT
+            "--target-width",
+            text="The distance from the middle of the target's bounds to each, in standard "
+            "deviations.",
+            panel=_ABOUT,
         ),
     ] = None,
     components: Annotated[
-        int | None, flags.option("--components", text="principal ones", panel=_ABOUT)
+        int | None,
+        flags.option(
+            "--components",
+            text="For --learn pca: the number of principal components.",
+            panel=_ABOUT,
+        ),
     ] = None,
     rows_per_unit: Annotated[
         str | None,
         flags.option(
-            "--rows-per-unit", text="one number, several such as 1,2,4, or auto", panel=_ABOUT
+            "--rows-per-unit",
+            text="Let each unit count as at most this many rows: a number, several to "
+            "compare such as 1,2,4, or auto.",
+            panel=_ABOUT,
         ),
     ] = None,
     rows_each: Annotated[
         str | None,
         flags.option(
             "--rows-each",
-            text="how many rows a person has: a public guess such as 1,20",
+            text="How many rows a unit, such as a person, has: a public guess such as 1,20.",
             panel=_ABOUT,
         ),
     ] = None,
     correlation: Annotated[
         float | None,
-        flags.option("--correlation", text="of two rows of a person (default: any)", panel=_ABOUT),
+        flags.option(
+            "--correlation",
+            text="The correlation of two rows of the same unit. By default the plan covers "
+            "small and large ones.",
+            panel=_ABOUT,
+        ),
     ] = None,
     error: Annotated[
         float | None,
-        flags.option("--error", text="also say which budget, and how many rows, it takes"),
+        flags.option(
+            "--error",
+            text="Also say which budget, and how many rows, would bring the error down to this.",
+        ),
     ] = None,
     schema: flags.SchemaFile = None,
     column: flags.Column = None,
@@ -116,38 +160,47 @@ def plan(
     bits: flags.Bits = None,
     rows: Annotated[
         int | None,
-        flags.option("--rows", text="with --bits alone: of a sketch (1000)", panel=flags.GUARANTEE),
+        flags.option(
+            "--rows",
+            text="With --bits alone: the number of rows of a sketch (default: 1000).",
+            panel=flags.GUARANTEE,
+        ),
     ] = None,
     neighbours: Annotated[
         str | None,
         flags.option(
             "--neighbours",
-            text="(default: add_remove; element for distances)",
+            text="The neighbouring tables (default: add_remove; for distances: element).",
             panel=flags.GUARANTEE,
             **flags.words(*flags.RELATIONS),
         ),
     ] = None,
     html: Annotated[
-        bool, typer.Option("--html", help="write a page with sliders", rich_help_panel=_PAGE)
+        bool, typer.Option("--html", help="Write an HTML page with sliders.", rich_help_panel=_PAGE)
     ] = False,
     output: Annotated[
-        str | None, flags.option("--output", text="the page (plan.html)", panel=_PAGE)
+        str | None,
+        flags.option("--output", text="The page to write (default: plan.html).", panel=_PAGE),
     ] = None,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="replace the page if it is there", rich_help_panel=_PAGE),
+        typer.Option("--overwrite", help="Replace the page if it exists.", rich_help_panel=_PAGE),
     ] = False,
     config: Annotated[
         str | None,
-        flags.option("--config", text="a .toml file, as for a release", panel=_PAGE),
+        flags.option(
+            "--config",
+            text="A .toml file of settings, which may be that of a release. Flags override it.",
+            panel=_PAGE,
+        ),
     ] = None,
     json_: Annotated[
-        bool, typer.Option("--json", help="print JSON, for scripts", rich_help_panel=_PAGE)
+        bool, typer.Option("--json", help="Print JSON, for scripts.", rich_help_panel=_PAGE)
     ] = False,
 ) -> None:
-    """Predict the error of every mechanism from public facts; nothing is read or spent.
+    """Predict the error of every mechanism from public facts. Nothing is read or spent.
 
-    With --bits and no columns: what bits of a cell mean in other words.
+    With --bits and no columns, translate bits of a cell into other guarantees.
     """
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages
@@ -245,9 +298,9 @@ def _show(
         for line in made.lines
     ]
     lines.append(("without privacy", _figure(made.floor), ""))
-    title = f"Plan for {made.learn}: {given.rows:,} rows, {given.columns:,} columns"
+    title = f"Plan for {made.learn}: {given.rows:,} rows, {given.columns:,} features"
     told = [
-        ("promise", f"{given.guarantee} ({given.neighbours} neighbours)"),
+        ("guarantee", f"{given.guarantee} ({given.neighbours} neighbours)"),
         ("error", made.measure),
         ("best", made.reason),
     ]

@@ -16,41 +16,59 @@ def regress(
     *,
     target: Annotated[
         list[str] | None,
-        flags.option("--target", text="what is explained; several at once", metavar="NAMES"),
+        flags.option(
+            "--target", text="The column to explain, or several at once.", metavar="NAMES"
+        ),
     ] = None,
     features: flags.Features = None,
     group: Annotated[
         str | None,
-        flags.option("--group", text="of groups: one level, such as north (default: all of them)"),
+        flags.option(
+            "--group", text="For a release with groups: one level, such as north (default: all)."
+        ),
     ] = None,
-    ridge: Annotated[float | None, flags.option("--ridge", text="scikit-learn's alpha")] = None,
-    l1: Annotated[float | None, flags.option("--l1", text="scikit-learn's alpha of Lasso")] = None,
+    ridge: Annotated[
+        float | None,
+        flags.option("--ridge", text="The penalty alpha of scikit-learn's Ridge (default: 0)."),
+    ] = None,
+    l1: Annotated[
+        float | None,
+        flags.option("--l1", text="The penalty alpha of scikit-learn's Lasso (default: 0)."),
+    ] = None,
     intercept: Annotated[
-        bool | None, flags.option("--intercept/--no-intercept", text="(default: yes)")
+        bool | None,
+        flags.option(
+            "--intercept/--no-intercept", text="Give the model an intercept (default: yes)."
+        ),
     ] = None,
     repair: Annotated[
         str | None,
         flags.option(
             "--repair",
-            text="of a matrix that noise made unusable (default: auto)",
+            text="How to repair a matrix that noise left indefinite (default: auto).",
             **flags.words("auto", "none", "released", "scaled", "clipped", "floor", "shrunk"),
         ),
     ] = None,
-    level: Annotated[float | None, flags.option("--level", text="of intervals (0.95)")] = None,
+    level: Annotated[
+        float | None,
+        flags.option("--level", text="The confidence level of the intervals (default: 0.95)."),
+    ] = None,
     method: Annotated[
         str | None,
         flags.option(
             "--method",
-            text="of intervals: delta (the default) or bootstrap",
+            text="How intervals are computed: delta (default) or bootstrap.",
             **flags.words("delta", "bootstrap"),
         ),
     ] = None,
-    draws: Annotated[int | None, flags.option("--draws", text="of the bootstrap")] = None,
-    seed: Annotated[int | None, flags.option("--seed", text="of the bootstrap")] = None,
+    draws: Annotated[
+        int | None, flags.option("--draws", text="How many draws the bootstrap takes.")
+    ] = None,
+    seed: Annotated[int | None, flags.option("--seed", text="The seed of the bootstrap.")] = None,
     config: flags.Config = None,
     json_: flags.Json = False,
 ) -> None:
-    """Fit a linear model to a release. Costs no budget, however often."""
+    """Fit a linear model to a release. This costs no privacy budget."""
     given = dict(locals())  # before anything else is
     from dplinear.cli.loading import load
     from dplinear.cli.settings import merge_settings, require, split_names

@@ -26,35 +26,39 @@ def report(
     release: flags.Release = None,
     *,
     html: Annotated[
-        bool, typer.Option("--html", help="write a page that needs no network")
+        bool, typer.Option("--html", help="Write an HTML page that needs no network.")
     ] = False,
     output: Annotated[
-        str | None, flags.output("the page (default: the release's name, with .html)")
+        str | None, flags.output("The page to write (default: the release's name with .html).")
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="replace the page if it is there")
+        bool, typer.Option("--overwrite", help="Replace the page if it exists.")
     ] = False,
     target: Annotated[
         list[str] | None,
-        flags.option("--target", text="also show regressions of these", metavar="NAMES"),
+        flags.option("--target", text="Also show regressions of these columns.", metavar="NAMES"),
     ] = None,
     features: flags.Features = None,
     ledger: Annotated[
-        str | None, flags.option("--ledger", text="also show the dataset's history")
+        str | None,
+        flags.option(
+            "--ledger", text="Also show the history of the dataset's budget in this ledger."
+        ),
     ] = None,
     dataset: Annotated[
-        str | None, flags.option("--dataset", text="if another than the release's")
+        str | None,
+        flags.option("--dataset", text="The dataset to show, if it is not the release's own."),
     ] = None,
     audit: Annotated[
-        bool, typer.Option("--audit", help="also audit the mechanism, which may take a while")
+        bool, typer.Option("--audit", help="Also audit the mechanism, which may take minutes.")
     ] = False,
     trials: Annotated[
-        int | None, flags.option("--trials", text="runs of the audit on each table")
+        int | None, flags.option("--trials", text="How many runs the audit makes on each table.")
     ] = None,
     config: flags.Config = None,
     json_: flags.Json = False,
 ) -> int:
-    """Tell what was released and what it promises; with --html, as a page for anybody."""
+    """Show what was released, what it guarantees and what it cost, as text or as a page."""
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages
     from dplinear.cli.errors import Code, CommandError

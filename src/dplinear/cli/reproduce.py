@@ -22,7 +22,7 @@ def reproduce(
     paper: Annotated[
         str | None,
         typer.Argument(
-            help="one of the five, or all",
+            help="One of the five papers, or all.",
             metavar="PAPER",
             show_default=False,
             autocompletion=_names,
@@ -30,19 +30,24 @@ def reproduce(
     ] = None,
     figure: Annotated[
         str | None,
-        typer.Argument(help="figure1, table1, ...", metavar="FIGURE", show_default=False),
+        typer.Argument(
+            help="A figure or table, such as figure1.", metavar="FIGURE", show_default=False
+        ),
     ] = None,
     *,
     output: Annotated[
-        str | None, flags.output("the folder of pictures, figures and pages (reproduced)")
+        str | None,
+        flags.output("The folder for pictures, numbers and pages (default: reproduced)."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="small tables; verdicts may differ")
+        bool, typer.Option("--quick", help="Use small tables. Verdicts may differ.")
     ] = False,
-    seed: Annotated[int | None, flags.option("--seed", text="of the simulations (1)")] = None,
+    seed: Annotated[
+        int | None, flags.option("--seed", text="The seed of the simulations (default: 1).")
+    ] = None,
     json_: flags.Json = False,
 ) -> None:
-    """Make a paper's figure, all of it, or all papers; without a name, list what there is."""
+    """Reproduce a paper's figures and check its claims. Without a name, list what there is."""
     from dplinear.papers.reproduce import PAPERS
     from dplinear.papers.reproduce import reproduce as made
     from dplinear.report import summary_page

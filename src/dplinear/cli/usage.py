@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from dplinear.arguments import nearest
 from dplinear.cli.errors import Code, Complaint, like
 
 # Which may hold a password, and any mark in it.
@@ -38,7 +39,7 @@ def complaint_of(error: Any, called: str) -> Complaint:
     known = sorted(getattr(getattr(context, "command", None), "commands", {}))
     sentence, hint = f"{words.rstrip('.')}.", more
     if hasattr(error, "option_name") and hasattr(error, "possibilities"):
-        close = sorted(error.possibilities or ())
+        close = nearest(error.option_name, sorted(error.possibilities or ()))
         sentence = f"{path} has no flag {error.option_name}."
         hint = f"did you mean {' or '.join(close)}?" if close else more
     elif words.startswith("No such command"):

@@ -18,7 +18,7 @@ from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.rows import kept_rows
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import ArgumentError, rejection, wrong_type
+from dplinear.arguments import ArgumentError, describe, rejection, wrong_type
 from dplinear.curator.request_fingerprint import request_fingerprint
 from dplinear.curator.row_weights import RowWeights
 from dplinear.curator.sources.pool import one_blas_thread
@@ -34,7 +34,7 @@ from dplinear.ledger.request import (
 )
 from dplinear.ledger.spent import note_spent, note_unsure
 from dplinear.ledger.tally import count
-from dplinear.mechanisms.checks import RELATIONS
+from dplinear.mechanisms.checks import ADD_DELTA, RELATIONS
 from dplinear.mechanisms.contract import Account, Made, Mechanism, Prepared, Private
 from dplinear.noise import simulation
 from dplinear.privacy.compose import BudgetExceededError
@@ -48,7 +48,7 @@ from dplinear.schema import Schema, SchemaLike
 Curve = tuple[tuple[float, float], ...]
 _Release = TypeVar("_Release")
 _CURVE = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-_NOBODY_COUNTS = "no ledger was given: nobody counts what is spent on this table"
+_NOBODY_COUNTS = "no ledger was given: this release is not charged to any privacy budget"
 _PUBLISHED = "papers."  # whose gates reproduce what may guarantee nothing
 _ITS_OWN = frozenset({"Schema"})  # whose errors are about what a schema says, not about a gate
 
@@ -84,11 +84,19 @@ class Passage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
+        if isinstance(error, ArgumentError) and self._lacks_delta(error):
+            facts = ("delta", self.where, "above 0 for this mechanism")
+            raise ArgumentError(*facts, describe(self.given["delta"]), error.hint) from None
         if isinstance(error, ArgumentError) and self._was_given(error):
             raise error.rename(self.where).with_traceback(error.__traceback__) from None
         if error is None:
             for each in self._warnings:
                 warnings.warn(each, stacklevel=3)  # to whoever called the gate
+
+    def _lacks_delta(self, error: ArgumentError) -> bool:
+        """Return whether the caller gave an ε, and a mechanism refuses it for want of a δ."""
+        given = self.given.get("guarantee") is None and self.given.get("epsilon") is not None
+        return given and "delta" in self.given and error.hint.startswith(ADD_DELTA)
 
     def _was_given(self, error: ArgumentError) -> bool:
         """Return whether an error of an inner function is about an argument of this gate."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dplinear.arguments import ArgumentError, real, rejection, wrong_type
+from dplinear.arguments import ArgumentError, describe, listed, meant, real, rejection, wrong_type
 
 Pair = tuple[Any, Any]  # two real numbers, kept as they came so that fractions stay exact
 Bounds = Pair | list[Pair] | dict[str, Pair]
@@ -79,11 +79,13 @@ def by_index(bounds: Bounds, frame_names: Sequence[str] | None, where: str) -> P
     missing = [str(name) for name in frame_names if name not in bounds]
     if missing:
         rule = "a mapping that has every column of X"
-        raise rejection("bounds", where, rule, f"none for {', '.join(missing)}")
+        given = [str(name) for name in bounds if name not in set(frame_names)]
+        got = f"no bounds for {listed(map(describe, missing))}"
+        raise ArgumentError("bounds", where, rule, got, meant(missing[0], given))
     unknown = [name for name in bounds if name not in set(frame_names)]
     if unknown:
         rule = "a mapping of the columns of X"
-        hint = f"X has the columns {', '.join(map(str, frame_names))}."
+        hint = f"X has the columns {listed(frame_names)}."
         raise rejection("bounds", where, rule, ", ".join(unknown), hint)
     return [bounds[name] for name in frame_names]
 

@@ -19,7 +19,7 @@ from dplinear.ledger.request import (
     refusal,
 )
 from dplinear.ledger.shortage import shortage, what_fits
-from dplinear.ledger.status import Price, Status
+from dplinear.ledger.status import Price, Status, Statuses
 from dplinear.ledger.verification import SO_FAR, STATE, verify_lines
 from dplinear.privacy.compose import Filter
 from dplinear.privacy.guarantees import Guarantee
@@ -220,10 +220,10 @@ class BudgetLedger(ABC):
         with self.reading() as lines:
             return _read_release(lines, request)
 
-    def status(self) -> list[Status]:
+    def status(self) -> Statuses:
         """Return every dataset's budget and what is left of it."""
         with self.reading() as lines:
-            found = []
+            found = Statuses()
             for declared in lines.budgets():
                 budget, spent, latest = _state(lines, declared.dataset)
                 count = _count(lines, declared.dataset, latest)

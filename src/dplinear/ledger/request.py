@@ -8,6 +8,7 @@ from dplinear.arguments import wrong_type
 from dplinear.privacy.guarantees import ZCDP, Guarantee
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.privacy.profiles.base import Profile
+from dplinear.tracebacks import PlainError
 
 _LONGEST = 200
 
@@ -59,7 +60,7 @@ class Keeper(Protocol):
         """
 
 
-class LedgerError(Exception):
+class LedgerError(PlainError):
     """A ledger that cannot be relied on, or a request that it cannot serve. Nothing is released."""
 
 

@@ -7,7 +7,7 @@ from dplinear.ledger.budget import Budget, Units
 from dplinear.privacy.compose import Filter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Status:
     """A dataset's budget and what is left of it."""
 
@@ -23,7 +23,11 @@ class Status:
 
     def __str__(self) -> str:
         spent, left = self.budget.text(self.spent), self.budget.text(self.remaining)
-        return f"{self.dataset}: {self.budget}; {spent} spent in {self.releases}, {left} left"
+        count = f"{self.releases} release{'' if self.releases == 1 else 's'}"
+        return f"{self.dataset}: {self.budget}; {spent} spent in {count}, {left} left"
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         spent, limit = self.spent, self.budget.limit
@@ -31,11 +35,33 @@ class Status:
         share = max((used / whole for used, whole in parts if whole), default=0.0)
         facts = [
             ("budget", str(self.budget)),
-            ("spent", f"{self.budget.text(spent)}, in {self.releases}"),
+            ("spent", self.budget.text(spent)),
+            ("releases", f"{self.releases:,}"),
             ("left", self.budget.text(self.remaining)),
         ]
         told = notebook.bar(share, f"{100 * share:.0f}% spent"), notebook.pairs(facts)
         return notebook.card(f"Budget of {self.dataset}", *told)
+
+
+class Statuses(list[Status]):
+    """The budgets of a ledger, which print as a list and show as a table in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no budget has been declared"
+
+    def _repr_html_(self) -> str:
+        heads = ["dataset", "budget", "spent", "left", "releases"]
+        rows = [
+            [
+                each.dataset,
+                str(each.budget),
+                each.budget.text(each.spent),
+                each.budget.text(each.remaining),
+                f"{each.releases:,}",
+            ]
+            for each in self
+        ]
+        return notebook.card("Privacy budgets", notebook.table(heads, rows))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from dplinear.analyst import notebook
 from dplinear.ledger.request import Request
 from dplinear.privacy import compose
 from dplinear.privacy.guarantees import Guarantee
+from dplinear.privacy.neighbours import Neighbours
 
 _OPEN: ContextVar[tuple["Tally", ...]] = ContextVar("dplinear tallies", default=())
 
@@ -42,11 +44,24 @@ class Tally:
 
     def __str__(self) -> str:
         total = self.total()
-        promise = "no guarantee"
-        if total is not None:
-            promise = f"{total} together ({self.requests[0].neighbours} neighbours)"
         many = "" if len(self) == 1 else "s"
-        return f"{len(self)} release{many}: {promise}"
+        start = f"{len(self)} release{many}:"
+        if total is None:
+            return f"{start} no guarantee"
+        neighbours = self.requests[0].neighbours
+        if len(self) == 1 or neighbours is not Neighbours.ADD_REMOVE:
+            return f"{start} {total} together ({neighbours} neighbours)"
+        condition = f"if all read the same table ({neighbours} neighbours)"
+        return f"{start} {total} together, {condition}\n{_FOLDS}"
+
+    def _repr_html_(self) -> str:
+        return notebook.card("Spent so far", notebook.lines(str(self).splitlines()))
+
+
+_FOLDS = (
+    "For the folds of a cross-validation nothing is proved of all: one row more or less moves "
+    "other rows from fold to fold. With neighbours='replace' the total holds for folds too."
+)
 
 
 def _relation(one: Request) -> tuple[str, ...]:

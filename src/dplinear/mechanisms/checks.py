@@ -23,6 +23,7 @@ _EXAMPLES = {
     "bits": "write bits=0.5.",
 }
 _RULE = "an ApproxDP guarantee with ε and δ above 0"
+ADD_DELTA = "add delta=1e-6"  # how a hint begins where only the δ is missing
 
 
 def read_guarantee(
@@ -99,7 +100,7 @@ def relation(value: Any, where: str) -> Neighbours:
 def approximate(guarantee: Any, where: str, noise: str, rule: str = _RULE) -> ApproxDP:
     """Return the guarantee, if it is the (ε, δ) that such noise can be calibrated for."""
     if isinstance(guarantee, PureDP) or (isinstance(guarantee, ApproxDP) and guarantee.delta == 0):
-        hint = f"{noise} has unbounded loss and is never pure: ask for ApproxDP(ε, δ) with a δ."
+        hint = f"{ADD_DELTA}: {noise} has an unbounded privacy loss, so pure ε-DP is out of reach."
         raise arguments.rejection("guarantee", where, rule, guarantee, hint)
     if not isinstance(guarantee, ApproxDP):
         hint = f"no theorem gives {noise} a guarantee of this kind: ask for ApproxDP(ε, δ)."

@@ -246,7 +246,7 @@ class Plan:
 
     def _above(self) -> list[str]:
         facts = self.given
-        size = f"{facts.rows:,} rows, {facts.columns:,} column{'' if facts.columns == 1 else 's'}"
+        size = f"{facts.rows:,} rows, {facts.columns:,} feature{'' if facts.columns == 1 else 's'}"
         return [
             f"Plan for {self.learn}: {size}",
             f"{facts.guarantee} ({facts.neighbours} neighbours)",

@@ -115,7 +115,7 @@ def over_kinds(facts: Facts, each: Sequence[Prediction]) -> Prediction:
         if given is None
     ]
     notes = [one.note for one in each if one.note]
-    note = f"for any of {join_words(open_facts)} of the table, which nobody gave"
+    note = f"you did not give {join_words(open_facts)} of the table, so this covers all values"
     return over_all(each, "; ".join([note, *notes[:1]]))
 
 
@@ -165,10 +165,9 @@ def in_a_set(facts: Facts, labels: str, loss: str = "") -> str:
     asked = f"epsilon={guarantee.epsilon:g}, constraint=1.0{loss}"  # type: ignore[union-attr]  # checked
     size = f"{facts.rows}, {facts.columns}"
     return (
-        "pure ε is kept by models in a constraint set, "
+        "add delta=1e-6. Pure ε-DP is only possible for models in a constraint set, "
         f"`dpl.release_model(X, target=y, {asked}, row_norm=..., {labels})`, whose errors "
-        f"`dpl.forecast_compressed({size}, {asked}, nonzeros=None)` simulates, learner by learner; "
-        "with a delta there are more ways."
+        f"`dpl.forecast_compressed({size}, {asked}, nonzeros=None)` simulates, learner by learner."
     )
 
 

@@ -170,7 +170,7 @@ def _predict_real(name: str, size: Size, facts: Facts, note: str) -> Prediction:
         "the share that a line explains": facts.explained,
     }
     left = [words for words, value in given.items() if value is None]
-    said = [f"for any of {join_words(left)}, which nobody gave"] if left else []
+    said = [f"you did not give {join_words(left)}, so this covers all values"] if left else []
     return over_all(each, "; ".join([*said, *([note] if note else [])]))
 
 

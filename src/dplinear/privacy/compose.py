@@ -17,6 +17,7 @@ from dplinear.privacy.guarantees import GDP, MIDP, ZCDP, ApproxDP, Guarantee, Pu
 from dplinear.privacy.profiles.base import Profile
 from dplinear.privacy.profiles.gaussian import Gaussian, GridGaussian
 from dplinear.privacy.rounding import ceiling, up
+from dplinear.tracebacks import PlainError
 
 
 def guarantees(parts: Sequence[Guarantee]) -> Guarantee:
@@ -81,7 +82,7 @@ def profiles(parts: Sequence[Profile], *, interval: float | None = None) -> Prof
 _Amount = TypeVar("_Amount", Fraction, int)  # exact ones alone
 
 
-class BudgetExceededError(Exception):
+class BudgetExceededError(PlainError):
     """A spend would exceed the budget, and was not admitted."""
 
 

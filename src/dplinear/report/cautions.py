@@ -10,7 +10,7 @@ from dplinear.privacy.guarantees import ApproxDP, Guarantee
 from dplinear.report.promise import percent, promise, protects_rows
 from dplinear.report.words import guarantee_label
 
-NOBODY_COUNTS = "nobody counts"
+NO_LEDGER = "no ledger was given"  # how the note of such a release begins
 _WEAK = 0.9
 
 
@@ -83,7 +83,7 @@ def _of_promise(certificate: Certificate) -> Iterable[Caution]:
     if not protects_rows(certificate):
         yield Caution(
             "Less than a whole row is protected",
-            "The promise is about single cells or small changes, not about all that a row says.",
+            "The guarantee is about single cells or small changes, not about all that a row says.",
         )
 
 
@@ -126,11 +126,11 @@ def _of_count(certificate: Certificate, counted: bool | None) -> Iterable[Cautio
             f"The ledger has no line for the request {certificate.request}: it was not counted "
             "there.",
         )
-    if any(NOBODY_COUNTS in note for note in certificate.notes):
+    if any(note.startswith(NO_LEDGER) for note in certificate.notes):
         yield Caution(
-            "Nobody counts",
-            "No ledger was used, so nobody adds up what is released about this table. Promises "
-            "add up: many releases together protect less than each does alone.",
+            "Not charged to a privacy budget",
+            "This release was made without a ledger, so no privacy budget is charged. Privacy "
+            "losses add up: several releases together protect less than each does alone.",
         )
 
 
@@ -147,5 +147,5 @@ def _of_size(certificate: Certificate, rows: float | None) -> Iterable[Caution]:
 
 def _of_notes(certificate: Certificate) -> Iterable[Caution]:
     for note in certificate.notes:
-        if NOBODY_COUNTS not in note:
+        if not note.startswith(NO_LEDGER):
             yield Caution("A note on the certificate", note[:1].upper() + note[1:])

@@ -17,7 +17,7 @@ from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
-from dplinear.arguments import ArgumentError, wrong_type
+from dplinear.arguments import ArgumentError, listed, wrong_type
 from dplinear.privacy.units import size
 from dplinear.report.forest import Line, forests
 from dplinear.report.groups import groups_panel
@@ -69,7 +69,7 @@ def _of_fit(fit: Fit) -> Panel:
     if fit.ridge > 0:
         notes.append(f"Ridge: {fit.ridge:g}.")
     if fit.empty:
-        notes.append(f"Left out, as next to no row is there: {', '.join(fit.empty)}.")
+        notes.append(f"Hardly any row holds {listed(fit.empty, 12)}: left out of the model.")
     used = (*fit.names, fit.target)
     notes += side_notes(fit.schema, fit.certificate, fit.count, MOMENTS, used)
     title = f"Regression of {fit.target}"
@@ -268,8 +268,8 @@ def _rows(release: RowsRelease) -> Content:
         how = f"How they were made: {model.kind}."
     said = model.to_dict().items()
     facts: list[tuple[str, object]] = [
-        ("number of columns", len(release.names)),
-        ("first columns", ", ".join(release.names[:12])),
+        ("numbers in each row", len(release.names)),
+        ("their names", listed(release.names, 12)),
         *((name, value) for name, value in said if isinstance(value, str | int | float)),
     ]
     return Content(
@@ -278,7 +278,7 @@ def _rows(release: RowsRelease) -> Content:
         size=size_of(release.rows, None),
         rows=release.rows,
         columns=columns(release.schema),
-        panels=(Panel("Released columns", "", (), pairs(facts, "What the rows hold", _HEADS)),),
+        panels=(Panel("Released numbers", "", (), pairs(facts, "What the rows hold", _HEADS)),),
     )
 
 

@@ -37,7 +37,7 @@ def plan_page(plan: Plan) -> str:
             "shown": f"n = {given.rows:,}",
         },
         {
-            "name": "Columns (d)",
+            "name": "Features (d)",
             "id": "columns",
             "most": len(data["stops"][2]) - 1,
             "start": data["start"][2],

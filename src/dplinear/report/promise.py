@@ -60,7 +60,7 @@ def promise(certificate: Certificate) -> Promise:
     sentences.append(_IDEAL if certificate.of_ideal else _ANY)
     headline = _headline(certificate.holds, words)
     if certificate.of_ideal:
-        headline = f"{_OF_IDEAL}{headline[0].lower()}{headline[1:]}"
+        headline = f"{_OF_IDEAL}{headline}"
     return Promise(headline, tuple(sentences), protected, unprotected, right, caught, words)
 
 
@@ -133,10 +133,13 @@ def _exp(epsilon: float) -> float:
 
 def _headline(holds: Guarantee, words: "Subject") -> str:
     if isinstance(holds, MIDP):
-        return f"At most {holds.bits:g} bits are learnt about {words.unit}."
+        return f"An attacker learns at most {holds.bits:g} bits about {words.unit}."
     told = as_odds(holds)
-    change = f"Odds change by a factor of at most {factor(told.epsilon)}"
-    return f"{change}." if told.delta == 0 else f"{change}, but for a chance of {odds(told.delta)}."
+    change = f"For {words.unit}, an attacker’s odds change by a factor of at most "
+    change += factor(told.epsilon)
+    if told.delta == 0:
+        return f"{change}."
+    return f"{change}, except with a probability of {odds(told.delta)}."
 
 
 def as_odds(holds: PureDP | ApproxDP | ZCDP | GDP) -> ApproxDP:
@@ -162,14 +165,13 @@ def _of_guarantee(certificate: Certificate, words: "Subject") -> Iterable[str]:
         delta = told.delta * (1 + _exp(told.epsilon))
         if delta < 1:
             twice = ApproxDP(2 * told.epsilon, delta)
-            whose = "a row that is" if certificate.unit is None else f"{words.unit}, once"
             yield _CONTENT.format(
-                whose=whose, factor=factor(twice.epsilon), failure=_failure(twice)
+                unit=words.unit, factor=factor(twice.epsilon), failure=_failure(twice)
             )
 
 
 def _failure(told: ApproxDP) -> str:
-    return "" if told.delta == 0 else f", but for a chance of at most {odds(told.delta)}"
+    return "" if told.delta == 0 else f", except with a probability of at most {odds(told.delta)}"
 
 
 def _of_attacks(right: float | None, caught: float | None, words: "Subject") -> Iterable[str]:
@@ -181,25 +183,30 @@ def _of_attacks(right: float | None, caught: float | None, words: "Subject") -> 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a promise is about: `unit` in two words, and the `pair` that it makes hard to tell."""
+    """What a guarantee protects: the `unit` in two words, and the `pair` it makes hard to tell."""
 
     unit: str
     pair: str
 
 
 def subject(certificate: Certificate) -> Subject:
-    """Return what the promise of a certificate is about, by its neighbours."""
+    """Return what the guarantee of a certificate protects, by its neighbours."""
     if certificate.unit is not None:
-        rows = f"all rows with one {certificate.unit!r}"
-        return Subject(rows, f"{rows} being in the table and none of them being in it")
+        one = unit_in_words(certificate.unit)
+        return Subject(one, f"the rows of {one} being in the table and not being in it")
     if certificate.neighbours is Neighbours.ADD_REMOVE:
-        return Subject("one row", "a row’s being in the table and not being in it")
+        return Subject("one row", "a row being in the table and not being in it")
     if protects_rows(certificate):
         return Subject("one row", "two possible contents of one row")
     if certificate.neighbours is Neighbours.ELEMENT:
         near = "" if certificate.parameters.get("change") is None else ", that near to each other"
         return Subject("one cell", f"two possible values of one cell{near}")
     return Subject("one row", "two possible rows, that near to each other")
+
+
+def unit_in_words(unit: str) -> str:
+    """Return one unit of privacy in words: a plain word is taken as what it is called."""
+    return f"one {unit}" if unit.isalpha() and unit.islower() else f"one unit (by {unit!r})"
 
 
 def protects_rows(certificate: Certificate) -> bool:
@@ -213,7 +220,9 @@ def protects_rows(certificate: Certificate) -> bool:
 def neighbours_in_words(certificate: Certificate) -> tuple[str, str]:
     """Return what the promise keeps hidden, and what it does not."""
     if certificate.unit is not None:
-        return _ANY_UNIT.format(unit=certificate.unit), _SEVERAL_IDS.format(unit=certificate.unit)
+        one = unit_in_words(certificate.unit).replace("one", "any one", 1)
+        protected = _ANY_UNIT.format(one=one, unit=certificate.unit)
+        return protected, _SEVERAL_IDS.format(unit=certificate.unit)
     if certificate.neighbours is Neighbours.ADD_REMOVE:
         return _ANY_ROW, _SEVERAL
     if protects_rows(certificate):
@@ -234,55 +243,54 @@ def _gaps(certificate: Certificate) -> str:
 
 
 _BITS = (
-    "However much an attacker knows already, this release tells at most {bits} bits about {unit}. "
+    "Whatever an attacker knows already, this release reveals at most {bits} bits about {unit}. "
     "The answer to one open yes-or-no question is worth 1 bit."
 )
 _BELLS = (
-    "Telling apart {pair} is at least as hard as telling apart two bell curves, from a single "
-    "measurement, whose centres are {mu} standard deviations from each other."
+    "Telling apart {pair} is at least as hard as telling apart, from a single measurement, two "
+    "normal distributions whose means are {mu} standard deviations from each other."
 )
 _ODDS = (
-    "For somebody who knows the rest of the table, seeing this release changes the odds between "
+    "For an attacker who knows the rest of the table, seeing this release changes the odds between "
     "{pair} by a factor of at most {factor}{failure}."
 )
 _CONTENT = (
-    "Of {whose} known to be in the table, the odds between two possible contents change by a "
-    "factor of at most {factor}{failure}."
+    "Suppose the attacker knows that {unit} is in the table. The odds between two possible "
+    "contents then change by a factor of at most {factor}{failure}."
 )
 _GUESS = (
     "An attacker who knows the rest of the table, and gives even odds to {pair}, guesses right "
-    "with a chance of at most {probability}. Without this release it would be 50%."
+    "with a probability of at most {probability}. Without this release it would be 50%."
 )
 _ALARMS = (
-    "An attacker who looks for one of the two, and puts up with one false alarm in twenty, finds "
-    "it where it is true with a chance of at most {probability}. Without this release it would be "
-    "5%."
+    "An attacker who tests for one of the two possibilities, with a false-alarm rate of 5%, "
+    "detects it with a probability of at most {probability}. Without this release it would be 5%."
 )
 _ANY = (
-    "This holds against any computing power and any outside knowledge, now and later, and whatever "
-    "is computed from the release."
+    "This holds against any computing power and any outside knowledge, now and later, and for "
+    "whatever is computed from the release."
 )
 _OF_IDEAL = "Of the ideal mechanism, not of this program: "
 _IDEAL = (
     "All of this is proved for an ideal mechanism whose noise is real numbers. The program drew "
-    "floating-point ones, and an attacker who asks which of them can arise at all may learn more."
+    "floating-point numbers, and an attacker who asks which of them can occur may learn more."
 )
 _ANY_ROW = (
-    "Whether any one row is in the table at all, and everything in it. Even the exact number of "
+    "Whether any one row is in the table, and everything in that row. Even the exact number of "
     "rows stays private."
 )
 _SEVERAL = (
-    "A person who has several rows is protected less: the promise is about one row. What is true "
+    "The unit of privacy is one row, so a person with several rows is protected less. What is true "
     "in general, and would be learnt without that row too, is not hidden."
 )
 _ANY_UNIT = (
-    "Whether any one {unit!r} is in the table at all, and everything in all of its rows, however "
-    "many they are. Even the exact numbers of rows and of different {unit!r} stay private."
+    "Whether {one} is in the table, and everything in all of its rows, however many they are. Even "
+    "the exact number of rows, and the number of different values of {unit!r}, stay private."
 )
 _SEVERAL_IDS = (
-    "A person who stands in the table under several {unit!r} is protected less: the promise is "
-    "about the rows of one. What is true in general, and would be learnt without these rows too, "
-    "is not hidden."
+    "A person whose rows stand under several values of {unit!r} is protected less: the guarantee "
+    "is for the rows of one value. What is true in general, and would be learnt without these rows "
+    "too, is not hidden."
 )
 _CELLS = (
     "Whole rows are protected less, because their cells add up; the number of rows and their order "

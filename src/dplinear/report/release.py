@@ -1,4 +1,4 @@
-"""The page of a release: what was published, what it promises, and how far it can be trusted."""
+"""The page of a release: what was published, what it protects, and how far it can be trusted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,6 +48,7 @@ def release_page(
         "release.html",
         told=told,
         certificate=certificate,
+        protects=dict(certificate.lines())["protects"],
         guarantee=guarantee_label(certificate.holds),
         dataset=named,
         promise=kept,
@@ -91,11 +92,11 @@ def _bars(accuracy: float | None) -> tuple[tuple[str, str, float], ...]:
 
 def _facts(certificate: Certificate) -> Table:
     facts = [
+        ("protected", certificate.protects),
         ("mechanism", certificate.mechanism),
         ("guarantee asked for", guarantee_label(certificate.asked)),
         ("guarantee that is proved", guarantee_label(certificate.holds)),
         ("neighbours", str(certificate.neighbours)),
-        ("protected", certificate.protects),
         ("numerics", certificate.numerics),
         ("calibration", certificate.calibration),
         ("seeded noise", certificate.simulated),

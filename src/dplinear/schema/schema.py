@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from dplinear.arguments import rejection, wrong_type
+from dplinear.arguments import listed, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema.assembly import build_features, read_columns, read_row_norm
 from dplinear.schema.columns import (
@@ -389,7 +389,7 @@ class Schema:
         return hash((self.names, self._row_norm))
 
     def __repr__(self) -> str:
-        shown = ", ".join(self._columns)
+        shown = listed(self._columns, 12)
         facts = f"{self.dimension} features, rows of norm at most {self.bound:.6g}"
         unit = "" if self._unit is None else f", units by {self._unit!r}"
         weight = "" if self._weight is None else f", weights by {self._weight.column!r}"

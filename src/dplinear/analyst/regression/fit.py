@@ -19,7 +19,7 @@ from dplinear.analyst.regression.prediction import design
 from dplinear.analyst.regression.repair import best
 from dplinear.analyst.regression.summary import METHODS, Summary, SummaryFacts, summary
 from dplinear.analyst.results import NamedVector
-from dplinear.arguments import choice, rejection
+from dplinear.arguments import choice, listed, rejection
 from dplinear.privacy.units import size
 from dplinear.schema import INTERCEPT, Schema
 
@@ -177,7 +177,7 @@ class Fit:
         """Return the table of coefficients with their intervals, for a terminal or a notebook."""
         notes = []
         if self.empty:
-            notes.append(f"Left out, as next to no row is there: {', '.join(self.empty)}.")
+            notes.append(f"Hardly any row holds {listed(self.empty, 12)}: left out of the model.")
         if self.repair == "shrunk" and self.l1 == 0:
             notes.append(_FILTERED)
         if self.certificate.simulated:

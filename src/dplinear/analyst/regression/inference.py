@@ -24,13 +24,13 @@ TOLERANCE = 0.65
 SINGULAR = 1e-13
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Intervals:
     """Estimates with their intervals, in the order of `names`.
 
     `standard_errors`² = `sampling` + `privacy`, the variances due to the rows and to the noise.
-    `why_no_intervals` says in words why there are no intervals, and is None where there are; all
-    numbers but the estimates are then NaN. The intervals correct the bias that noise gives the
+    `swamped` says in words why there are no intervals, and is None where there are; all numbers
+    but the estimates are then NaN. The intervals correct the bias that noise gives the
     estimates, so they need not be centred on them.
     """
 
@@ -50,6 +50,16 @@ class Intervals:
         """The part of each variance that is due to privacy, between 0 and 1."""
         total = np.maximum(self.sampling + self.privacy, np.finfo(float).tiny)
         return np.asarray(self.privacy / total)
+
+    def __repr__(self) -> str:
+        from dplinear.analyst.regression.summary import of_intervals
+
+        return of_intervals(self).text
+
+    def _repr_html_(self) -> str:
+        from dplinear.analyst.regression.summary import of_intervals
+
+        return of_intervals(self).html
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +229,15 @@ def why_no_intervals(problem: Problem) -> str | None:
     noise, signal = weakest(problem)
     if signal > 0 and noise <= TOLERANCE * signal:
         return None
-    held = f"about {signal:.3g}" if signal > 0 else "nothing that can be told from noise"
+    if signal > 0:
+        held = f"is {noise / signal:,.0%} of what the release says of the rows"
+    else:
+        held = "hides all that the release says of the rows"
     return (
-        f"The privacy noise (about {noise:.3g}) is too large beside what the table holds in some "
-        f"direction of the features ({held}), so standard errors and intervals would mean nothing. "
-        "More rows, a larger epsilon, fewer features, tighter bounds or a ridge would help."
+        "The privacy noise is too large for standard errors and intervals. In the direction of "
+        f"the features where it weighs most, the noise {held}; at most {TOLERANCE:.0%} "
+        "would do. More rows, a larger epsilon, fewer features, tighter bounds or a ridge "
+        "would help."
     )
 
 

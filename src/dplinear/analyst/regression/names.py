@@ -1,9 +1,8 @@
 """Which of a schema's features an analyst means by a name."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 
-from dplinear.arguments import rejection, wrong_type
+from dplinear.arguments import listed, meant, rejection, wrong_type
 from dplinear.schema import Schema
 from dplinear.schema.terms import Constant
 
@@ -16,11 +15,8 @@ def unknown(
 ) -> ValueError:
     """Return the error for a name that is not known, with those that look like it."""
     known = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
-    shown = close or known[:8]
-    more = ", ..." if not close and len(known) > len(shown) else ""
-    start = "did you mean " if close else "known are "
-    return rejection(parameter, where, rule, name, start + ", ".join(map(repr, shown)) + more)
+    hint = meant(str(name), known) or f"the names are {listed(map(repr, known))}."
+    return rejection(parameter, where, rule, name, hint)
 
 
 def own_features(schema: Schema) -> list[int]:
@@ -38,13 +34,13 @@ def indices_of(schema: Schema, names: object, parameter: str, where: str) -> lis
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         raise wrong_type(parameter, where, FEATURES, names)
-    meant = [index for name in listed for index in _find_features(schema, name, parameter, where)]
-    twice = sorted({schema.features[index].name for index in meant if meant.count(index) > 1})
+    found = [index for name in listed for index in _find_features(schema, name, parameter, where)]
+    twice = sorted({schema.features[index].name for index in found if found.count(index) > 1})
     if twice:
         raise rejection(parameter, where, "free of features named twice", ", ".join(twice))
-    if not meant:
+    if not found:
         raise rejection(parameter, where, "at least one feature", listed)
-    return meant
+    return found
 
 
 def _find_features(schema: Schema, name: str, parameter: str, where: str) -> list[int]:
@@ -71,18 +67,18 @@ def single(schema: Schema, name: object, where: str) -> int:
     """Return the place of the one feature that a target's name stands for."""
     if not isinstance(name, str):
         raise wrong_type("target", where, TARGET, name)
-    meant = _find_features(schema, name, "target", where)
-    if len(meant) > 1:
-        several = ", ".join(repr(schema.names[index]) for index in meant)
+    found = _find_features(schema, name, "target", where)
+    if len(found) > 1:
+        several = listed(repr(schema.names[index]) for index in found)
         raise rejection("target", where, "a single feature", name, f"choose among {several}")
-    return meant[0]
+    return found[0]
 
 
 def targets(schema: Schema, names: object, where: str) -> list[int]:
     """Return the places of the targets, each named once."""
     if not isinstance(names, Sequence):
         raise wrong_type("target", where, TARGET, names)
-    meant = [single(schema, name, where) for name in names]
-    if not meant or len(set(meant)) < len(meant):
+    found = [single(schema, name, where) for name in names]
+    if not found or len(set(found)) < len(found):
         raise rejection("target", where, "a list of different features", list(names))
-    return meant
+    return found

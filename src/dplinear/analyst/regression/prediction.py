@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dplinear.arguments import rejection, wrong_type
+from dplinear.arguments import listed, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
 from dplinear.schema.cells import Cells
@@ -88,7 +88,7 @@ def _check_names(schema: Schema, names: Any) -> None:
     absent = [name for name in schema.columns if name not in set(names)]
     if absent:
         rule = "a table with every column that the model needs"
-        hint = f"the model needs {', '.join(schema.columns)}."
+        hint = f"the model needs {listed(schema.columns, 12)}."
         raise rejection("data", WHERE, rule, f"one without {', '.join(absent)}", hint)
 
 

@@ -7,7 +7,7 @@ of stars for significance there is a column that says whether the interval exclu
 import html
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dplinear.analyst.regression.inference import Intervals
 
 WIDTH = 100
 PROSE = 80
+LINES = 100
 NAME = 32
 GAP = "  "
 METHODS = {"delta": "delta method", "bootstrap": "parametric bootstrap"}
@@ -67,7 +68,33 @@ def summary(facts: SummaryFacts) -> Summary:
     escaped, and sets no colour of text or ground, so that it reads on dark and on light.
     """
     heads, lines = cells(facts.intervals)
+    lines, left_out = _fold(lines)
+    if left_out:
+        facts = replace(facts, notes=(left_out, *facts.notes))
     return Summary(_text(facts, heads, lines), _html(facts, heads, lines))
+
+
+def of_intervals(intervals: Intervals) -> Summary:
+    """Return intervals alone, as text and as HTML."""
+    heads, lines = cells(intervals)
+    lines, left_out = _fold(lines)
+    refused = intervals.swamped
+    text, page = table_lines(heads, lines), table_html(intervals, heads, lines)
+    if left_out:
+        text, page = [*text, left_out], [*page, f"<p><small>{html.escape(left_out)}</small></p>"]
+    if refused is not None:
+        text, page = [*_wrap(refused), *text], [warning(refused), *page]
+    return Summary("\n".join(text), "\n".join(page))
+
+
+def _fold(lines: list[list[str]]) -> tuple[list[list[str]], str]:
+    """Return the lines to show, and what to say of the others, if there are any."""
+    more = len(lines) - LINES
+    if more <= 1:
+        return lines, ""
+    return lines[
+        :LINES
+    ], f"{more:,} more coefficients are not shown here; `estimates` has them all."
 
 
 def cells(intervals: Intervals) -> tuple[list[str], list[list[str]]]:
@@ -142,7 +169,8 @@ def _short(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1 - keep]}…{name[-keep:]}"
 
 
-def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
+def table_lines(heads: list[str], lines: list[list[str]]) -> list[str]:
+    """Return a table as lines of text of at most 100 columns, with rules around it."""
     rows = [heads, *lines]
     widths = [max(len(row[index]) for row in rows) for index in range(1, len(heads))]
     room = min(NAME, WIDTH - sum(widths) - len(GAP) * len(widths))
@@ -153,7 +181,11 @@ def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
         right = (cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))
         printed.append(GAP.join([name.ljust(longest), *right]))
     rule = "─" * len(printed[0])
-    table = [rule, printed[0], rule, *printed[1:], rule]
+    return [rule, printed[0], rule, *printed[1:], rule]
+
+
+def _text(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
+    table = table_lines(heads, lines)
     above = [f"{facts.kind} model of {_short(facts.target, NAME)}"]
     above += [line for fact in _header(facts) for line in _wrap(fact)]
     if facts.intervals.swamped is not None:
@@ -176,17 +208,22 @@ def _html(facts: SummaryFacts, heads: list[str], lines: list[list[str]]) -> str:
     ]
     if facts.intervals.swamped is not None:
         parts.append(warning(facts.intervals.swamped))
-    columns = "".join(
-        f'<th scope="col" style="{HEAD};text-align:{_side(index)}">{escape(head)}</th>'
-        for index, head in enumerate(heads)
-    )
-    parts.append(f'<table style="{TABLE}"><thead><tr>{columns}</tr></thead><tbody>')
-    shares = np.nan_to_num(facts.intervals.privacy_share)
-    for line, share in zip(lines, shares, strict=True):
-        parts.append(f"<tr>{''.join(_cells(line, float(share)))}</tr>")
-    parts.append("</tbody></table>")
+    parts += table_html(facts.intervals, heads, lines)
     parts += [f"<p><small>{escape(note)}</small></p>" for note in _footer(facts)]
     return "\n".join([*parts, "</div>"])
+
+
+def table_html(intervals: Intervals, heads: list[str], lines: list[list[str]]) -> list[str]:
+    """Return a table as HTML; the share that is due to privacy has a bar behind its number."""
+    columns = "".join(
+        f'<th scope="col" style="{HEAD};text-align:{_side(index)}">{html.escape(head)}</th>'
+        for index, head in enumerate(heads)
+    )
+    parts = [f'<table style="{TABLE}"><thead><tr>{columns}</tr></thead><tbody>']
+    shares = np.nan_to_num(intervals.privacy_share)
+    for line, share in zip(lines, shares, strict=False):  # of many, the first are shown
+        parts.append(f"<tr>{''.join(_cells(line, float(share)))}</tr>")
+    return [*parts, "</tbody></table>"]
 
 
 def _cells(line: list[str], share: float) -> list[str]:

@@ -140,16 +140,22 @@ class Certificate:
         return Certificate.from_dict, (self.to_dict(),)  # a read-only mapping cannot be pickled
 
     def __str__(self) -> str:
-        title, *rest = self.lines()
-        return "\n".join([title[1], *(f"{label}: {text}" for label, text in rest), *self.notes])
+        protects, (_, title), *rest = self.lines()
+        named = (f"{label}: {text}" for label, text in rest)
+        return "\n".join([" ".join(protects), title, *named, *self.notes])
 
     def _repr_html_(self) -> str:
-        title, *rest = self.lines()
-        return notebook.pairs([*rest, *(("note", note) for note in self.notes)], title[1])
+        facts = [*self.lines(), *(("note", note) for note in self.notes)]
+        return notebook.pairs(facts, "Certificate")
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return what it says, line by line, each with its label; the notes are beside it."""
-        lines = [("certificate", f"{self.mechanism}: {self.guarantee}")]
+        """Return what it says, line by line, each with its label; the notes are beside it.
+
+        What is protected comes first, then the mechanism and its guarantee.
+        """
+        unproved = "nobody: no guarantee is proved" if self.holds is None else self.protects
+        protects = "nobody: the noise was seeded" if self.simulated else unproved
+        lines = [("protects", protects), ("guarantee", f"{self.mechanism}: {self.guarantee}")]
         if self.simulated:
             lines.append(("SIMULATED", "the noise was seeded, and protects nobody"))
         lines.append(("numerics", f"{self.numerics}; calibration: {self.calibration}"))

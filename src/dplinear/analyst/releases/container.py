@@ -20,6 +20,7 @@ import numpy as np
 
 from dplinear.arguments import rejection
 from dplinear.arrays import Floats
+from dplinear.tracebacks import PlainError
 
 FORMAT = "dplinear-release"
 VERSION = 1
@@ -46,7 +47,7 @@ _SHAPE = re.compile(rb".*'shape': \(([1-9][0-9]{0,11}), ([1-9][0-9]{0,11})\), \}
 _DAMAGED = "ask for the file again, or save the release again where it was made."
 
 
-class ReleaseError(ValueError):
+class ReleaseError(PlainError, ValueError):
     """A file that is no sound release, or a release that cannot be saved as asked."""
 
 

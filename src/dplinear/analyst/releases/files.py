@@ -17,7 +17,7 @@ from dplinear.analyst.noise_models.matrices import NoiseModel
 from dplinear.analyst.releases import container
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import Parts, ReleaseError, unsound
-from dplinear.analyst.releases.outputs import Output, UnplacedError, claim, sync_folder
+from dplinear.analyst.releases.outputs import Output, UnplacedError, claim, no_folder, sync_folder
 from dplinear.arguments import choice, integer, rejection, wrong_type
 from dplinear.schema import Schema
 
@@ -355,7 +355,7 @@ def prepare(target: Path, *, overwrite: bool) -> Output:
             raise _unwritable("the path of a file that is not there yet", target, hint)
         return Output(target, overwrite=overwrite)
     except (NotADirectoryError, FileNotFoundError):
-        raise _unwritable("in a folder that is there", target) from None
+        raise ReleaseError(str(no_folder("path", "save", target))) from None
     except OSError as error:
         rule = f"the path of a file that can be written ({error.strerror})"
         raise _unwritable(rule, target) from None

@@ -20,7 +20,7 @@ from dplinear.analyst.regression.summary import Summary, SummaryFacts, number, s
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.results import NamedVector
-from dplinear.arguments import choice, integer, real, rejection, wrong_type
+from dplinear.arguments import choice, integer, listed, real, rejection, wrong_type
 from dplinear.arrays import Array, Floats
 from dplinear.privacy.units import size
 from dplinear.schema import INTERCEPT, Schema
@@ -208,11 +208,11 @@ class ModelRelease:
             errors = zip(self.labels, self.privacy_errors.values.tolist(), strict=True)
             shown = [f"{name} {number(error, error)}" for name, error in errors]
             more = "; ..." if len(shown) > _MOST_SHOWN else ""
-            listed = "; ".join(shown[:_MOST_SHOWN]) + more
-            notes.append(f"Standard deviations that are due to the noise alone: {listed}.")
+            first = "; ".join(shown[:_MOST_SHOWN]) + more
+            notes.append(f"Standard deviations that are due to the noise alone: {first}.")
         notes += side_notes(self.schema, self.certificate, self.count)
         if self.empty:
-            notes.append(f"No row seems to hold {', '.join(self.empty)}: left out of the model.")
+            notes.append(f"No row seems to hold {listed(self.empty, 12)}: left out of the model.")
         if self.certificate.simulated:
             notes.append("SIMULATED: the noise was seeded, and protects nobody.")
         if self.schema.row_norm is not None:

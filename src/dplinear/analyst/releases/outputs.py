@@ -12,6 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from dplinear.analyst.releases.container import ReleaseError
+from dplinear.arguments import ArgumentError, printable, redact
+
+
+def no_folder(parameter: str, where: str, target: Path) -> ArgumentError:
+    """Return the error for a file that is to go where no folder is."""
+    hint = "make the folder first: nothing was written or spent."
+    folder = repr(redact(printable(str(target.parent))))  # whole: its end tells most
+    return ArgumentError(parameter, where, "in a folder that exists", folder, hint)
 
 
 class UnplacedError(ReleaseError):

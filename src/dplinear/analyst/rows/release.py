@@ -255,12 +255,12 @@ class RowsRelease:
         return "\n".join([self._title(), *self._content_lines(), str(self.certificate)])
 
     def _title(self) -> str:
-        return f"{self.rows:,} rows of {len(self.names)} columns"
+        return f"{self.rows:,} rows of {len(self.names):,} numbers each"
 
     def _content_lines(self) -> list[str]:
         shown = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
         kept = [] if self.path is None else [f"file: {self.path.name}"]
-        return [f"columns: {shown}", *kept]
+        return [f"numbers: {shown}", *kept]
 
     def __repr__(self) -> str:
         return self.describe()

@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from dplinear.analyst.releases.container import ReleaseError
-from dplinear.analyst.releases.outputs import Output, UnplacedError
+from dplinear.analyst.releases.outputs import Output, UnplacedError, no_folder
 from dplinear.analyst.rows import csv_cells
 from dplinear.analyst.rows.row_head import Head
 from dplinear.arguments import rejection
@@ -213,7 +213,7 @@ def save(
         rule = "the path of a file that is not there yet"
         raise ReleaseError(str(rejection("path", "save", rule, path.name, hint)))
     if not path.parent.is_dir():
-        raise ReleaseError(str(rejection("path", "save", "in a folder that is there", path.name)))
+        raise ReleaseError(str(no_folder("path", "save", path)))
     try:
         writing = RowsFile(path, head, overwrite=overwrite)
     except OSError as error:

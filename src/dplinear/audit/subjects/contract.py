@@ -5,6 +5,7 @@ logarithm of the ratio of likelihoods where that is known, so that no other numb
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,12 +103,21 @@ class Subject(ABC):
     def draw(self, count: int, entropy: Entropy, *, other: bool) -> Floats:
         """Return the numbers of `count` independent runs on one table, or on the other."""
 
-    def numbers(self, trials: int, entropy: Entropy, *, other: bool) -> Floats:
-        """Return the numbers of many runs, a batch at a time."""
-        parts = [
-            self.draw(min(self.batch, trials - start), entropy, other=other)
-            for start in range(0, trials, self.batch)
-        ]
+    def numbers(
+        self,
+        trials: int,
+        entropy: Entropy,
+        *,
+        other: bool,
+        watch: Callable[[int], object] | None = None,
+    ) -> Floats:
+        """Return the numbers of many runs, a batch at a time; tell `watch` how many are done."""
+        parts = []
+        for start in range(0, trials, self.batch):
+            count = min(self.batch, trials - start)
+            parts.append(self.draw(count, entropy, other=other))
+            if watch is not None:
+                watch(start + count)
         return np.concatenate(parts)
 
 

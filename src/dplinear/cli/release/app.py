@@ -13,8 +13,8 @@ from dplinear.cli.release.rows_per_unit import rows_per_unit
 from dplinear.cli.release.sketch import sketch
 
 app = typer.Typer(
-    help="Release a private table: read it once, spend its budget, write a file to publish.",
-    epilog="Every flag has the name of its Python argument. --dry-run tells plan and price first.",
+    help="Make a private release: charge the budget, read the table, write a file to publish.",
+    epilog="Each flag has the name of its Python argument. Try --dry-run first: it costs nothing.",
 )
 for command in (moments, sketch, rows, model, mean, covariance, bounds, levels, rows_per_unit):
     app.command()(command)

@@ -11,21 +11,26 @@ def bounds(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the schema to write, such as visits.schema.json")
+        str | None, flags.output("The schema file to write, such as visits.schema.json.")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        flags.option("--columns", text='names, such as "age,bmi"', metavar="NAMES"),
+        flags.option(
+            "--columns", text='The columns to find bounds for, such as "age,bmi".', metavar="NAMES"
+        ),
     ] = None,
     within: Annotated[
         str | None,
-        flags.option("--within", text="what surely holds all, such as 0,1e6 (default: -1e9,1e9)"),
+        flags.option(
+            "--within",
+            text="An interval that surely holds all values, such as 0,1e6 (default: -1e9,1e9).",
+        ),
     ] = None,
     public_types: Annotated[
         bool | None,
         flags.option(
             "--public-types",
-            text="types were declared, not guessed from cells: refuse text and dates",
+            text="The column types were declared, not guessed from cells: refuse text and dates.",
         ),
     ] = None,
     epsilon: flags.Epsilon = None,
@@ -36,7 +41,9 @@ def bounds(
     rows_per_unit: flags.RowsPerUnit = None,
     weight: Annotated[
         str | None,
-        flags.option("--weight", text='a column of survey weights, such as "wght 0 20"'),
+        flags.option(
+            "--weight", text='A column of survey weights with its bounds, such as "wght 0 20".'
+        ),
     ] = None,
 ) -> None:
-    """Release bounds for columns whose scale nobody knows: a schema, at a price."""
+    """Find bounds for columns whose scale is unknown. This spends budget."""

@@ -11,13 +11,13 @@ def covariance(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as visits.covariance.json")
+        str | None, flags.output("The file to write, such as visits.covariance.json.")
     ] = None,
     mechanism: Annotated[
         str | None,
         flags.option(
             "--mechanism",
-            text="coinpress_covariance (the default), or centred_covariance for bounds that fit",
+            text="coinpress_covariance (default), or centred_covariance if the bounds are close.",
             **flags.words("coinpress_covariance", "centred_covariance"),
         ),
     ] = None,
@@ -30,18 +30,21 @@ def covariance(
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
     by: flags.By = None,
-    steps: Annotated[int | None, flags.special("--steps", text="rounds (5)")] = None,
+    steps: Annotated[
+        int | None, flags.special("--steps", text="How many rounds CoinPress takes (default: 5).")
+    ] = None,
     scale: flags.Deviations = None,
     centred: Annotated[
-        bool | None, flags.special("--centred", text="all columns have a mean of 0")
+        bool | None, flags.special("--centred", text="The mean of every column is known to be 0.")
     ] = None,
     metric: Annotated[
         str | None,
         flags.special(
             "--metric",
-            text="centred_covariance: bounds (the default) or euclidean: how rows are long",
+            text="For centred_covariance: measure the length of rows by the bounds (default)"
+            " or by euclidean distance.",
             **flags.words("bounds", "euclidean"),
         ),
     ] = None,
 ) -> None:
-    """Release the covariance of all columns: by CoinPress, or around a released centre."""
+    """Release the covariance matrix of the columns."""

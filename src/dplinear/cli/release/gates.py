@@ -113,7 +113,7 @@ def _check_counted(said: Mapping[str, Any]) -> None:
     """Raise for what only a ledger has a use for: whoever gives it believes that one counts."""
     for name in ("dataset", "request"):
         if name in said:
-            told = f"--{name} is for a ledger, and none is named: nobody would count."
+            told = f"--{name} is for a ledger, and none is named: no budget would be charged."
             raise CommandError(told, f"add --ledger budget.db, or leave --{name} out.")
 
 
@@ -182,10 +182,10 @@ def _check_output(order: Order, target: Path) -> None:
         told = f"The output '{target.name}' is there already."
         raise CommandError(told, "choose another --output, or say --overwrite.", Code.FILE)
     if not target.parent.is_dir():
-        told = f"The folder of the output '{target.name}' is not there."
+        told = f"The folder '{target.parent}' of --output does not exist."
         raise CommandError(told, "make it first: nothing was spent.", Code.FILE)
     if not os.access(target.parent, os.W_OK):
-        told = f"The folder of the output '{target.name}' cannot be written to."
+        told = f"The folder '{target.parent}' of --output cannot be written to."
         raise CommandError(told, "nothing was spent.", Code.FILE)
 
 

@@ -11,15 +11,21 @@ def levels(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as visits.levels.json")
+        str | None, flags.output("The file to write, such as visits.levels.json.")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        flags.option("--columns", text='names, such as "city,ward"', metavar="NAMES"),
+        flags.option(
+            "--columns",
+            text='The columns to find levels for, such as "city,ward".',
+            metavar="NAMES",
+        ),
     ] = None,
     most_levels: Annotated[
         int | None,
-        flags.option("--most-levels", text="how many of a column are kept (default: 200)"),
+        flags.option(
+            "--most-levels", text="Keep at most this many levels of a column (default: 200)."
+        ),
     ] = None,
     epsilon: flags.Epsilon = None,
     delta: flags.Delta = None,
@@ -27,4 +33,4 @@ def levels(
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
 ) -> None:
-    """Release the levels of columns that many rows hold: declarations, at a price."""
+    """Find the frequent levels of categories that cannot be listed. This spends budget."""

@@ -11,7 +11,7 @@ def mean(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as visits.mean.json")
+        str | None, flags.output("The file to write, such as visits.mean.json.")
     ] = None,
     schema: flags.SchemaFile = None,
     column: flags.Column = None,
@@ -22,7 +22,9 @@ def mean(
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
     by: flags.By = None,
-    steps: Annotated[int | None, flags.special("--steps", text="rounds (2)")] = None,
+    steps: Annotated[
+        int | None, flags.special("--steps", text="How many rounds CoinPress takes (default: 2).")
+    ] = None,
     scale: flags.Deviations = None,
 ) -> None:
-    """Release the mean of every column; bounds may be far too wide."""
+    """Release the mean of each column. The bounds may be far too wide."""

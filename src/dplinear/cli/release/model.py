@@ -11,15 +11,17 @@ def model(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as charges.model.json")
+        str | None, flags.output("The file to write, such as charges.model.json.")
     ] = None,
-    target: Annotated[str | None, flags.option("--target", text="what is explained")] = None,
+    target: Annotated[
+        str | None, flags.option("--target", text="The column that the model explains.")
+    ] = None,
     features: flags.Features = None,
     loss: Annotated[
         str | None,
         flags.option(
             "--loss",
-            text="squared (the default), huber or logistic",
+            text="squared (default), huber or logistic.",
             **flags.words("squared", "huber", "logistic"),
         ),
     ] = None,
@@ -27,13 +29,15 @@ def model(
         str | None,
         flags.option(
             "--mechanism",
-            text="whitened_descent (the default), adassp, coinpress or auto",
+            text="whitened_descent (default), adassp, coinpress or auto.",
             **flags.words("whitened_descent", "adassp", "coinpress", "auto"),
         ),
     ] = None,
     intercept: Annotated[
         bool | None,
-        flags.option("--intercept/--no-intercept", text="whether the model has one (yes)"),
+        flags.option(
+            "--intercept/--no-intercept", text="Give the model an intercept (default: yes)."
+        ),
     ] = None,
     expected_rows: flags.ExpectedRows = None,
     schema: flags.SchemaFile = None,
@@ -51,25 +55,37 @@ def model(
         str | None,
         flags.special(
             "--errors",
-            text="whitened_descent with a unit: bound (the default) or clustered",
+            text="For whitened_descent with --unit: standard errors as a bound (default) or "
+            "clustered.",
             **flags.words("bound", "clustered"),
         ),
     ] = None,
     shares: Annotated[
         str | None,
-        flags.special("--shares", text="adassp: the parts of its budget, such as 0.1,0.6,0.3"),
+        flags.special(
+            "--shares", text="For adassp: how the budget is divided, such as 0.1,0.6,0.3."
+        ),
     ] = None,
-    steps: Annotated[int | None, flags.special("--steps", text="coinpress: rounds (10)")] = None,
+    steps: Annotated[
+        int | None,
+        flags.special("--steps", text="For coinpress: the number of rounds (default: 10)."),
+    ] = None,
     radius: Annotated[
-        str | None, flags.special("--radius", text="coinpress: how far it looks")
+        str | None,
+        flags.special(
+            "--radius",
+            text="For coinpress: how residuals are clipped: planned (default), gaussian or "
+            "subexponential.",
+        ),
     ] = None,
     structure: Annotated[
         str | None,
         flags.special(
             "--structure",
-            text="coinpress: general (the default), covariance or mean",
+            text="For coinpress: what is known of the features: general (default), "
+            "covariance, mean or identity.",
             **flags.words("general", "covariance", "mean"),
         ),
     ] = None,
 ) -> None:
-    """Release one model: all of the budget for one regression."""
+    """Release one model. The whole budget goes to this one regression."""

@@ -11,13 +11,13 @@ def moments(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as visits.moments.json")
+        str | None, flags.output("The file to write, such as visits.moments.json.")
     ] = None,
     mechanism: Annotated[
         str | None,
         flags.option(
             "--mechanism",
-            text="analyze_gauss (the default), additive_wishart, sketch, inverse_wishart or auto",
+            text="analyze_gauss (default), additive_wishart, sketch, inverse_wishart or auto.",
             **flags.words("analyze_gauss", "additive_wishart", "sketch", "inverse_wishart", "auto"),
         ),
     ] = None,
@@ -33,33 +33,41 @@ def moments(
     unit: flags.Unit = None,
     rows_per_unit: flags.RowsPerUnit = None,
     by: flags.By = None,
-    rows: Annotated[int | None, flags.special("--rows", text="sketch: its rows")] = None,
+    rows: Annotated[
+        int | None, flags.special("--rows", text="For sketch: the number of its rows.")
+    ] = None,
     degrees: Annotated[
-        int | None, flags.special("--degrees", text="inverse_wishart: degrees of freedom")
+        int | None, flags.special("--degrees", text="For inverse_wishart: the degrees of freedom.")
     ] = None,
     least_eigenvalue_share: Annotated[
         float | None,
         flags.special(
             "--least-eigenvalue-share",
-            text="sketch, inverse_wishart: the part of ε for the least eigenvalue",
+            text="For sketch and inverse_wishart: the share of ε that finds the least eigenvalue.",
         ),
     ] = None,
     adjust: Annotated[
-        str | None, flags.special("--adjust", text="with it: ridge (the default), rows or degrees")
+        str | None,
+        flags.special(
+            "--adjust",
+            text="With --least-eigenvalue-share: lower the ridge (default), or take more "
+            "rows or degrees.",
+        ),
     ] = None,
     ridge: Annotated[
         float | None,
-        flags.special("--ridge", text="sketch, inverse_wishart: what is added at the least"),
+        flags.special("--ridge", text="For sketch and inverse_wishart: the least ridge to add."),
     ] = None,
     most_rows: flags.MostRows = None,
     most_degrees: Annotated[
         int | None,
         flags.special(
-            "--most-degrees", text="inverse_wishart, additive_wishart: degrees at the most"
+            "--most-degrees",
+            text="For inverse_wishart and additive_wishart: the largest number of degrees.",
         ),
     ] = None,
     scale: Annotated[
-        float | None, flags.special("--scale", text="additive_wishart: the scale of the noise")
+        float | None, flags.special("--scale", text="For additive_wishart: the scale of the noise.")
     ] = None,
 ) -> None:
-    """Release second moments: every regression on them is then free."""
+    """Release second moments. Every regression on them is then post-processing, and free."""

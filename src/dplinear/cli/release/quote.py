@@ -139,8 +139,8 @@ def _lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
         told = f"{{groups}} {of}by {{by}}, all for one price".format_map(request.parameters)
         lines.append(("groups", told))
     lines.append(("mechanism", request.mechanism))
-    lines.append(("promise", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     lines.append(("protects", _protected(request)))
+    lines.append(("guarantee", f"{_guarantee_text(request)} ({request.neighbours} neighbours)"))
     also = _units(request)
     if also:
         lines.append(("which is", "; ".join(also.values())))
@@ -195,7 +195,7 @@ def _filled_lines(order: "gates.Order", found: Quote) -> list[tuple[str, str]]:
 
 def _price_lines(order: "gates.Order", price: "Price | None") -> list[tuple[str, str]]:
     if price is None:
-        return [("price", "counted by nobody: no ledger was given")]
+        return [("price", "charged to no privacy budget, as no --ledger was given")]
     budget = price.budget
     cost = "nothing: this request was paid for" if price.repeated else budget.text(price.cost)
     left = f"{budget.text(price.left)} of {budget}"

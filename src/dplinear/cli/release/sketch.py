@@ -11,13 +11,13 @@ def sketch(
     data: flags.Data = None,
     *,
     output: Annotated[
-        str | None, flags.output("the file to write, such as visits.sketch.json")
+        str | None, flags.output("The file to write, such as visits.sketch.json.")
     ] = None,
     mechanism: Annotated[
         str | None,
         flags.option(
             "--mechanism",
-            text="sketch (the default) hides rows, mi_projection cells; or auto",
+            text="sketch (default) protects rows, mi_projection protects cells; or auto.",
             **flags.words("sketch", "mi_projection", "auto"),
         ),
     ] = None,
@@ -25,7 +25,8 @@ def sketch(
         str | None,
         flags.option(
             "--rows",
-            text="of the sketch; mi_projection: or logarithmic, linear, full",
+            text="The number of rows of the sketch. For mi_projection also logarithmic, "
+            "linear or full.",
             **flags.words("logarithmic", "linear", "full"),
         ),
     ] = None,
@@ -41,42 +42,54 @@ def sketch(
         str | None,
         flags.option(
             "--neighbours",
-            text="add_remove (the default), replace; element for mi_projection",
+            text="add_remove (default) or replace; for mi_projection: element.",
             panel=flags.GUARANTEE,
             **flags.words("add_remove", "replace", "element"),
         ),
     ] = None,
     base: Annotated[
         int | None,
-        flags.special("--base", text="mi_projection: the n of the rules for rows (1000)"),
+        flags.special(
+            "--base", text="For mi_projection: the n in the rules for --rows (default: 1000)."
+        ),
     ] = None,
     target: Annotated[
         str | None,
-        flags.special("--target", text="mi_projection: the column that is not protected"),
+        flags.special("--target", text="For mi_projection: the column that is not protected."),
     ] = None,
     y_public: Annotated[
-        bool | None, flags.special("--y-public", text="mi_projection: the target is public")
+        bool | None, flags.special("--y-public", text="For mi_projection: the target is public.")
     ] = None,
     lower_bound: Annotated[
         float | None,
-        flags.special("--lower-bound", text="mi_projection: a public bound on residuals"),
+        flags.special(
+            "--lower-bound", text="For mi_projection: a public lower bound on the residuals."
+        ),
     ] = None,
     least_eigenvalue_bits: Annotated[
         float | None,
-        flags.special("--least-eigenvalue-bits", text="mi_projection: bits that find such a bound"),
+        flags.special(
+            "--least-eigenvalue-bits",
+            text="For mi_projection: the bits to spend on finding such a bound.",
+        ),
     ] = None,
     least_eigenvalue_share: Annotated[
         float | None,
         flags.special(
-            "--least-eigenvalue-share", text="sketch: the part of ε for the least eigenvalue"
+            "--least-eigenvalue-share",
+            text="For sketch: the share of ε that finds the least eigenvalue.",
         ),
     ] = None,
     adjust: Annotated[
-        str | None, flags.special("--adjust", text="with it: ridge (the default) or rows")
+        str | None,
+        flags.special(
+            "--adjust",
+            text="With --least-eigenvalue-share: lower the ridge (default), or take more rows.",
+        ),
     ] = None,
     ridge: Annotated[
-        float | None, flags.special("--ridge", text="sketch: what is added at the least")
+        float | None, flags.special("--ridge", text="For sketch: the least ridge to add.")
     ] = None,
     most_rows: flags.MostRows = None,
 ) -> None:
-    """Release a sketch: a few rows that stand for the whole table."""
+    """Release a sketch: a few random mixtures of rows, for regressions."""

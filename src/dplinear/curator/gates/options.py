@@ -9,7 +9,7 @@ import numbers
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypedDict
 
-from dplinear.arguments import rejection
+from dplinear.arguments import listed, meant, rejection
 from dplinear.descent.settings import Settings
 from dplinear.mechanisms.contract import Mechanism, option_names
 from dplinear.mechanisms.rows.kept_projection import EncryptedFile
@@ -122,10 +122,11 @@ def own_options(
 ) -> dict[str, Any]:
     """Return the options that belong to the method; refuse those that belong to nobody."""
     names = set(option_names(method))
-    unknown = sorted(set(options) - names - set(others))
-    if unknown:
-        rule = "one of " + ", ".join(sorted(names.union(others)))
-        raise rejection("options", where, rule, ", ".join(unknown))
+    for name in sorted(set(options) - names - set(others)):
+        known = sorted(names.union(others))
+        rule = f"left out: {method.name!r} has no such option"
+        hint = meant(name, known) or f"its options are {listed(known, 12)}."
+        raise rejection(name, where, rule, options[name], hint)
     return {name: plain_number(value) for name, value in options.items() if name in names}
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.container import ReleaseError
-from dplinear.analyst.releases.outputs import Output
+from dplinear.analyst.releases.outputs import Output, no_folder
 from dplinear.analyst.rows import row_files, row_reading
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.analyst.rows.row_files import RowsFile
@@ -144,7 +144,7 @@ def _target(output: Any, where: str) -> Path:
     target = Path(output)
     row_files.suffix_of(target, where)
     if not target.parent.is_dir():
-        raise rejection("output", where, "in a folder that is there", target.name)
+        raise no_folder("output", where, target)
     return target
 
 

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dplinear.arguments import rejection
+from dplinear.arguments import ArgumentError, describe, listed, nearest
 from dplinear.exact.blocks import Blocks, Part, Reduction
 from dplinear.schema import Schema
+from dplinear.tracebacks import PlainError
 
 WHERE = "second_moments"
 
@@ -20,7 +21,7 @@ WHERE = "second_moments"
 Task = Callable[[Blocks[Any]], Iterator[int]]
 
 
-class SourceError(RuntimeError):
+class SourceError(PlainError, RuntimeError):
     """A table could not be read to its end. Nothing was computed or released."""
 
 
@@ -71,7 +72,7 @@ def withheld(what: str) -> Iterator[None]:
 
 
 def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
-    """Raise unless every column of the schema stands once among the table's.
+    """Raise unless every column that is declared or asked for stands once among the table's.
 
     Types are not checked, in files no more than in frames: many writers choose a column's type by
     looking at its cells (pandas' makes a column of lists because of one list), so that an error
@@ -80,10 +81,23 @@ def check_names(schema: Schema, names: Iterable[object], table: str) -> None:
     seen = Counter(names)
     absent = [name for name in schema.read_columns if not seen[name]]
     if absent:
-        hint = "the schema names columns of the source; all others are ignored."
-        rule = f"a table with every column of the schema ({table} lacks some)"
-        raise rejection("data", WHERE, rule, ", ".join(absent), hint)
+        rule = "a table with every column that is declared or asked for"
+        got = f"{table}, which lacks {listed(map(describe, absent))}"
+        raise ArgumentError("data", WHERE, rule, got, _near_columns(absent, seen))
     twice = [name for name in schema.read_columns if seen[name] > 1]
     if twice:
-        rule = f"a table with every column of the schema once ({table} has some twice)"
-        raise rejection("data", WHERE, rule, ", ".join(twice))
+        rule = "a table with every column that is declared or asked for once"
+        got = f"{table}, which has {listed(map(describe, twice))} more than once"
+        raise ArgumentError("data", WHERE, rule, got)
+
+
+def _near_columns(absent: Iterable[str], names: Iterable[object]) -> str:
+    """Return which columns of the table may be those that are missing: a header is public."""
+    own = [name for name in names if isinstance(name, str)]
+    near = {name: nearest(name, own, 1) for name in absent}
+    found = [
+        f"did you mean {describe(table_name)} for {describe(name)}?"
+        for name, names_near in near.items()
+        for table_name in names_near
+    ]
+    return listed(found, 3) or "names must be those of the table, letter by letter."

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from dplinear import arguments
+from dplinear.mechanisms import checks
 from dplinear.mechanisms.rows.row_changes import Changes
 from dplinear.mechanisms.rows.row_maps import RowMap, grid_cost
 from dplinear.noise import discrete
@@ -114,7 +115,7 @@ class Setting:
         if not found:
             hint = {
                 "quantile": "it needs an ApproxDP guarantee and a Gaussian projection.",
-                "gaussian": "normal noise is never pure: ask for ApproxDP(ε, δ), or ZCDP(ρ).",
+                "gaussian": f"{checks.ADD_DELTA}: normal noise has an unbounded privacy loss.",
                 "laplace": "Laplace noise is for PureDP or ApproxDP.",
             }.get(choice, "ask for PureDP, ApproxDP or ZCDP, and a larger ε or ρ.")
             rule = f"one that noise {choice!r} can keep"

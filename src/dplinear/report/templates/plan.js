@@ -2,7 +2,7 @@
 (() => {
   const grid = JSON.parse(document.getElementById("grid").textContent);
   const ids = ["amount", "rows", "columns"];
-  const words = ["budget", "rows", "columns"];
+  const words = ["budget", "rows", "features"];
   const inputs = ids.map((id) => document.getElementById(id));
   const outputs = ids.map((id) => document.getElementById(`${id}-out`));
   const svg = document.getElementById("chart");
