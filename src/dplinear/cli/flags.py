@@ -53,7 +53,7 @@ Column = Annotated[
 ]
 Derived = Annotated[
     list[str] | None,
-    option("--derived", text='such as "age*smoker,age^2,age>=65"', panel=TABLE, metavar="TERMS"),
+    option("--derived", text='such as "age*smoker,age^2,log(bmi)"', panel=TABLE, metavar="TERMS"),
 ]
 RowNorm = Annotated[
     float | None, option("--row-norm", text="clip rows of cells to this norm", panel=TABLE)
