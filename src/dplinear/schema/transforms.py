@@ -145,3 +145,4 @@ _READERS: dict[str, Callable[[str, Numeric, str, str], Options]] = {
     "bins": _bins,
     "spline": _spline,
 }
+FUNCTIONS = frozenset(_READERS)
