@@ -55,6 +55,21 @@ def test_regress(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert [each["target"] for each in several] == ["charges", "bmi"]
 
 
+@pytest.mark.engine
+def test_regress_by_formula(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, text = str(folder / "moments.json"), "charges ~ bmi + I(age - 40)"
+    found = told(capsys, "regress", path, "--formula", text)
+    fit = dpl.load(path, kind="moments").regress(text)
+    assert found["coefficients"] == fit.coefficients.to_dict()
+    assert list(found["intervals"]["of"]) == ["Intercept", "bmi", "I(age - 40)"]
+    for beside in (["--target", "charges"], ["--features", "age"], ["--no-intercept"]):
+        assert main(["regress", path, "--formula", text, *beside]) == 2
+        assert f"--{beside[0].removeprefix('--no-').strip('-')}" in capsys.readouterr().err
+    for wrong, word in (("charges", "~"), ("charges ~ log(age)", "log1p(age)")):
+        assert main(["regress", path, "--formula", wrong]) == 2
+        assert word in capsys.readouterr().err
+
+
 def test_join(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = str(folder / "moments.json")
     first = dpl.load(one, kind="moments")

@@ -44,7 +44,10 @@ Seeded = Callable[[int], Any]
 Held = tuple[Any, dict[str, Any]]
 
 NAMES = ("a", "b", "c")
-SCHEMA = Schema({"a": (-1, 2), "b": (0, 3), "c": (-5, 5)}, derived=["a*b", "c^2"])
+SCHEMA = Schema(
+    {"a": (-1, 2), "b": (0, 3), "c": (-5, 5)},
+    derived=["a*b", "c^2", "log1p(b)", "sqrt(b)*a", "bins(c, -1.5, 2)", "spline(a, 4)"],
+)
 MIXED = Schema(
     {
         "age": {"type": "integer", "low": 0, "high": 99, "missing_indicator": True},
@@ -53,7 +56,10 @@ MIXED = Schema(
         "day": {"type": "date", "low": "2020-01-01", "high": "2026-01-01"},
         "well": "boolean",
     },
-    derived=["age*smoker", "age>=65"],
+    derived=[
+        *("age*smoker", "age>=65", "sqrt(age)", "log1p(age)*ward"),
+        *("bins(age, 18, 65)*smoker", "bins(day, 2022-01-01)", "spline(day, [2023-06-01])"),
+    ],
     row_norm=1.9,
 )
 

@@ -18,7 +18,7 @@ from dplinear.exact.shape import Statistic
 from dplinear.mechanisms.adassp import AdaSSP, PreparedAdaSSP
 from dplinear.mechanisms.cells.held_cells import HeldCells
 from dplinear.privacy import ApproxDP, Neighbours
-from dplinear.schema.encoding import _Values
+from dplinear.schema.factor_values import FactorValues
 
 BIG, TINY = 2.0**400, 2.0**-400
 LEVELS = [f"l{i}" for i in range(60)]
@@ -98,7 +98,7 @@ def test_adassp_keeps_its_promise_where_a_bound_is_wrong(
     """The distance of neighbours in deviations is what ε follows from: no chance is involved."""
     if fault == "encoding":  # all levels, as products that were no numbers once made them
         monkeypatch.setattr(
-            _Values, "product", lambda self, _, __: np.full(len(self._table["p"]), np.inf)
+            FactorValues, "product", lambda self, _, __: np.full(len(self._table["p"]), np.inf)
         )
     else:
         monkeypatch.setattr(one_model, "most_squared", lambda _, __: 1)

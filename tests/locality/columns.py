@@ -7,6 +7,7 @@ stands in files. The levels of a category differ as numbers, as dates and as wor
 
 import datetime as dt
 import decimal
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -181,7 +182,18 @@ DERIVED = (
     "number*code",
     "word*truth",
     "day>=2020-06-01",
+    "log1p(number)",
+    "sqrt(huge)",
+    "log1p(big)*word",
+    "bins(number, 2.25, 67)",
+    "bins(day, 2020-01-01, 2021-06-15)*integer",
+    "spline(integer, 4)",
+    "spline(indicated, [3])",
+    "spline(a, 3)",
+    "sqrt(b)*log1p(c)",
+    "bins(c, 3, 6)*e",
 )
+_CALL = re.compile(r"\w+\(([^,)]+)[^)]*\)")
 # Columns of numbers alone, for holders that have one type of number for all.
 PLAIN = {
     "a": Column("a", (-1, 1), {"floats": (0.1, -0.25, 0.7, 1 / 3), "integers": (0, 1, -1)}),
@@ -208,5 +220,5 @@ def chosen(dice: Dice, *, plain: bool, named: bool) -> tuple[tuple[Column, ...],
 
 
 def _holds(term: str, declared: Mapping[str, Any]) -> bool:
-    names = term.replace("^2", "").partition(">=")[0].split("*")
+    names = _CALL.sub(r"\1", term).replace("^2", "").partition(">=")[0].split("*")
     return all(name in declared for name in names)

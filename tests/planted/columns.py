@@ -78,4 +78,36 @@ BUGS: tuple[Bug, ...] = (
         "tests/mechanisms/test_bounded_changes.py::"
         "test_rows_of_derived_features_are_held_to_their_bound_on_the_integers",
     ),
+    Bug(
+        "logarithms_of_the_machine",
+        "a logarithm has the last place that the processor or the layout of the array gives it",
+        "schema/logarithms.py",
+        "    return np.asarray(exponents * _HIGH + ends)\n",
+        "    return np.asarray(np.log(values))\n",
+        "tests/schema/test_transforms.py::test_bits_are_those_of_every_machine",
+    ),
+    Bug(
+        "knots_of_the_rows",
+        "a spline's knots lie between the smallest and the largest cell of the rows at hand",
+        "schema/splines.py",
+        "    inner = np.array([float(knot) for knot in knots])\n",
+        "    inner = np.linspace(values.min(), values.max() + 1e-9, len(knots))\n",
+        "tests/schema/test_transforms.py::test_a_row_is_encoded_alike_among_any_others",
+    ),
+    Bug(
+        "functions_of_a_set_counted_once",
+        "functions of a spline are scaled up each by itself, and together counted as one of them",
+        "schema/factors.py",
+        "        return Fraction(0), Fraction(1)\n",
+        "        return Fraction(0), Fraction(1 if self.binary else Fraction(1, 2))\n",
+        "tests/schema/test_transforms.py::test_all_features_of_a_term_cost_the_norm_of_one",
+    ),
+    Bug(
+        "bounds_of_functions_rounded_inwards",
+        "the bound of a logarithm is rounded below the logarithm of the bound",
+        "schema/factors.py",
+        "log_bounds(high + self.shift)[1]",
+        "log_bounds(high + self.shift)[0]",
+        "tests/schema/test_transforms.py::test_features_have_the_bounds_of_their_columns_ends",
+    ),
 )

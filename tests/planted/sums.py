@@ -8,7 +8,7 @@ BUGS = (
     Bug(
         "products_overflow",
         "a product that overflows on the way makes numbers of levels that a row does not hold",
-        "schema/encoding.py",
+        "schema/factor_values.py",
         "return None if safe else tuple(shifts)",
         "return None",
         "tests/schema/test_products.py::test_a_level_that_a_row_does_not_hold_is_zero_whatever_overflows",

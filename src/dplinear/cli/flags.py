@@ -63,7 +63,7 @@ Derived = Annotated[
     list[str] | None,
     option(
         "--derived",
-        text='Features derived from the columns, such as "age*smoker,age^2,age>=65".',
+        text='Features derived from the columns, such as "age*smoker,age^2,log(bmi)".',
         panel=TABLE,
         metavar="TERMS",
     ),

@@ -21,6 +21,12 @@ def regress(
         ),
     ] = None,
     features: flags.Features = None,
+    formula: Annotated[
+        str | None,
+        flags.option(
+            "--formula", text='instead of both: "charges ~ age + C(smoker)"', metavar="TEXT"
+        ),
+    ] = None,
     group: Annotated[
         str | None,
         flags.option(
@@ -76,10 +82,12 @@ def regress(
     said = merge_settings(given)
     loaded = load(said, ("moments", "sketch", "noisy rows", "groups"))
     named = _groups(loaded, said.pop("group", None))
-    hint = f"--target {loaded.schema.names[-1]}, or another of its features."
-    targets = split_names(
-        require(said, "target", "The command does not say what to explain.", hint)
-    )
+    if "formula" in said:
+        targets = [_formula(said)]
+    else:
+        hint = f"--target {loaded.schema.names[-1]}, or another of its features."
+        sentence = "The command does not say what to explain."
+        targets = split_names(require(said, "target", sentence, hint))
     if "features" in said:
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
@@ -96,6 +104,21 @@ def regress(
         if name:
             say(f"Group: {name}")
         show(fit.summary(**how))
+
+
+def _formula(said: dict[str, Any]) -> str:
+    """Return the formula that stands for target, features and intercept; it is taken out."""
+    from dplinear.cli.errors import CommandError
+
+    beside = [name for name in ("target", "features", "intercept") if name in said]
+    if beside:
+        flags_beside = " and ".join(f"--{name}" for name in beside)
+        told = f"--formula says what {flags_beside} would say."
+        raise CommandError(told, 'one of them is enough: --formula "charges ~ 0 + age".')
+    text = str(said.pop("formula"))
+    if "~" not in text:
+        raise CommandError(f"The formula '{text}' has no ~.", 'write "charges ~ age".')
+    return text
 
 
 def _groups(loaded: Any, chosen: str | None) -> list[tuple[str, Any]]:

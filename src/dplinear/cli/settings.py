@@ -100,7 +100,25 @@ def split_names(value: Any) -> Any:
         value = [value]
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         return value  # the library says what it should be
-    return [name.strip() for entry in value for name in entry.split(",") if name.strip()]
+    return [name.strip() for entry in value for name in _split(entry) if name.strip()]
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are not within brackets: "spline(age, 4),bmi" are two names.
+
+    A half-open interval ends with the other kind of bracket. Where brackets are not in pairs, they
+    are letters of names.
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+        if depth < 0:
+            break
+    return text.split(",") if depth else parts
 
 
 def one_guarantee(said: dict[str, Any], own: frozenset[str] = frozenset()) -> dict[str, Any]:

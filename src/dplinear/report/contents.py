@@ -70,7 +70,7 @@ def _of_fit(fit: Fit) -> Panel:
         notes.append(f"Ridge: {fit.ridge:g}.")
     if fit.empty:
         notes.append(f"Hardly any row holds {listed(fit.empty, 12)}: left out of the model.")
-    used = (*fit.names, fit.target)
+    used = (*fit.features, fit.target)
     notes += side_notes(fit.schema, fit.certificate, fit.count, MOMENTS, used)
     title = f"Regression of {fit.target}"
     return coefficients(title, fit.target, fit.intervals(), fit.schema, notes)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dplinear.analyst.regression.formulas import CONSTANT
 from dplinear.analyst.regression.inference import Intervals
 from dplinear.analyst.regression.summary import cells
 from dplinear.analyst.results import NamedMatrix
@@ -76,7 +77,7 @@ def coefficients(
     lines = []
     for index, name in enumerate(found.names):
         width = widths.get(name, 1.0)
-        if name == INTERCEPT or not width:
+        if name in {INTERCEPT, CONSTANT} or not width:
             continue
         low, high = float(found.low[index]) * width, float(found.high[index]) * width
         known = math.isfinite(low) and math.isfinite(high)

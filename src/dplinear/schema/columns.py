@@ -321,3 +321,11 @@ def write_column(column: Column) -> dict[str, Any]:
 def _write_day(value: Fraction) -> str:
     step = dt.timedelta(microseconds=round(value * MICROSECONDS_PER_DAY))
     return (EPOCH + step).isoformat()
+
+
+def format_day(value: Fraction) -> str:
+    """Return a moment as ISO 8601 has it, without the time of day where it is midnight."""
+    step = dt.timedelta(microseconds=round(value * MICROSECONDS_PER_DAY))
+    moment = EPOCH + step
+    whole = value.denominator == 1
+    return moment.date().isoformat() if whole else moment.replace(tzinfo=None).isoformat()

@@ -1,12 +1,10 @@
 """What a schema says of each column, in a few words: for dry runs and for pages about a release."""
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dplinear.schema.canonical import EPOCH, MICROSECONDS_PER_DAY
-from dplinear.schema.columns import Category, Column, Numeric
+from dplinear.schema.columns import Category, Column, Numeric, format_day
 from dplinear.schema.schema import Schema
 
 DERIVED = "derived"
@@ -83,7 +81,7 @@ def describe_filling(column: Column) -> str:
 
 def describe_value(column: Numeric, value: Fraction) -> str:
     """Return a number of a column in its own units, dates as dates."""
-    return _day(value) if column.type == "date" else _number(value)
+    return format_day(value) if column.type == "date" else _number(value)
 
 
 def _level(level: str | Fraction) -> str:
@@ -95,10 +93,3 @@ def _number(value: Fraction) -> str:
         return f"{float(value):,.10g}"
     except OverflowError:  # of a power that is no float64
         return "-inf" if value < 0 else "inf"
-
-
-def _day(value: Fraction) -> str:
-    """Return a moment as ISO 8601 has it, without the time of day where it is midnight."""
-    moment = EPOCH + dt.timedelta(microseconds=round(value * MICROSECONDS_PER_DAY))
-    whole = value.denominator == 1
-    return moment.date().isoformat() if whole else moment.replace(tzinfo=None).isoformat()

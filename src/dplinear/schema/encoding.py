@@ -6,7 +6,6 @@ bitwise function of that row alone. Bad cells become public constants (docs/sche
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dplinear.schema.cells import Cells, codes_of, numbers_of
-from dplinear.schema.columns import Category, Column, Numeric
-from dplinear.schema.features import Comparison, Factor, Feature, Level, Missing, Power
+from dplinear.schema.columns import Column, Numeric
+from dplinear.schema.factor_values import FactorValues, product_shifts
+from dplinear.schema.factors import Factor, Power
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from dplinear.arrays import Floats
+    from dplinear.schema.features import Feature
     from dplinear.schema.schema import Schema
-
-_FAR = 2**900  # products of factors that stay within it, and above its inverse, are numbers
-_COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 def decode(schema: Schema, columns: Mapping[str, Cells]) -> dict[str, Floats]:
@@ -43,13 +41,6 @@ def _decode_column(column: Column, cells: Cells) -> Floats:
         raw = numbers_of(column, cells)
         return raw if column.type in {"number", "date"} else np.rint(raw)
     return codes_of(column, cells).astype(np.float64)
-
-
-def level_codes(column: Category, codes: Floats) -> Floats:
-    """Return what `decode` made of levels; cells without one join the level that is declared."""
-    if column.other is None:
-        return codes
-    return np.where(codes < 0, float(column.levels.index(column.other)), codes)
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ class Encoder:
         column = self.schema.declared[factors[0].column] if factors else None
         if not isinstance(column, Numeric) or factors != (Power(factors[0].column, 1),):
             # Products are numbers whatever the row holds, so that none is ever missing.
-            shifts = _shifts(factors, self.schema.declared)
+            shifts = product_shifts(factors, self.schema.declared)
             unit = Fraction(2) ** sum(shifts or ())
             slope = float(Fraction(self.scale) / (feature.half_width * unit))
             return _Line(factors, float(feature.centre * unit), slope, 0.0, None, shifts)
@@ -109,7 +100,7 @@ class Encoder:
     def map_values(self, table: Mapping[str, Floats], rows: int) -> Floats:
         """Map what `decode` returned, or equal slices of it."""
         cells = np.empty((self.schema.dimension, rows))
-        values = _Values(self.schema, table)
+        values = FactorValues(self.schema, table)
         with np.errstate(all="ignore"):
             for out, line in zip(cells, self._lines, strict=True):
                 if line.plain is not None:
@@ -165,95 +156,3 @@ def _map(values: Floats, line: _Line, out: Floats) -> None:
         np.multiply(out, line.slope, out=out)
     else:
         np.multiply(values, line.slope, out=out)
-
-
-def _shifts(factors: Sequence[Factor], declared: Mapping[str, Column]) -> tuple[int, ...] | None:
-    """Return the powers of two that keep running products within ±1; None where none is needed.
-
-    One for each power, and one more for each time it is multiplied by itself. Public: the columns'
-    bounds alone decide. They are exact, so that a product is as if float64 had no largest number.
-    """
-    shifts: list[int] = []
-    running, safe = Fraction(1), True
-    for factor in factors:
-        if not isinstance(factor, Power):
-            continue
-        column = declared[factor.column]
-        assert isinstance(column, Numeric)  # noqa: S101 - by construction of features
-        largest = max(abs(column.low), abs(column.high))
-        for exponent in range(1, factor.exponent + 1):
-            running *= largest
-            safe = safe and _is_safe(running) and _is_safe(largest**exponent)
-            # After the shift the largest running product is from 1/4 to 1 in size.
-            log = running.numerator.bit_length() - running.denominator.bit_length() + 1
-            shifts.append(-log - sum(shifts))
-    return None if safe else tuple(shifts)
-
-
-def _is_safe(number: Fraction) -> bool:
-    return Fraction(1, _FAR) <= number <= _FAR
-
-
-class _Values:
-    """The factors of derived features, from the clamped raw values of one block of rows."""
-
-    def __init__(self, schema: Schema, table: Mapping[str, Floats]) -> None:
-        self._declared = schema.declared
-        self._table = table
-        self._clamped: dict[str, Floats] = {}
-        self._levels: dict[str, Floats] = {}
-
-    def product(self, factors: Sequence[Factor], shifts: Sequence[int] | None) -> Floats:
-        """Return the product of factors, times 2^Σshifts if there are shifts.
-
-        Promises: a number in every row, and 0 wherever an indicator is 0, whatever else the row
-        holds: no running product is beyond 2^900 in size, or, with shifts, beyond 1.
-        """
-        if shifts is None:
-            product = self.factor(factors[0])
-            for factor in factors[1:]:
-                product = np.multiply(product, self.factor(factor))
-            return product
-        left, product = iter(shifts), np.ones(())
-        for factor in factors:
-            if not isinstance(factor, Power):
-                product = product * self.factor(factor)
-                continue
-            values = self._values(factor.column)
-            for _ in range(factor.exponent):
-                product = product * np.ldexp(values, next(left))
-        return product
-
-    def factor(self, factor: Factor) -> Floats:
-        """Return a factor's values, row by row."""
-        column = self._table[factor.column]
-        if isinstance(factor, Level):
-            return np.asarray(self._codes(factor.column) == factor.code, dtype=np.float64)
-        if isinstance(factor, Missing):
-            return np.asarray(np.isnan(column), dtype=np.float64)
-        base = self._values(factor.column)
-        if isinstance(factor, Comparison):
-            holds = _COMPARE[factor.operator](base, float(factor.threshold))
-            return np.asarray(holds, dtype=np.float64)
-        power = base.copy()
-        for _ in range(factor.exponent - 1):
-            power *= base
-        return power
-
-    def _codes(self, name: str) -> Floats:
-        """Return the codes of levels; cells without a level join the one that is declared."""
-        if name not in self._levels:
-            column = self._declared[name]
-            assert isinstance(column, Category)  # noqa: S101 - by construction of features
-            self._levels[name] = level_codes(column, self._table[name])
-        return self._levels[name]
-
-    def _values(self, name: str) -> Floats:
-        if name not in self._clamped:
-            column = self._declared[name]
-            assert not isinstance(column, Category)  # noqa: S101 - by construction of features
-            raw = self._table[name]
-            filled = np.where(np.isnan(raw), float(column.missing), raw)
-            low, high = float(column.low), float(column.high)
-            self._clamped[name] = np.asarray(np.clip(filled, low, high), dtype=np.float64)
-        return self._clamped[name]

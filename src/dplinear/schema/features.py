@@ -22,46 +22,16 @@ from dplinear.schema.columns import (
     check_count,
     read_number,
 )
+from dplinear.schema.factors import Comparison, Factor, Interval, Level, Missing, Power
 from dplinear.schema.terms import INTERCEPT, Constant, DerivedTerm, OwnTerm, Term
+from dplinear.schema.transforms import Options, read_transform
 
 _COMPARISON = re.compile(r"(.+?)\s*(>=|<=|>|<)\s*(.+)")
 _EXPONENT = re.compile(r"[0-9]{1,9}")
-_HINT = 'write "age*smoker", "age^2" or "age>=65", with names of declared columns.'
-
-
-@dataclass(frozen=True)
-class Power:
-    """The factor x^exponent of a product, x the clamped raw value of a numeric column."""
-
-    column: str
-    exponent: int
-
-
-@dataclass(frozen=True)
-class Level:
-    """The factor "this cell holds level `code`" (-1: none of the levels), 0 or 1."""
-
-    column: str
-    code: int
-
-
-@dataclass(frozen=True)
-class Missing:
-    """The factor "this cell holds no number", 0 or 1."""
-
-    column: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The factor "the clamped raw value is `operator` `threshold`", 0 or 1."""
-
-    column: str
-    operator: str
-    threshold: Fraction
-
-
-Factor = Power | Level | Missing | Comparison
+_HINT = (
+    'write "age*smoker", "age^2", "age>=65", "log(age)", "log1p(age)", "sqrt(age)", '
+    '"bins(age, 30, 50)" or "spline(age, 4)", with names of declared columns.'
+)
 
 
 @dataclass(frozen=True)
@@ -90,8 +60,8 @@ class Feature:
 
     @property
     def is_indicator(self) -> bool:
-        """Whether a factor is 0 or 1, so that the feature vanishes for most rows."""
-        return any(not isinstance(factor, Power) for factor in self.factors)
+        """Whether the feature vanishes for most rows: a factor is 0 or 1, or of a spline."""
+        return any(factor.vanishes for factor in self.factors)
 
 
 def intercept() -> Feature:
@@ -112,12 +82,9 @@ def _feature(
     check_bounds(
         low, high, term.label, f"derived bounds ({_format_bound(low)}, {_format_bound(high)})"
     )
-    if all(not isinstance(factor, Power) for factor in factors):
-        return Feature(name, term, factors, low, high, Fraction(0), Fraction(1))
     # A shift can be undone only by an intercept; and a product with an indicator keeps its zeros,
     # so that the levels of a category stay exclusive and cost the norm of one cell together.
-    exclusive = any(not isinstance(factor, Power) for factor in factors)
-    if exclusive or not shift:
+    if not shift or any(factor.vanishes for factor in factors):
         return Feature(name, term, factors, low, high, Fraction(0), max(abs(low), abs(high)))
     return Feature(name, term, factors, low, high, (low + high) / 2, (high - low) / 2)
 
@@ -130,25 +97,13 @@ def _format_bound(end: Fraction) -> str:
         return "-inf" if end < 0 else "inf"
 
 
-def _interval(
-    factors: Sequence[Factor], columns: Mapping[str, Column]
-) -> tuple[Fraction, Fraction]:
+def _interval(factors: Sequence[Factor], columns: Mapping[str, Column]) -> Interval:
     low = high = Fraction(1)
     for factor in factors:
-        ends = (Fraction(0), Fraction(1))
-        if isinstance(factor, Power):
-            column = columns[factor.column]
-            assert isinstance(column, Numeric)  # noqa: S101 - by construction of Power
-            ends = _power_interval(column.low, column.high, factor.exponent)
+        ends = factor.interval(columns[factor.column])
         corners = [a * b for a in (low, high) for b in ends]
         low, high = min(corners), max(corners)
     return low, high
-
-
-def _power_interval(low: Fraction, high: Fraction, exponent: int) -> tuple[Fraction, Fraction]:
-    ends = sorted((low**exponent, high**exponent))
-    straddles = exponent % 2 == 0 and low < 0 < high
-    return (Fraction(0) if straddles else ends[0]), ends[1]
 
 
 def column_features(
@@ -216,23 +171,33 @@ def _comparison(
     return _feature(term.text, term, (Comparison(name, operator, threshold),), columns, shift=shift)
 
 
-def _factor_options(
-    term: str, columns: Mapping[str, Column]
-) -> list[list[tuple[str, Power | Level]]]:
+def _factor_options(term: str, columns: Mapping[str, Column]) -> list[Options]:
+    """Return what each factor of a term may be: a set of names and factors each."""
+    found: dict[str | Factor, Options] = {}  # a column may be named like a function of another
     exponents: dict[str, int] = {}
-    for part in term.split("*"):
-        name, caret, power = (piece.strip() for piece in part.partition("^"))
-        if name not in columns or (caret and not _EXPONENT.fullmatch(power)):
-            raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
-        exponents[name] = exponents.get(name, 0) + (int(power) if caret else 1)
-    options: list[list[tuple[str, Power | Level]]] = []
-    for name, exponent in exponents.items():
-        column = columns[name]
-        if isinstance(column, Category):
-            options.append(list(_level_factors(name, column)))
-        elif 1 <= exponent <= 16:
-            label = name if exponent == 1 else f"{name}^{exponent}"
-            options.append([(label, Power(name, exponent))])
+    for part in map(str.strip, term.split("*")):
+        options = None if part in columns else read_transform(part, columns, term)
+        if options is None:
+            name, exponent = _read_power(part, columns, term)
+            exponents[name] = exponents.get(name, 0) + exponent
+            found[name] = _column_options(name, exponents[name], columns[name], term)
+        elif options[0][1] in found:
+            raise rejection("derived", WHERE, "free of a function that is named twice", term)
         else:
-            raise rejection("derived", WHERE, "of powers between 1 and 16", term)
-    return options
+            found[options[0][1]] = options
+    return list(found.values())
+
+
+def _read_power(part: str, columns: Mapping[str, Column], term: str) -> tuple[str, int]:
+    name, caret, power = (piece.strip() for piece in part.partition("^"))
+    if name not in columns or (caret and not _EXPONENT.fullmatch(power)):
+        raise rejection("derived", WHERE, "made of declared columns", term, _HINT)
+    return name, int(power) if caret else 1
+
+
+def _column_options(name: str, exponent: int, column: Column, term: str) -> Options:
+    if isinstance(column, Category):
+        return [(label, factor) for label, factor in _level_factors(name, column)]
+    if not 1 <= exponent <= 16:
+        raise rejection("derived", WHERE, "of powers between 1 and 16", term)
+    return [(name if exponent == 1 else f"{name}^{exponent}", Power(name, exponent))]

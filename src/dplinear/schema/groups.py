@@ -20,7 +20,8 @@ import numpy as np
 from dplinear.arguments import rejection, wrong_type
 from dplinear.schema.canonical import canonical
 from dplinear.schema.columns import Category, Numeric, check_levels, write_number
-from dplinear.schema.encoding import Encoder, level_codes
+from dplinear.schema.encoding import Encoder
+from dplinear.schema.factor_values import level_codes
 from dplinear.schema.terms import DerivedTerm
 
 if TYPE_CHECKING:

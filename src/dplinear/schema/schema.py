@@ -47,11 +47,12 @@ class Schema:
 
     Requires: one declaration per column, by name, from a mapping or keywords: `(low, high)`, a list
     of category names, "boolean", or a mapping with `type` and options (docs/schema.md). `derived`
-    lists products, powers and comparisons: "age*smoker", "age^2", "age>=65". `row_norm` clips rows
-    below their worst-case norm. `unit` names the column that says whom a row belongs to, such as
-    "patient": guarantees are then for all rows of a unit, and a release says how many of them count
-    (`rows_per_unit`). Its ids may be of any type, and need no declaration. `weight` is a column of
-    survey weights with its bounds, `("wght", 0, 20)`: rows then count by their clamped weights.
+    lists products, powers, comparisons and functions: "age*smoker", "age^2", "age>=65", "log(age)",
+    "bins(age, 30, 50)". `row_norm` clips rows below their worst-case norm. `unit` names the column
+    that says whom a row belongs to, such as "patient": guarantees are then for all rows of a unit,
+    and a release says how many of them count (`rows_per_unit`). Its ids may be of any type, and
+    need no declaration. `weight` is a column of survey weights with its bounds, `("wght", 0, 20)`:
+    rows then count by their clamped weights.
     Promises: `features`, in an order that the declarations alone decide, with exact bounds and
     affine maps to [−1, 1]; `encode`, a bitwise function of each row alone that no cell can make
     raise, warn or change shape. Wrong declarations raise here, before any row is read.

@@ -14,7 +14,7 @@ import numpy as np
 from dplinear.arrays import Floats
 from dplinear.schema.columns import Category, Numeric
 from dplinear.schema.describe import describe_value
-from dplinear.schema.features import Level
+from dplinear.schema.factors import Level
 
 if TYPE_CHECKING:
     from dplinear.analyst.releases.moments import MomentsRelease

@@ -12,10 +12,11 @@ import numpy as np
 from dplinear.analyst.left_out import MOMENTS, side_notes
 from dplinear.analyst.regression.bootstrap import bootstrap
 from dplinear.analyst.regression.difference import Difference, difference
+from dplinear.analyst.regression.formulas import CONSTANT
 from dplinear.analyst.regression.inference import Intervals, delta_method, optimism, refusal
 from dplinear.analyst.regression.least_squares import without_first
 from dplinear.analyst.regression.names import unknown
-from dplinear.analyst.regression.prediction import design
+from dplinear.analyst.regression.prediction import design, formula_design
 from dplinear.analyst.regression.repair import best
 from dplinear.analyst.regression.summary import METHODS, Summary, SummaryFacts, summary
 from dplinear.analyst.results import NamedVector
@@ -24,6 +25,7 @@ from dplinear.privacy.units import size
 from dplinear.schema import INTERCEPT, Schema
 
 if TYPE_CHECKING:
+    from dplinear.analyst.regression.formulas import Formula
     from dplinear.analyst.regression.least_squares import Solution
     from dplinear.analyst.regression.model import Model
     from dplinear.analyst.regression.problem import Problem
@@ -62,7 +64,8 @@ class Fit:
     none; their coefficients are 0, and `problem` leaves them out. `repair` is what was done to the
     noisy matrix, and `positive_definite` whether the matrix solved was so in the end. `problem` is
     what was solved, `unrepaired` the same on the unbiased moments, which intervals need. `notes`
-    are sentences on columns whose declaration does not fit what they hold.
+    are sentences on columns whose declaration does not fit what they hold. `formula` is what was
+    asked for, if it was a formula: then the coefficients are of its columns.
     """
 
     target: str
@@ -82,6 +85,7 @@ class Fit:
     problem: Problem = field(repr=False)
     unrepaired: Problem = field(repr=False)
     notes: tuple[str, ...] = ()
+    formula: Formula | None = field(default=None, repr=False)
 
     @staticmethod
     def build(
@@ -124,13 +128,18 @@ class Fit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features, in the order of the coefficients."""
+        """What has coefficients, in their order: features, or the columns of a formula."""
         return self.coefficients.names
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The schema's features that explain the target."""
+        return self.names if self.formula is None else self.formula.features
 
     def __getitem__(self, name: str) -> float:
         if name in self.names:
             return self.coefficients[name]
-        if name == INTERCEPT:
+        if name in {INTERCEPT, CONSTANT}:
             return self.intercept
         rule = "one of its features, or the intercept"
         raise unknown(name, (*self.names, INTERCEPT), "name", "a fit", rule)
@@ -185,7 +194,7 @@ class Fit:
         if self.schema.row_norm is not None:
             notes.append(CLIPPED)
         notes += self.notes
-        used = (*self.names, self.target)
+        used = (*self.features, self.target)
         notes += side_notes(self.schema, self.certificate, self.count, MOMENTS, used)
         found = self.intervals(level, method=method, draws=draws, seed=seed)
         if self.ridge > 0 and found.swamped is None:
@@ -234,9 +243,11 @@ class Fit:
         Promises: a table is encoded as the private one was: categories by name, missing cells by
         their public constants, numbers clamped to their bounds.
         """
-        return np.asarray(
-            design(self.schema, self.names, data) @ self.coefficients.values + self.intercept
-        )
+        if self.formula is None:
+            rows = design(self.schema, self.names, data)
+        else:
+            rows = formula_design(self.schema, self.formula, data)
+        return np.asarray(rows @ self.coefficients.values + self.intercept)
 
     def to_sklearn(self, *, feature_names: bool = True) -> Any:
         """Return a fitted `sklearn.linear_model.LinearRegression` with these coefficients."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dplinear.analyst.regression.formulas import CONSTANT, Formula
 from dplinear.arguments import listed, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.schema import Schema
@@ -27,8 +28,7 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     Requires: an array or list of rows, features in the order of `names`, taken as it is; or a table
     that has the source columns of those features, whatever else it has.
     """
-    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
-    if isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and not structured):
+    if _is_array(data):
         return _array(names, data)
     # Clipping of whole rows would make a prediction depend on columns outside the model.
     needed = schema.select(names, clip=False)
@@ -40,6 +40,23 @@ def design(schema: Schema, names: Sequence[str], data: Any) -> Floats:
     centre = np.array([float(feature.centre) for feature in features])
     width = np.array([float(feature.half_width) for feature in features])
     return np.asarray(cells[chosen].T * width + centre)
+
+
+def formula_design(schema: Schema, formula: Formula, data: Any) -> Floats:
+    """Return the columns of a formula for some rows, but for the constant: as `design` does."""
+    names = tuple(name for name in formula.names if name != CONSTANT)
+    if _is_array(data):
+        return _array(names, data)
+    rows = design(schema, formula.features, data)
+    if formula.constant:
+        rows = np.column_stack((np.ones(len(rows)), rows))
+    own = [index for index, name in enumerate(formula.names) if name != CONSTANT]
+    return np.asarray(rows @ formula.combination[:, own])
+
+
+def _is_array(data: Any) -> bool:
+    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+    return isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and not structured)
 
 
 def _array(names: Sequence[str], data: Any) -> Floats:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from dplinear.analyst.regression.fit import Fit, Fits
+from dplinear.analyst.regression.formula_fit import fit_formula
+from dplinear.analyst.regression.formulas import is_formula
 from dplinear.analyst.regression.inference import why_no_intervals
 from dplinear.analyst.regression.lasso import elastic_net
 from dplinear.analyst.regression.least_squares import Solution, solve, without_first
@@ -65,6 +68,27 @@ def regress(
     repair: str,
 ) -> Fit | Fits:
     """Fit one target, or several that share their features (`MomentsRelease.regress`)."""
+    options: RegressOptions = {"ridge": ridge, "l1": l1, "intercept": intercept, "repair": repair}
+    if isinstance(target, str) and is_formula(moments.schema, target):
+        return fit_formula(moments, target, features, options, partial(_fit, moments))
+    found = _fit_all(moments, target, features, **options)
+    return found[0] if isinstance(target, str) else Fits(tuple(found))
+
+
+def _fit(moments: MomentsRelease, target: str, features: object, options: RegressOptions) -> Fit:
+    return _fit_all(moments, target, features, **options)[0]
+
+
+def _fit_all(
+    moments: MomentsRelease,
+    target: object,
+    features: object,
+    *,
+    ridge: float = 0.0,
+    l1: float = 0.0,
+    intercept: bool = True,
+    repair: str = "auto",
+) -> list[Fit]:
     model = read_model(moments.schema, target, features, ridge=ridge, l1=l1, intercept=intercept)
     choice(repair, "repair", WHERE, OPTIONS)
     if moments.noise_model.known:
@@ -77,11 +101,10 @@ def regress(
     estimate = _semidefinite(estimate, model, repair) if model.l1 else estimate
     problems = [problem_for(moments, model, each, estimate.matrix) for each in model.targets]
     solutions = _solve_all(model, problems, estimate)
-    fits = [
+    return [
         Fit.build(moments, model, problem, solution, estimate.method)
         for problem, solution in zip(problems, solutions, strict=True)
     ]
-    return fits[0] if isinstance(target, str) else Fits(tuple(fits))
 
 
 def _choose_repair(moments: MomentsRelease, model: Model) -> str:

@@ -230,7 +230,8 @@ class MomentsRelease:
         Minimises ‖y − Xb − b0‖²/(2n) + ridge·‖b‖²/(2n) + l1·‖b‖₁, the intercept b0 unpenalised:
         `ridge` is scikit-learn's alpha for Ridge, `l1` its alpha for Lasso. `features` are names of
         features, or of declared columns or derived terms, which stand for all their features; None
-        is all but the targets'. Without an intercept the model passes through the origin.
+        is all but the targets'. Without an intercept the model passes through the origin. A target
+        may be a formula, "charges ~ age * C(smoker)", which says all of that (docs/releases.md).
         """
         effect = self.design_effect
         if self.schema.weight is None:

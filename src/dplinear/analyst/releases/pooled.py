@@ -18,7 +18,7 @@ from dplinear.analyst.noise_models.sums import add_noise
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.arguments import flag, rejection, wrong_type
 from dplinear.schema import Schema
-from dplinear.schema.features import Level
+from dplinear.schema.factors import Level
 from dplinear.schema.terms import OwnTerm
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from typing import Any, Unpack, overload
 import numpy as np
 from scipy.sparse import csr_array
 
+from dplinear.analyst.regression.formula_fit import read_question
+from dplinear.analyst.regression.formulas import is_formula
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.releases.constrained import ConstrainedRelease
 from dplinear.analyst.releases.groups import Groups
@@ -179,7 +181,8 @@ def release_model(
     With a schema: a model of a table's columns.
 
     Requires: a table and its public schema; the name of the target; `features`, names of features,
-    columns or derived terms (None: all but the target's); `epsilon` and `delta`, or a `guarantee`
+    columns or derived terms (None: all but the target's), or a formula as the target, such as
+    "charges ~ age + C(smoker)"; `epsilon` and `delta`, or a `guarantee`
     of another kind that the mechanism supports; which tables are `neighbours`. `unit` is the column
     of ids whose rows are protected together, and count as at most `rows_per_unit` rows (1 unless
     given); the schema may name it (docs/schema.md, "Units of privacy"). `by` names
@@ -244,6 +247,8 @@ def release_model(
         grouping = None if by is None else Grouping.of(passage, whole, by)
         whole = whole if grouping is None else grouping.split
         constant = True if intercept is None else intercept
+        if is_formula(whole, target):
+            target, features, constant = read_question(whole, target, features, intercept, _WHERE)
         model = OneModel.of(whole, target, features, intercept=constant, loss=str(loss))
         if automatic:
             names = for_units(MODELS[model.loss].own, whole)

@@ -19,7 +19,8 @@ from dplinear.exact.design import Design
 from dplinear.exact.grid import shape_of
 from dplinear.mechanisms.model import Solution
 from dplinear.schema import INTERCEPT, Schema
-from dplinear.schema.features import Feature, Power
+from dplinear.schema.factors import Power
+from dplinear.schema.features import Feature
 
 _WHERE = "release_model"
 
@@ -112,10 +113,10 @@ class OneModel:
 
 def _check_label(feature: Feature, where: str, *, intercept: bool) -> None:
     """Raise for targets whose cells' signs are not a label: above 0 means yes."""
-    powers = [factor for factor in feature.factors if isinstance(factor, Power)]
-    if not powers:
+    numbers = [factor for factor in feature.factors if not factor.binary]
+    if not numbers:
         return
-    if len(feature.factors) > 1 or powers[0].exponent != 1:
+    if feature.factors != (Power(numbers[0].column, 1),):
         rule = "an indicator or a numeric column for a logistic loss"
         hint = 'an indicator is a level such as "smoker=yes", or a derived term such as "age>65".'
         raise rejection("target", where, rule, feature.name, hint)
