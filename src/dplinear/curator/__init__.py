@@ -4,7 +4,8 @@
 `SecondMoments` is the exact result, still private. `open_table` is for several passes, each of
 which adds up row sums. `release_moments`, `release_sketch`, `release_rows`, `release_model`,
 `release_mean`, `release_covariance`, `release_scores`, `suggest_bounds`, `suggest_levels` and
-`suggest_rows_per_unit` are the gates: they let out what a mechanism made of it, with a certificate, and nothing else.
+`suggest_rows_per_unit` are the gates: they let out what a mechanism made of it, with a certificate,
+and nothing else.
 """
 
 from dplinear.analyst.releases.bounds import SuggestedBounds

@@ -188,7 +188,7 @@ class PreparedScores(Prepared[Rows, ScoreSums]):
         clip = choose_clip(found["histogram"], _ends(SIZES), SIZES, noise)
         centre, spread = 0.0, WHOLE
         if asked.looks_at_target:
-            middles: Floats = (np.arange(TARGET_BINS) + 0.5) * (2 / TARGET_BINS) - 1
+            middles = np.asarray((np.arange(TARGET_BINS) + 0.5) * (2 / TARGET_BINS) - 1)
             centre = _middle(found["targets"], middles)
             ends = np.abs(middles - centre) + 1 / TARGET_BINS
             spread = choose_clip(found["targets"], ends, _SPREADS, noise, float(ends.max()))

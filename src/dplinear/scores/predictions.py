@@ -56,7 +56,8 @@ class LinearPredictor(Predictor):
 
     def of_rows(self, rows: Floats) -> Floats:
         """Return the predictions of a block of rounded rows."""
-        return np.clip(product(self.integers, rows)[0] * self.unit, -FARTHEST, FARTHEST)
+        found = product(self.integers, rows)[0] * self.unit
+        return np.asarray(np.clip(found, -FARTHEST, FARTHEST))
 
 
 @dataclass(frozen=True, eq=False)

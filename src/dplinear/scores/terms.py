@@ -55,10 +55,10 @@ class Terms(RowSum):
         freeze(self, names=tuple(self.names), size=len(self.names))
         steps = dict(zip(self.names, self.steps, strict=True))
         squares = [
-            sum((step * min(case.get(name, Fraction(1)), 1)) ** 2 for name, step in steps.items())
+            sum((case.get(name, Fraction(1)) * step) ** 2 for name, step in steps.items())
             for case in self.cases
         ]
-        freeze(self, bound=isqrt(ceil(max(squares)) - 1) + 1)
+        freeze(self, bound=isqrt(ceil(Fraction(max(squares))) - 1) + 1)
 
     @property
     def steps(self) -> list[int]:
@@ -80,7 +80,7 @@ class Terms(RowSum):
         lows = np.array([float(self.known[name][0]) for name in self.names])[:, None]
         integers = np.rint(np.clip([values[name] for name in self.names], lows, 1.0) * steps)
         bound_norms(integers, self.bound**2)
-        return integers.sum(axis=1).astype(np.int64)
+        return np.asarray(integers.sum(axis=1), np.int64)
 
     @abstractmethod
     def _terms(self, rows: Floats, predicted: Floats) -> Mapping[str, Floats]:

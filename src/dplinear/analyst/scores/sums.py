@@ -15,7 +15,8 @@ class ReleasedSums:
 
     Terms are those of the residual e in units of `clip`, of the target's deviation t from `centre`
     in units of `spread`, and of probabilities; `width` is half the target's range, in its units.
-    `beyond` is about what clips took from the sums of squares, in the same units. A `histogram` has the counts of bins between public edges.
+    `beyond` is about what clips took from the sums of squares, in the same units. A `histogram` has
+    the counts of bins between public edges.
     """
 
     sums: Mapping[str, float]

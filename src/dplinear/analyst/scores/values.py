@@ -13,7 +13,7 @@ def r_squared(found: ReleasedSums) -> Score:
     """Return R², the part of the target's variance that predictions explain.
 
     1 − R with R = Σe²/Σ(y − ȳ)². A row moves R by (e² − R(y − ȳ)²)/Σ(y − ȳ)², to first order: the
-    delta method with the released fourth moments. The number of rows cancels, and so does its noise.
+    delta method with the released fourth moments. The number of rows cancels, as does its noise.
     """
     clip, spread = found.clip**2, found.spread**2
     middle = found.mean("t")

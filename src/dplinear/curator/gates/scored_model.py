@@ -127,9 +127,9 @@ def _called_model(model: Any, schema: Any, target: Any, features: Any) -> Scored
     whole = Schema.of(schema, _WHERE)
     index = single(whole, target, _WHERE)
     name = whole.names[index]
-    fitted = getattr(model, "feature_names_in_", None)
-    by_column = features is None and fitted is not None
-    asked: Any = [str(each) for each in (fitted if by_column else ())] or features
+    fitted = [str(each) for each in getattr(model, "feature_names_in_", ())]
+    by_column = features is None and bool(fitted)
+    asked: Any = fitted if by_column else features
     if asked is None:
         own = {whole.features[index].term}
         asked = [each.name for each in whole.features[1:] if each.term not in own]
@@ -234,9 +234,9 @@ class _OneRow:
         values = np.where(self._whole, np.rint(raw), raw)
         if self._indices is not None:
             return values[self._indices][None, :]
-        import pandas
+        import pandas as pd
 
-        return pandas.DataFrame({name: [self._cell(name, values)] for name in self._names})
+        return pd.DataFrame({name: [self._cell(name, values)] for name in self._names})
 
     def _cell(self, name: str, values: Floats) -> Any:
         column = self._schema.declared[name]
