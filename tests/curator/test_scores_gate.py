@@ -1,6 +1,7 @@
 """Scores of models on private rows: what scikit-learn says, with noise and intervals."""
 
 import math
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,62 @@ def test_a_file_holds_all_of_it(which: Any, tmp_path: Path) -> None:
     assert (tmp_path / "t.json").read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
+@pytest.mark.parametrize("which", [line, odds])
+def test_whatever_scores_are_asked_for_can_be_saved(which: Any, tmp_path: Path) -> None:
+    model, rows = which(), draw(300, 8)
+    names = dpl.release_scores(model, rows, **BUDGET).names
+    for name in names:
+        found = dpl.release_scores(model, rows, scores=[name], **BUDGET)
+        found.save(tmp_path / f"{name}.json")
+        assert dpl.load(tmp_path / f"{name}.json").describe() == found.describe()
+
+
+def test_the_class_that_is_the_label_is_found_by_its_name() -> None:
+    rows = draw(2_000, 12)
+    rows["grade"] = np.where(rows.high, "high", "low")
+    model = LogisticRegression().fit(rows[["a", "b"]], rows.grade)
+    wanted = metrics.roc_auc_score(rows.high, model.predict_proba(rows[["a", "b"]])[:, 0])
+    for levels in (["high", "low"], ["low", "high"]):
+        schema = dpl.Schema({"a": (0, 10), "b": (-5, 5), "grade": levels})
+        target = schema.own_features("grade")[0]
+        name = schema.names[target]
+        found = dpl.release_scores(model, rows, schema, name, ["auc"], **ENOUGH)
+        # AUCs of either label are the same where odds are turned round with it.
+        assert found["auc"] == pytest.approx(wanted, abs=1e-2)
+
+
+def test_survey_weights_make_no_rows() -> None:
+    """Of 4,000 rows with weights up to 1,000: errors as of 4,000 rows or fewer."""
+    rows = draw(4_000, 13).assign(w=simulation.generator(1).uniform(500, 1000, 4_000))
+    columns = {"a": (0, 10), "b": (-5, 5), "y": (0, 40)}
+    weighted = dpl.Schema(columns, weight=("w", 0, 1000))
+    found = dpl.release_scores(line(), rows, weighted, **ENOUGH)
+    plain = dpl.release_scores(line(), rows, **ENOUGH)
+    assert found.count == pytest.approx(float(rows.w.sum()), rel=1e-3)
+    for score in found.all():
+        assert score.standard_error > 0.95 * plain.score(score.name).standard_error
+
+
+class _Locked:
+    """A model that cannot be pickled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def predict(self, rows: Any) -> Any:
+        return rows[:, 0]
+
+
+class _Never:
+    def predict(self, rows: Any) -> Any:
+        raise ValueError(rows)
+
+
+class _Wide:
+    def predict(self, rows: Any) -> Any:
+        return np.zeros((len(rows), 3))
+
+
 def test_a_path_is_a_model(tmp_path: Path) -> None:
     line().save(tmp_path / "m.json")
     rows = draw(500, 9)
@@ -241,6 +298,29 @@ class _Three:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no model": ({"model": 3}, "model"),
     "three classes": ({"model": _Three(), "schema": LABELS, "target": "high"}, "model"),
+    "a class that is no label": (
+        {
+            "model": LogisticRegression().fit([[0, 0], [1, 1]], [3, 4]),
+            "schema": LABELS,
+            "target": "high",
+        },
+        "model",
+    ),
+    "a model that predicts nothing": (
+        {"model": _Never(), "schema": SCHEMA, "target": "y"},
+        "model",
+    ),
+    "a model of three numbers": ({"model": _Wide(), "schema": SCHEMA, "target": "y"}, "model"),
+    "a model that stays": (
+        {
+            "model": _Locked(),
+            "schema": SCHEMA,
+            "target": "y",
+            "engine": "dask",
+            "data": "no.parquet",
+        },
+        "model",
+    ),
     "no schema": ({"model": LinearRegression(), "target": "y"}, "schema"),
     "no target": ({"model": LinearRegression(), "schema": SCHEMA}, "target"),
     "another target": ({"target": "a"}, "target"),

@@ -1,6 +1,10 @@
 """Sums of bounded terms: what an oracle in Python's numbers makes of them, row by row."""
 
+import logging
 import math
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -142,16 +146,24 @@ def test_no_answer_of_a_model_reaches_beyond_the_bounds(answer: object) -> None:
 def test_a_model_that_raises_prints_or_warns_tells_nothing(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
-    import warnings
+    standard = sys.stdout, sys.stderr
 
     def loud(cells: Floats) -> float:
         print("a private cell", cells)  # noqa: T201 - what a model may do
         warnings.warn(f"a private cell {cells}", stacklevel=1)
+        logging.getLogger("loud").critical("a private cell %s", cells)
         if cells[1] > 0:
-            raise ValueError(cells)
+            raise (SystemExit if cells[2] > 0 else ValueError)(cells)
         return 1.0
 
-    predicted = CalledPredictor(loud, UNIT).of_rows(rows(50, 10))
+    predictor = CalledPredictor(loud, UNIT)
+    with ThreadPoolExecutor(4) as pool:
+        blocks = [rows(50, seed) for seed in range(40)]
+        predicted = np.concatenate(list(pool.map(predictor.of_rows, blocks)))
+    alone = np.concatenate([predictor.of_rows(block) for block in blocks])
+    assert predicted.tobytes() == alone.tobytes()
     assert set(predicted.tolist()) == {0.0, 1.0}
+    assert sys.stdout is standard[0]
+    assert sys.stderr is standard[1]
     out = capfd.readouterr()
     assert (out.out, out.err, len(recwarn)) == ("", "", 0)

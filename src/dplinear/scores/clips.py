@@ -53,11 +53,11 @@ class Tail:
         last = int(clear[-1])
         starts = np.concatenate(([0.0], ends[order][:-1]))
         rows = np.minimum.accumulate(np.maximum(beyond[: last + 1], beyond[last]))
-        exponent = _EXPONENTS[1]
+        exponent = _EXPONENTS[0]
         before = int(np.searchsorted(starts[: last + 1], starts[last] / _STEP, "right")) - 1
         if before > 0:
             fall = math.log(rows[before] / rows[-1]) / math.log(starts[last] / starts[before])
-            exponent = min(max(fall, _EXPONENTS[0]), exponent)
+            exponent = min(max(fall, exponent), _EXPONENTS[1])
         further = rows[-1] * (starts[last] / starts[last + 1 :]) ** exponent
         allowed = np.maximum(beyond + doubt, 0.0)[last + 1 :]
         return cls(starts, np.concatenate((rows, np.minimum(further, allowed))), exponent, most)

@@ -45,7 +45,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 }
 HISTOGRAMS = frozenset({"residuals", "auc", "calibration"})
 SIZES = tuple(4.0 * 2.0 ** (-half / 2) for half in range(32, -1, -1))  # half-ranges of a target
-ODDS = tuple(np.linspace(-6.0, 6.0, 33).tolist())
+ODDS = tuple(np.linspace(-10.0, 10.0, 41).tolist())
 TARGET_BINS = 64
 _COUNT, _LEFT_OUT = Fraction(1, 16), Fraction(1, 64)  # shares of μ²
 _LOOK = Fraction(1, 16)  # for each histogram that only says where to clip

@@ -7,10 +7,12 @@ linear models are multiplied in exact integers, and any other model is called fo
 
 import contextlib
 import io
+import logging
 import math
+import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np
@@ -60,13 +62,18 @@ class LinearPredictor(Predictor):
         return np.asarray(np.clip(found, -FARTHEST, FARTHEST))
 
 
+# What hides a model's words is of the whole process: filters of warnings, the standard streams. So
+# one row is put to a model at a time, whatever threads there are.
+_ALONE = threading.Lock()
+
+
 @dataclass(frozen=True, eq=False)
 class CalledPredictor(Predictor):
     """Any model: `function` of the cells of one row, for one row at a time.
 
     Requires: a function that gives equal rows equal numbers, whatever it was called for before.
-    Promises: where it raises or returns no finite number, the prediction is 0: the middle of the
-    target's bounds, or even odds. What it prints or warns of is not shown.
+    Promises: where it raises an error, exits or returns no finite number, the prediction is 0: the
+    middle of the target's bounds, or even odds. What it prints or warns of is not shown.
     """
 
     function: Callable[[Floats], float]
@@ -75,19 +82,33 @@ class CalledPredictor(Predictor):
     def of_rows(self, rows: Floats) -> Floats:
         """Return the predictions of a block of rounded rows."""
         cells = rows / self.steps_per_unit
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            np.errstate(all="ignore"),
-        ):
-            warnings.simplefilter("ignore")
+        with _ALONE, _silence():
             found = [self._of_row(cells[:, index].copy()) for index in range(rows.shape[1])]
         return np.array(found, np.float64)
 
     def _of_row(self, cells: Floats) -> float:
         try:
             found = float(self.function(cells))
-        except Exception:  # noqa: BLE001 - of anybody's model; that it fails would tell of the row
+        except KeyboardInterrupt:  # of whoever waits for the release
+            raise
+        except BaseException:  # noqa: BLE001 - exits and panics too: which one would tell of the row
             return 0.0
         return min(max(found, -FARTHEST), FARTHEST) if math.isfinite(found) else 0.0
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Hold back what a model prints, warns of and logs."""
+    logged = logging.root.manager.disable
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(logged)

@@ -25,7 +25,7 @@ from dplinear.scores.predictions import Predictor
 
 STEPS = 2**15  # that a term of full weight has to 1
 MOST_LOSS = 6.0  # a log loss beyond it counts as it: a probability of 1 in 400 of what happened
-_FINE = 32  # places of the table of log losses to one unit of log-odds
+_FINE = 256  # places of the table of log losses to one unit of log-odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,14 @@ class ResidualTerms(Terms):
         }
 
 
+_LIKELY = {
+    "brier": Fraction(1, 4),
+    "brier²": Fraction(1, 16),
+    "loss": Fraction(1, 8),
+    "loss²": Fraction(1, 64),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class LabelTerms(Terms):
     """Terms of a label y and the probability p that a model gives it: log losses in units of 6."""
@@ -138,15 +146,14 @@ class LabelTerms(Terms):
         "loss": (0, Fraction(1)),
         "loss²": (0, Fraction(3, 8)),
     }
+    # A label that the model finds at least as likely as not has a loss of at most log 2. One that
+    # it finds less likely is 1, and p at most 1/2, or 0. Where p is 1/2, y and p are no longer
+    # together than 1 and 1/2, and a squared distance (1 − p)² falls faster than p² rises.
     cases: ClassVar[Sequence[Mapping[str, Fraction]]] = (
-        {"right": Fraction(0)},
-        # A label that the model finds at least as likely as not: its loss is at most log 2.
-        {
-            "brier": Fraction(1, 4),
-            "brier²": Fraction(1, 16),
-            "loss": Fraction(1, 8),
-            "loss²": Fraction(1, 64),
-        },
+        {"right": Fraction(0), "y": Fraction(0)},
+        {"right": Fraction(0), "p": Fraction(0)},
+        {"right": Fraction(0), "p": Fraction(1, 2), **_LIKELY},
+        _LIKELY,
     )
 
     def _terms(self, rows: Floats, predicted: Floats) -> Mapping[str, Floats]:
@@ -176,7 +183,7 @@ def _places(margins: Floats) -> Integers:
 
 @cache
 def _losses() -> Floats:
-    """Return log(1 + exp(−m))/6, for margins m every 1/32 from −8 to 8.
+    """Return log(1 + exp(−m))/6, for margins m every 1/256 from −8 to 8.
 
     Decimals, whose functions round correctly, so that every machine has the same table.
     """

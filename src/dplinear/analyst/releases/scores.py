@@ -17,7 +17,7 @@ from dplinear.analyst.regression.summary import number
 from dplinear.analyst.releases import files
 from dplinear.analyst.releases.certificate import Certificate
 from dplinear.analyst.scores import labels, values
-from dplinear.analyst.scores.sums import ReleasedSums, Score
+from dplinear.analyst.scores.sums import ReleasedSums, Score, bounded
 from dplinear.arguments import choice, integer, real, rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.privacy.units import size
@@ -41,14 +41,16 @@ _FACTS = [
     "spread",
     "width",
     "beyond",
+    "scale",
     "loss_unit",
 ]
-_POSITIVE = ("clip", "spread", "width")
+_POSITIVE = ("clip", "spread", "width", "scale")
 _LACKING = "lack the target or a feature. They were not scored."
 _ARRAYS = ("sums", "histogram", "edges")
+_EMPTY = {"sums": np.zeros((2, 0)), "histogram": np.zeros((1, 0)), "edges": np.zeros((1, 0))}
 _LEVEL = 0.95
 _MOST = 1000
-_FEW = 0.002  # of the rows: more of them beyond the clip are worth a word
+_MANY = 0.1  # of the rows: where scores of clipped errors say little of the rest
 _VALUES: Mapping[str, Callable[[ReleasedSums], Score]] = {
     "r2": values.r_squared,
     "rmse": values.root_mean_square,
@@ -113,7 +115,7 @@ class ScoresRelease:
     @property
     def count(self) -> float:
         """The number of rows that were scored, exact where it is public, or about so many."""
-        return self.sums.count
+        return self.sums.count * self.sums.scale
 
     def score(self, name: str) -> Score:
         """Return one score: its value, its errors, and `interval(level)`."""
@@ -121,8 +123,8 @@ class ScoresRelease:
             shown = tuple(each for each in self.names if each != _HISTOGRAM_ALONE)
             raise unknown(name, shown, "name", "scores", "one of the scores that were released")
         if name == "log_loss":
-            return labels.log_loss(self.sums, self.loss_unit)
-        return (_LABELS if self.labels else _VALUES)[name](self.sums)
+            return bounded(labels.log_loss(self.sums, self.loss_unit), self.sums)
+        return bounded((_LABELS if self.labels else _VALUES)[name](self.sums), self.sums)
 
     def __getitem__(self, name: str) -> float:
         return self.score(name).value
@@ -136,7 +138,8 @@ class ScoresRelease:
         if self.labels:
             raise rejection("scores", "residual_sizes", "those of values, not labels", self.target)
         ends = [0.0, *(self.edges * self.sums.width).tolist(), math.inf]
-        counts, noise = self.sums.histogram.tolist(), self.sums.histogram_deviation
+        counts = (self.sums.histogram * self.sums.scale).tolist()
+        noise = self.sums.histogram_deviation * self.sums.scale
         return [
             Bin(low, high, count, noise)
             for (low, high), count in zip(pairwise(ends), counts, strict=True)
@@ -166,7 +169,8 @@ class ScoresRelease:
                 spread = share * (1 - share) * total
                 noise = sigma**2 * width * ((1 - share) ** 2 + share**2)
                 error = math.sqrt(spread + noise) / total
-            found.append(CalibrationBin(ends[first], ends[last], total, share, error))
+            held = total * self.sums.scale
+            found.append(CalibrationBin(ends[first], ends[last], held, share, error))
         return found
 
     def summary(self, level: float = _LEVEL) -> str:
@@ -201,15 +205,18 @@ class ScoresRelease:
         return notes
 
     def _clipped(self) -> list[str]:
-        """Return a sentence on residuals beyond the clip, where more than a few seem to be."""
+        """Return sentences on errors beyond the clip: how many seem to be, and how many may be."""
         beyond = np.array([0.0, *self.edges]) >= self.sums.clip * (1 - 1e-9)
-        count = float(self.sums.histogram[beyond].sum())
-        noise = self.sums.histogram_deviation * math.sqrt(int(beyond.sum()))
-        share = count / self.sums.rows
-        if count < 3 * noise or share < _FEW:
-            return []
+        count = max(float(self.sums.histogram[beyond].sum()), 0.0)
+        doubt = 2 * self.sums.histogram_deviation * math.sqrt(int(beyond.sum()))
         limit = number(self.sums.clip * self.sums.width, self.sums.clip * self.sums.width / 100)
-        return [f"About {share:.1%} of the errors are larger than {limit} and count as this large."]
+        share = min((count + doubt) / self.sums.rows, 1.0)
+        rows = "rows" if self.schema.weight is None else "weight"
+        far = f"Up to {share:.2g} of the {rows} may be so far off without showing in the noise"
+        told = f"Errors larger than {limit} count as {limit}"
+        if share > _MANY:
+            return [f"{told}. {far}: these scores say little of them."]
+        return [f"{told}, and what that takes away is estimated. {far}."]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the release to one file that `dplinear.load` reads anywhere."""
@@ -275,6 +282,7 @@ class ScoresKind:
             "spread": sums.spread,
             "width": sums.width,
             "beyond": [sums.beyond["e²"], sums.beyond["t²"]],
+            "scale": sums.scale,
             "loss_unit": release.loss_unit,
         }
         numbers = [list(sums.sums.values()), list(sums.deviations.values())]
@@ -283,11 +291,13 @@ class ScoresKind:
             "histogram": sums.histogram[None, :],
             "edges": release.edges[None, :],
         }
-        return files.Parts(self.name, facts, arrays)
+        there = {name: each for name, each in arrays.items() if each.size}
+        return files.Parts(self.name, facts, there)
 
     def from_parts(self, parts: files.Parts) -> ScoresRelease:
         """Put a release together, or raise."""
-        if list(parts.facts) != _FACTS or list(parts.arrays) != list(_ARRAYS):
+        named = [name for name in _ARRAYS if name in parts.arrays]
+        if list(parts.facts) != _FACTS or list(parts.arrays) != named or "edges" not in named:
             found = ", ".join([*parts.facts, *parts.arrays])
             raise rejection("keys", _WHERE, ", ".join([*_FACTS, *_ARRAYS]), found)
         facts = parts.facts
@@ -297,14 +307,15 @@ class ScoresKind:
         names = _names(facts["scores"], "scores")
         for name in names:
             choice(name, "scores", _WHERE, known)
-        sums = _sums(facts, parts.arrays)
+        arrays = {name: parts.arrays.get(name, empty) for name, empty in _EMPTY.items()}
+        sums = _sums(facts, arrays)
         release = ScoresRelease(
             schema=Schema.from_release(facts["schema"]),
             target=_names([facts["target"]], "target")[0],
             labels=facts["labels"],
             names=names,
             sums=sums,
-            edges=parts.arrays["edges"][0].astype(float),
+            edges=arrays["edges"][0].astype(float),
             certificate=Certificate.from_dict(facts["certificate"]),
             rows=None if facts["rows"] is None else integer(facts["rows"], "rows", _WHERE, low=0),
             loss_unit=real(facts["loss_unit"], "loss_unit", _WHERE, low=0, open_low=True),
@@ -350,6 +361,7 @@ def _sums(facts: Mapping[str, Any], arrays: Mapping[str, Floats]) -> ReleasedSum
         spread=sizes["spread"],
         width=sizes["width"],
         beyond=_beyond(facts["beyond"]),
+        scale=sizes["scale"],
         **deviations,
     )
 

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
 from dplinear.arrays import Floats
+
+_CLEAR = 4.0  # deviations of its noise that a number of rows must be above
+_NO_ROWS = "The noise hides how many rows were scored: ask for a larger ε, or score more rows."
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +19,8 @@ class ReleasedSums:
     Terms are those of the residual e in units of `clip`, of the target's deviation t from `centre`
     in units of `spread`, and of probabilities; `width` is half the target's range, in its units.
     `beyond` is about what clips took from the sums of squares, in the same units. A `histogram` has
-    the counts of bins between public edges.
+    the counts of bins between public edges. A row, or a unit, counts as at most 1 in all of them,
+    as the errors below need it; that is worth `scale` in the scale of survey weights.
     """
 
     sums: Mapping[str, float]
@@ -30,6 +34,7 @@ class ReleasedSums:
     spread: float
     width: float
     beyond: Mapping[str, float]
+    scale: float = 1.0
 
     @property
     def rows(self) -> float:
@@ -81,6 +86,13 @@ class Score:
         """Return the normal interval, within what the score can be."""
         reach = float(ndtri((1 + level) / 2)) * self.standard_error
         return max(self.value - reach, self.least), min(self.value + reach, self.most)
+
+
+def bounded(score: Score, found: ReleasedSums) -> Score:
+    """Return a score within what it can be; hidden where noise hides whether there are any rows."""
+    if not found.count > _CLEAR * found.count_deviation:
+        return hidden(score.name, _NO_ROWS)
+    return replace(score, value=min(max(score.value, score.least), score.most))
 
 
 def hidden(name: str, why: str) -> Score:

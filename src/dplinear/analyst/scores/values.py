@@ -4,7 +4,7 @@ import math
 
 from dplinear.analyst.scores.sums import ReleasedSums, Score, hidden
 
-_CLEAR = 2.0  # deviations of its noise that a variance must be above
+_CLEAR = 3.0  # deviations of its noise that a variance must be above
 _NO_SPREAD = "The noise hides how much the target varies: ask for a larger ε, or score more rows."
 _NO_SIZE = "The noise hides how large errors are: ask for a larger ε, or score more rows."
 
@@ -13,7 +13,7 @@ def r_squared(found: ReleasedSums) -> Score:
     """Return R², the part of the target's variance that predictions explain.
 
     1 − R with R = Σe²/Σ(y − ȳ)². A row moves R by (e² − R(y − ȳ)²)/Σ(y − ȳ)², to first order: the
-    delta method with the released fourth moments. The number of rows cancels, as does its noise.
+    delta method with the released fourth moments. The number of rows cancels.
     """
     clip, spread = found.clip**2, found.spread**2
     middle = found.mean("t")
@@ -60,9 +60,12 @@ def bias(found: ReleasedSums) -> Score:
 
 def _mean(found: ReleasedSums, name: str, term: str, least: float) -> Score:
     unit, privacy = found.clip * found.width, found.noise_with_count(term)
-    # (|e| − 1)₊ is at most half of (e² − 1)₊: half of that is added, give or take as much.
-    lost = found.beyond_mean("e²") / 4
-    value = found.mean(term) + (lost if least == 0 else 0.0)
+    # (|e| − 1)₊ is at most half of (e² − 1)₊: half of that is added to sizes, give or take as much;
+    # a bias may be off by all of it, either way.
+    most = found.beyond_mean("e²") / 2
+    value, lost = (
+        (found.mean(term) + most / 2, most / 2) if least == 0 else (found.mean(term), most)
+    )
     sampling = math.sqrt(found.variance(term, "e²") / found.rows)
     errors = unit * math.hypot(sampling, privacy, lost), unit * privacy
     return Score(name, unit * value, *errors, least=least)

@@ -1,11 +1,10 @@
 """The model that is scored: what it predicts, of which columns, and how rows are put to it."""
 
-import hashlib
 import math
 import os
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,15 @@ from dplinear.analyst.releases.model import ModelRelease
 from dplinear.arguments import rejection, wrong_type
 from dplinear.arrays import Floats
 from dplinear.exact.grid import shape_of
-from dplinear.exact.shape import Shape
 from dplinear.schema import Schema
 from dplinear.schema.columns import Category
-from dplinear.schema.features import Level
+from dplinear.schema.features import Feature, Level
+from dplinear.schema.libraries import library_of
 from dplinear.scores.predictions import CalledPredictor, LinearPredictor, Predictor
 
 _WHERE = "release_scores"
 _RULE = "a model of dplinear's, the path of one, or an object with `predict`"
+_ENGINES = ("dask", "pyspark")
 _WHOLE = ("integer", "boolean")  # columns whose cells are whole numbers
 
 
@@ -48,10 +48,21 @@ class ScoredModel:
     given: tuple[str, ...] = ()
     by_column: bool = False
 
-    @staticmethod
-    def shape_of(schema: Schema) -> Shape:
-        """Return the shape of the schema's rows."""
-        return shape_of(schema)
+    @property
+    def reading(self) -> Mapping[str, Any]:
+        """How the table is to be read: a model of others' is called by one thread."""
+        return {} if self.call is None else {"threads": 1}
+
+    def check_shipping(self, predictor: Predictor, data: Any, reading: Mapping[str, Any]) -> None:
+        """Raise for a model that cannot be sent to the workers of an engine."""
+        away = reading.get("engine") is not None or library_of(data) in _ENGINES
+        if self.call is None or not away:
+            return
+        try:
+            import_module("cloudpickle").dumps(predictor)
+        except Exception as error:
+            rule = "one that can be pickled, as workers need it"
+            raise wrong_type("model", _WHERE, rule, type(error)) from error
 
     def predictor(self, schema: Schema) -> Predictor:
         """Return the model as rounded rows of a schema see it."""
@@ -64,6 +75,7 @@ class ScoredModel:
         if self.labels:
             centre, width = 0.0, 1.0
         function = _Called(self.call, rows, float(centre), float(width))
+        _try(function, schema)
         return CalledPredictor(function, shape_of(schema).steps_per_unit)
 
     def _linear(self, schema: Schema, centre: float, width: float) -> LinearPredictor:
@@ -81,6 +93,20 @@ class ScoredModel:
             constant = (constant - centre) / width
         weights[0] += constant
         return LinearPredictor(shape_of(schema), weights)
+
+
+def _try(function: "_Called", schema: Schema) -> None:
+    """Have a model predict a made-up row: all of its numbers in the middle of their bounds."""
+    cells = np.zeros(schema.dimension)
+    cells[0] = 1.0
+    try:
+        found = function(cells)
+    except Exception as error:
+        rule = "one that predicts a number for one row of its features"
+        hint = f"a made-up row, in the middle of all bounds, raised {type(error).__name__}."
+        raise rejection("model", _WHERE, rule, "another", hint) from error
+    if not math.isfinite(found):
+        raise rejection("model", _WHERE, "one whose predictions are finite", found)
 
 
 def read_model(model: Any, schema: Any, target: Any, features: Any) -> ScoredModel:
@@ -127,7 +153,7 @@ def _called_model(model: Any, schema: Any, target: Any, features: Any) -> Scored
     whole = Schema.of(schema, _WHERE)
     index = single(whole, target, _WHERE)
     name = whole.names[index]
-    fitted = [str(each) for each in getattr(model, "feature_names_in_", ())]
+    fitted = _fitted_names(model)
     by_column = features is None and bool(fitted)
     asked: Any = fitted if by_column else features
     if asked is None:
@@ -142,16 +168,29 @@ def _called_model(model: Any, schema: Any, target: Any, features: Any) -> Scored
     if name in chosen:
         raise rejection("features", _WHERE, "free of the target", name)
     _check_types(whole, listed)
-    call = _probabilities(model) if _is_classifier(model) else _values(model)
+    call = _log_odds(model, whole.features[index]) if _is_classifier(model) else _values(model)
     return ScoredModel(
         schema=_part(whole, (*chosen, name)),
         target=name,
         labels=_is_classifier(model),
-        public={"model": _digest(model), "target": name, "features": list(listed)},
+        # What its class does is in no digest: a request with it is never taken for an earlier one.
+        public={"model": object(), "target": name, "features": list(listed)},
         call=call,
         given=tuple(listed) if by_column else tuple(chosen),
         by_column=by_column,
     )
+
+
+def _fitted_names(model: Any) -> list[str]:
+    """Return the names of the columns that a model says it was fitted to, if it does."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return []
+    try:
+        return [str(each) for each in names]
+    except TypeError:
+        rule = "one whose feature_names_in_ is a list of names"
+        raise wrong_type("model", _WHERE, rule, type(names)) from None
 
 
 def _part(schema: Schema, names: Sequence[str]) -> Schema:
@@ -174,34 +213,52 @@ def _is_classifier(model: Any) -> bool:
 
 
 def _values(model: Any) -> Callable[[Any], float]:
-    return lambda row: float(np.asarray(model.predict(row)).ravel()[0])
+    return lambda row: _single(model.predict(row))
 
 
-def _probabilities(model: Any) -> Callable[[Any], float]:
-    """Return the log-odds of a model's second class."""
-    classes = getattr(model, "classes_", (0, 1))
-    if len(classes) != 2:
-        raise rejection("model", _WHERE, "one of two classes", len(classes))
+def _log_odds(model: Any, feature: Feature) -> Callable[[Any], float]:
+    """Return the log-odds that a model gives to the label 1 of a target."""
+    first = _place(model, feature)
     if callable(getattr(model, "predict_proba", None)):
-        return lambda row: _odds(float(np.asarray(model.predict_proba(row))[0, 1]))
+        return lambda row: _odds(
+            _single(np.asarray(model.predict_proba(row)).reshape(1, 2)[:, first])
+        )
     if callable(getattr(model, "decision_function", None)):
-        return lambda row: float(np.asarray(model.decision_function(row)).ravel()[0])
+        sign = 1.0 if first == 1 else -1.0
+        return lambda row: sign * _single(model.decision_function(row))
     rule = "one with `predict_proba` or `decision_function`, for labels"
     raise wrong_type("model", _WHERE, rule, type(model))
+
+
+def _place(model: Any, feature: Feature) -> int:
+    """Return which of a model's two classes is the label 1 of a target: a level, or what is true.
+
+    Raises where the target is no label: above 0 means 1 among cells.
+    """
+    if not feature.is_indicator and [float(feature.low), float(feature.high)] != [0, 1]:
+        rule = "an indicator, or a column of 0 and 1, for a model of labels"
+        raise rejection("target", _WHERE, rule, feature.name)
+    held = getattr(model, "classes_", None)
+    classes = [str(each) for each in ((0, 1) if held is None else np.ravel(held))]
+    if len(classes) != 2:
+        raise rejection("model", _WHERE, "one of two classes", len(classes))
+    level = feature.name.rpartition("=")[2] if feature.is_indicator else ""
+    names = [name for name in (level, "1", "True", "1.0", "yes") if name in classes]
+    if not names:
+        rule = f"one whose classes hold the label 1 of {feature.name!r}"
+        raise rejection("model", _WHERE, rule, ", ".join(classes))
+    return classes.index(names[0])
+
+
+def _single(predicted: Any) -> float:
+    """Return the one number that is predicted for one row."""
+    return float(np.asarray(predicted).reshape(()))
 
 
 def _odds(probability: float) -> float:
     """Return log-odds; of a certain model the most that counts."""
     inside = min(max(probability, 1e-15), 1 - 1e-15)
     return math.log(inside) - math.log1p(-inside)
-
-
-def _digest(model: Any) -> Any:
-    """Return what a request is told of somebody's model; one that is new each time if need be."""
-    try:
-        return hashlib.sha256(pickle.dumps(model)).hexdigest()
-    except Exception:  # noqa: BLE001 - of anybody's class
-        return object()
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from dplinear.curator.gates.scored_model import read_model
 from dplinear.curator.passage import Passage
 from dplinear.curator.passes import Table
 from dplinear.curator.sources import open_reader
+from dplinear.exact.grid import shape_of
 from dplinear.ledger import AnyLedger
 from dplinear.mechanisms.checks import RELATIONS, read_guarantee
 from dplinear.privacy.guarantees import Guarantee
@@ -82,7 +83,7 @@ def release_scores(
         names = _names(scores, labels=labels)
         index = single(whole, read.target, _WHERE)
         question = Question(
-            shape=read.shape_of(whole),
+            shape=shape_of(whole),
             predictor=read.predictor(whole),
             target=index,
             scores=names,
@@ -94,13 +95,13 @@ def release_scores(
         prepared = method.prepare(question)
         passage.check_rows(method)
         passage.notes = (_PUBLIC_MODEL,)
-        reading = reading_options(options)
+        reading = {**reading_options(options), **read.reading}
         rows = passage.rows_per_unit
+        read.check_shipping(question.predictor, data, reading)
         reader = open_reader(data, whole, again=not labels, rows_per_unit=rows, **reading)
         table = Table(reader, whole)
 
         def release(found: ScoreSums, certificate: Certificate) -> ScoresRelease:
-            scale = weight_scale(whole, certificate.rows_per_unit)
             _, widths = scales(whole, [index])
             public = relation.rows_are_public and not whole.count_varies
             return ScoresRelease(
@@ -109,17 +110,18 @@ def release_scores(
                 labels=labels,
                 names=names,
                 sums=ReleasedSums(
-                    sums={name: each * scale for name, each in found.sums.items()},
-                    deviations={name: each * scale for name, each in found.deviations.items()},
-                    count=found.count * scale,
-                    count_deviation=found.count_deviation * scale,
-                    histogram=found.histogram * scale,
-                    histogram_deviation=found.histogram_deviation * scale,
+                    sums=found.sums,
+                    deviations=found.deviations,
+                    count=found.count,
+                    count_deviation=found.count_deviation,
+                    histogram=found.histogram,
+                    histogram_deviation=found.histogram_deviation,
                     clip=found.clip.at,
                     centre=found.centre,
                     spread=found.spread.at,
-                    beyond={"e²": found.clip.beyond * scale, "t²": found.spread.beyond * scale},
                     width=float(widths[0]),
+                    beyond={"e²": found.clip.beyond, "t²": found.spread.beyond},
+                    scale=weight_scale(whole, certificate.rows_per_unit),
                 ),
                 edges=np.array(ODDS if labels else SIZES),
                 certificate=certificate,
