@@ -119,6 +119,7 @@ WRONG_AT_GATES = [
     "dpl.release_model(table, schema, 'cost', epsilon=1.0, delta=1e-6).coefficient",
     "dpl.release_sketch(table, schema, epsilon='1')",
     "dpl.release_rows(table, schema, bits='0.5')",
+    "dpl.release_scores('a.json', table, epsilon='1')",
     "dpl.release_mean(table, schema, epsilon='1')",
     "dpl.release_covariance(table, schema, epsilon='1')",
     "dpl.release_model(table, target=table, row_norm='1', constraint=1.0)",

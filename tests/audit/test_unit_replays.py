@@ -32,6 +32,7 @@ from dplinear.mechanisms.moments.eigenvalues import least_units
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 from dplinear.schema import Schema
+from dplinear.scores.predictions import Predictor
 from exact.oracles import square
 from rotation import TODAY
 
@@ -116,6 +117,16 @@ def opposite(rows: Floats, k: int, random: Any) -> Floats:
     return np.asarray(np.tile(rows[:1] * signs, (max(len(rows), k), 1)))
 
 
+with simulation.door(1):
+    _ROWS = simulation.generator(1).normal(0, 1, (300, len(NAMES)))
+    _OWN: dict[str, Any] = {
+        "schema": Schema(dict.fromkeys(NAMES, (-BOUND, BOUND))),
+        "guarantee": BUDGET,
+    }
+    VALUES = dpl.release_model(_ROWS, target="c", **_OWN)
+    LABELS = dpl.release_model(_ROWS, target="c", loss="logistic", **_OWN)
+
+
 def _model(**choice: Any) -> Gate:
     def gate(data: pa.Table, k: int, relation: Neighbours) -> Any:
         own: dict[str, Any] = {"rows_per_unit": k, "neighbours": relation, "progress": False}
@@ -143,6 +154,12 @@ GATES: dict[str, Gate] = {
         rows_per_unit=k,
         neighbours=relation,
         mechanism="centred_covariance",
+    ),
+    "scores": lambda data, k, relation: dpl.release_scores(
+        VALUES, data, SCHEMA, guarantee=BUDGET, rows_per_unit=k, neighbours=relation
+    ),
+    "scores_of_labels": lambda data, k, relation: dpl.release_scores(
+        LABELS, data, SCHEMA, guarantee=BUDGET, rows_per_unit=k, neighbours=relation
     ),
     "bounds": lambda data, k, relation: dpl.suggest_bounds(
         data,
@@ -347,13 +364,13 @@ def _spelled(schema: Schema, query: Query) -> tuple[Any, ...]:
     return schema.to_dict(), query.share, *_facts(query.statistic)
 
 
-def _facts(statistic: RowSum) -> tuple[Any, ...]:
+def _facts(statistic: RowSum | Predictor) -> tuple[Any, ...]:
     facts = {name: _plain(value) for name, value in vars(statistic).items()}
     return type(statistic), sorted(facts.items())
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, RowSum):
+    if isinstance(value, RowSum | Predictor):
         return _facts(value)
     return value.tobytes() if isinstance(value, np.ndarray) else value
 

@@ -28,6 +28,14 @@ PAIR: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ERM: dict[str, Any] = {"row_norm": 1.0, "constraint": L1Ball(1, 1.0), "target_bounds": (0, 10)}
 Call = Callable[..., Any]
 
+
+class _Half:
+    """A model that says the same of every row."""
+
+    def predict(self, rows: Any) -> Any:
+        return np.full(len(rows), 5.0)
+
+
 GATES: dict[str, Call] = {
     "release_model, projected": partial(
         dpl.release_model, X, target=Y, projected=True, projection=np.eye(1), **ERM, **PAIR
@@ -37,6 +45,7 @@ GATES: dict[str, Call] = {
     "release_model": partial(dpl.release_model, ROWS, SCHEMA, "y", **PAIR),
     "release_moments": partial(dpl.release_moments, ROWS, SCHEMA, **PAIR),
     "release_rows": partial(dpl.release_rows, ROWS, SCHEMA, bits=0.5),
+    "release_scores": partial(dpl.release_scores, _Half(), ROWS, SCHEMA, "y", **PAIR),
     "release_sketch": partial(dpl.release_sketch, ROWS, SCHEMA, **PAIR),
     "release_model, constrained": partial(
         dpl.release_model, X, target=Y, projection=None, **ERM, **PAIR

@@ -14,6 +14,7 @@ from planted import (
     ledgers,
     left_out,
     mechanisms,
+    scores,
     servers,
     sums,
     tables,
@@ -33,6 +34,7 @@ BUGS: tuple[Bug, ...] = (
     *constrained_units.BUGS,
     *left_out.BUGS,
     *groups.BUGS,
+    *scores.BUGS,
     *files.BUGS,
 )
 

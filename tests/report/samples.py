@@ -46,11 +46,17 @@ def _linear() -> Any:
     return dpl.release_model(X, target=np.clip(X[:, 0], -1, 1), **facts, **BUDGET)
 
 
+def _scores() -> Any:
+    model = dpl.release_model(table(), SCHEMA, "charges", ["age", "smoker"], **BUDGET)
+    return dpl.release_scores(model, table(), **BUDGET)
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "moments": lambda: dpl.release_moments(table(), SCHEMA, **BUDGET),
     "sketch": lambda: dpl.release_sketch(table(), SCHEMA, **BUDGET),
     "model": lambda: dpl.release_model(table(), SCHEMA, "charges", ["age", "smoker"], **BUDGET),
     "linear": _linear,
+    "scores": _scores,
     "mean": lambda: dpl.release_mean(numbers(), NUMBERS, guarantee=ZCDP(0.1)),
     "covariance": lambda: dpl.release_covariance(numbers(), NUMBERS, **BUDGET),
     "rows": lambda: dpl.release_rows(numbers().slice(0, 50), NUMBERS, bits=0.5),

@@ -19,7 +19,7 @@ BOOLEANS = _SWITCHES | {
 }  # fmt: skip
 _GUARANTEES = ("epsilon", "delta", "rho", "mu", "bits")
 _DESCRIPTION = ("columns", "derived", "row_norm")
-_PATHS = frozenset({"data", "release", "releases", "schema", "output", "ledger"})
+_PATHS = frozenset({"data", "release", "releases", "schema", "output", "ledger", "model"})
 _LARGEST = 16 * 2**20
 
 

@@ -15,6 +15,7 @@ from dplinear.analyst.releases.location import CovarianceRelease, MeanRelease
 from dplinear.analyst.releases.model import ModelRelease
 from dplinear.analyst.releases.moments import MomentsRelease
 from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
+from dplinear.analyst.releases.scores import ScoresRelease
 from dplinear.analyst.releases.sketch import SketchRelease
 from dplinear.analyst.rows.release import RowsRelease
 from dplinear.arguments import ArgumentError, listed, wrong_type
@@ -22,6 +23,7 @@ from dplinear.privacy.units import size
 from dplinear.report.forest import Line, forests
 from dplinear.report.groups import groups_panel
 from dplinear.report.panels import Content, Panel, Table, coefficients, correlations, pairs
+from dplinear.report.scored import scores_panels
 from dplinear.report.suggestions import bounds_content, levels_content, rows_per_unit_content
 from dplinear.report.words import significant
 from dplinear.schema import Schema
@@ -85,7 +87,7 @@ def size_of(
     return "number of rows not released" if count is None else size(count, unit, weight=weight)
 
 
-_Counted = MomentsRelease | ModelRelease | MeanRelease | CovarianceRelease
+_Counted = MomentsRelease | ModelRelease | MeanRelease | CovarianceRelease | ScoresRelease
 
 
 def _rows_of(release: _Counted) -> float | None:
@@ -206,6 +208,22 @@ def _linear(release: ConstrainedRelease) -> Content:
     )
 
 
+def _scores(release: ScoresRelease) -> Content:
+    hidden = [score.unknown for score in release.all() if score.unknown is not None]
+    return Content(
+        title=f"Scores of a model of {release.target}",
+        lede=(
+            "How well a model predicts rows that it has not seen, with noise. The guarantee is for "
+            "the rows that were scored; the model is taken to be public already."
+        ),
+        size=_size_of(release),
+        rows=_rows_of(release),
+        columns=columns(release.schema),
+        panels=scores_panels(release),
+        swamped=tuple(dict.fromkeys(hidden)),
+    )
+
+
 def _mean(release: MeanRelease) -> Content:
     errors = release.privacy_errors
     rows = tuple(
@@ -323,6 +341,7 @@ _TELLERS: dict[type, Callable[[Any], Content]] = {
     MeanRelease: _mean,
     CovarianceRelease: _covariance,
     RowsRelease: _rows,
+    ScoresRelease: _scores,
     SuggestedBounds: bounds_content,
     Groups: _groups,
     SuggestedRowsPerUnit: rows_per_unit_content,

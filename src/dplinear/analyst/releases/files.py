@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dplinear.analyst.releases.moments import MomentsRelease
     from dplinear.analyst.releases.release import Release
     from dplinear.analyst.releases.rows_per_unit import SuggestedRowsPerUnit
+    from dplinear.analyst.releases.scores import ScoresRelease
     from dplinear.analyst.releases.sketch import SketchRelease
     from dplinear.analyst.rows.release import RowsRelease
 
@@ -88,6 +89,7 @@ _HOMES = {
     "moments": "dplinear.analyst.releases.moments",
     "rows": "dplinear.analyst.rows.release",
     "rows_per_unit": "dplinear.analyst.releases.rows_per_unit",
+    "scores": "dplinear.analyst.releases.scores",
     "sketch": "dplinear.analyst.releases.sketch",
 }
 _KINDS: dict[str, Kind] = {}
@@ -204,6 +206,8 @@ def load(
 def load(
     path: _Path, *, kind: Literal["levels"], largest: int | None = ...
 ) -> "SuggestedLevels": ...
+@overload
+def load(path: _Path, *, kind: Literal["scores"], largest: int | None = ...) -> "ScoresRelease": ...
 @overload
 def load(path: _Path, *, kind: str | None, largest: int | None = ...) -> "Release": ...
 

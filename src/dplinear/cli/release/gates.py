@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dplinear.cli.columns import read_schema
 from dplinear.cli.errors import Code, CommandError
+from dplinear.cli.loading import load
 from dplinear.cli.output import short_path
 from dplinear.cli.release import values
 from dplinear.cli.settings import merge_settings, one_guarantee, require
@@ -40,6 +41,7 @@ GATES = {
         Gate("sketch", "release_sketch", "visits.sketch.json", own=frozenset({"bits"})),
         Gate("rows", "release_rows", "visits.rows.parquet", own=frozenset({"bits"}), file=True),
         Gate("model", "release_model", "charges.model.json"),
+        Gate("scores", "release_scores", "charges.scores.json"),
         Gate("mean", "release_mean", "visits.mean.json"),
         Gate("covariance", "release_covariance", "visits.covariance.json"),
         Gate("bounds", "suggest_bounds", "visits.schema.json", own=frozenset({"rho"})),
@@ -104,9 +106,21 @@ def order(name: str, given: Mapping[str, Any]) -> Order:
     if name == "rows_per_unit":
         hint = "--unit patient, say: the column of ids."
         require(said, "unit", "The command does not say whom a row belongs to.", hint)
+    if name == "scores":
+        hint = "--model charges.model.json: what `dplinear release model` wrote."
+        require(said, "model", "The command does not say which model is scored.", hint)
     promise = one_guarantee(said, gate.own)
-    schema = None if name in WITHOUT_SCHEMA else read_schema(said)
+    schema = None if name in WITHOUT_SCHEMA else _read_schema(name, said)
     return Order(gate, data, schema, output, values.read(said) | promise, ledger, overwrite)
+
+
+def _read_schema(name: str, said: dict[str, Any]) -> "Schema":
+    """Return the schema that is described; a model that is scored brings its own along."""
+    if name == "scores":
+        said["model"] = load({"release": said["model"]}, ("model",))
+        if not any(said.get(key) for key in ("schema", "columns", "column")):
+            return said["model"].schema  # type: ignore[no-any-return]  # of a release of any kind
+    return read_schema(said)
 
 
 def _check_counted(said: Mapping[str, Any]) -> None:
@@ -125,6 +139,8 @@ def call_gate(order: Order, data: Any, arguments: Mapping[str, Any]) -> Any:
     named = dict(arguments)
     if order.gate.file:
         named["output"] = order.output
+    if order.gate.name == "scores":
+        return function(named.pop("model"), data, order.schema, **named)
     if order.schema is None:
         return function(data, **named)
     return function(data, order.schema, **named)

@@ -16,6 +16,7 @@ _NEXT = {
     "sketch": _REGRESS,
     "rows": _REGRESS,
     "model": "dplinear report {file} --html",
+    "scores": "dplinear report {file} --html",
     "mean": "dplinear report {file} --html",
     "covariance": "dplinear report {file} --html",
     "bounds": "dplinear release moments DATA --schema {file} ...",

@@ -104,6 +104,7 @@ _READERS = {
     "planned": _guarantee,
     "rows": _count,
     "scale": _numbers,
+    "scores": _names,
     "shares": _pair,
     "weight": _weight,
     "within": _pair,

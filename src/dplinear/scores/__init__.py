@@ -1,0 +1,1 @@
+"""Private scores of a model on rows that it has not seen."""
