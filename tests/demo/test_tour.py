@@ -35,16 +35,16 @@ def test_made_up_stays_are_as_they_are_described() -> None:
     january, february = stays(1), stays(2)
     assert january.equals(stays(1))
     patients = [set(each["patient"].to_pylist()) for each in (january, february)]
-    assert [len(each) for each in patients] == [4_000, 4_000]
-    assert len(patients[0] & patients[1]) == 2_000
-    assert len(january) == pytest.approx(8_000, rel=0.05)
-    assert january["bmi"].null_count == pytest.approx(len(january) / 8, rel=0.2)
+    assert [len(each) for each in patients] == [20_000, 20_000]
+    assert len(patients[0] & patients[1]) == 10_000
+    assert len(january) == pytest.approx(40_000, rel=0.05)
+    assert january["bmi"].null_count == pytest.approx(len(january) / 8, rel=0.1)
     whole = january.filter(january["bmi"].is_valid())
     south = np.array(whole["hospital"].to_pylist()) == "south"
     design = [whole["age"].to_numpy(), whole["bmi"].to_numpy(), south, np.ones(len(whole))]
     found, *_ = np.linalg.lstsq(np.column_stack(design), whole["charges"].to_numpy(), rcond=None)
-    # Standard errors are about 1.6, 6 and 40, by stays that are correlated within patients.
-    assert found[:3] == pytest.approx([90.0, 150.0, 1_500.0], rel=0.15)
+    # Standard errors are about 1, 3 and 20, by stays that are correlated within patients.
+    assert found[:3] == pytest.approx([90.0, 150.0, 1_500.0], rel=0.1)
 
 
 def test_the_tour_ends_with_its_files_and_a_page(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The outputs on our pages: `python -m tests.pages [--write] [PAGE …]`, by default all of them.
 
+A page is a Markdown file or a notebook.
+
 Without --write: print how the outputs that pages show differ from the real ones.
 With --write: put the real ones there. A fold (a line `…`) stays where it was.
 """
@@ -9,9 +11,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from . import notebooks, writing
 from .blocks import ROOT, pages
 from .runner import furnish, run
-from .writing import differences, write
 
 
 def main() -> int:
@@ -23,17 +25,34 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path)
     given = parser.parse_args()
     failed = False
-    for page in [str(path.resolve().relative_to(ROOT)) for path in given.pages] or pages():
+    every = [*map(ROOT.joinpath, pages()), *notebooks.notebooks()]
+    for path in [path.resolve() for path in given.pages] or every:
+        page = str(path.relative_to(ROOT))
         with TemporaryDirectory() as temporary:
-            folder = Path(temporary).resolve()
-            furnish(folder)
+            folder = Path(temporary).resolve() / "run"
             if given.write:
-                said = "written" if write(page, folder) else "as it was"
+                said = "written" if _write(path, page, folder) else "as it was"
             else:
-                said = differences(page, run(page, folder))
+                said = _differences(path, page, folder)
                 failed = failed or bool(said)
         print(f"{page}: {said or 'as it should be'}")  # noqa: T201 - a command prints
     return int(failed)
+
+
+def _differences(path: Path, page: str, folder: Path) -> str:
+    folder.mkdir()
+    if path.suffix == ".ipynb":
+        return notebooks.differences(path, folder)
+    furnish(folder)
+    return writing.differences(page, run(page, folder))
+
+
+def _write(path: Path, page: str, folder: Path) -> bool:
+    folder.mkdir()
+    if path.suffix == ".ipynb":
+        return notebooks.write(path, folder)
+    furnish(folder)
+    return writing.write(page, folder)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def run(page: str, folder: Path) -> list[tuple[Step, str]]:
 def _run(block: Block, page: str, names: dict[str, Any]) -> str:
     screen = io.StringIO()
     with (
-        _fixed_noise(block.text),
+        fixed_noise(block.text),
         contextlib.redirect_stdout(screen),
         contextlib.redirect_stderr(screen),
     ):
@@ -134,7 +134,7 @@ def _command(words: list[str]) -> int:
 
 
 @contextlib.contextmanager
-def _fixed_noise(text: str) -> Iterator[None]:
+def fixed_noise(text: str) -> Iterator[None]:
     key = hashlib.sha256(text.encode()).digest()
     own = threading.local()
 

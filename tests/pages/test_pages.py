@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+import dplinear as dpl
+from dplinear.schema.columns import Numeric
+
 from .blocks import pages, read, steps
 from .outputs import folded, same
 from .runner import furnish, run
@@ -60,6 +63,30 @@ def test_the_reports_that_a_page_speaks_of_have_its_sections(folder: Path) -> No
         assert missing == ["Before you rely on it"], name
     for name in ("visits.moments.html", "plan.html", "sliders.html"):
         assert "<script>" in (folder / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.heavy
+def test_the_methods_paragraph_of_the_tutorial_says_what_was_released(folder: Path) -> None:
+    page = "docs/tutorial.md"
+    run(page, folder)
+    (said,) = re.findall(r"^> (.+)$", read(page), re.MULTILINE)
+    moments = dpl.load(folder / "demo" / "january.json", kind="moments")
+    certificate, columns = moments.certificate, moments.schema.declared
+    spent, *_ = dpl.open_ledger(folder / "demo" / "stays.db").status()
+    assert certificate.holds == dpl.ApproxDP(1.0, 1e-6)
+    assert "(ε = 1, δ = 10⁻⁶)" in said
+    assert certificate.rows_per_unit == 1
+    assert "count as one row in total" in said
+    assert certificate.mechanism == "analyze_gauss"
+    assert f"dplinear {certificate.version}." in said
+    assert "(12%;" in str(moments.regress("charges").summary())
+    assert "about 12% " in said
+    for name, words in (("age", "age"), ("bmi", "body-mass index"), ("charges", "charges")):
+        column = columns[name]
+        assert isinstance(column, Numeric)
+        assert f"{words} {int(column.low):,} to {int(column.high):,}" in said
+    assert spent.budget.guarantee == dpl.ZCDP(0.07)
+    assert "a total privacy budget of ρ = 0.07 " in said
 
 
 PAGE = """

@@ -1,6 +1,6 @@
 """Made-up stays in hospital, month by month: several rows of a patient, and cells that are missing.
 
-About 4,000 patients are treated each month, half of whom were there in the month before. A patient
+20,000 patients are treated each month, half of whom were there in the month before. A patient
 has one stay or more, two on average. For each stay the table has the hospital, the age and the
 body-mass index (missing in one stay of eight), and
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dplinear.noise import simulation
 
-PATIENTS = 4_000
+PATIENTS = 20_000
 HOSPITALS = ("north", "south", "east")
 COLUMNS = {"age": (0, 100), "bmi": (10, 60), "charges": (0, 60_000)}
 

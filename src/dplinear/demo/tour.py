@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from rich.console import Console
 from rich.table import Table
 
@@ -28,8 +28,8 @@ QUESTIONS = (
 )
 FILES = {
     "visits.parquet": "the private table of this demo: made up, one row for each patient",
-    "stays-1.parquet": "made-up stays of January, several for a patient (for the tutorial)",
-    "stays-2.parquet": "those of February",
+    "stays-1.csv": "made-up stays in January, several for a patient (for the tutorial)",
+    "stays-2.csv": "those in February",
     "budget.db": "the ledger: what was spent, and what is left",
     "budget.db.anchor": "its newest line, so that an old copy is noticed",
     "visits.moments.json": "the release, which may be published",
@@ -44,8 +44,7 @@ def tour(folder: Path, console: Console | None = None) -> Path:
     """
     console = Console(highlight=False) if console is None else console
     table = folder / "visits.parquet"
-    for name, rows in (("visits", visits()), ("stays-1", stays(1)), ("stays-2", stays(2))):
-        parquet.write_table(rows, folder / f"{name}.parquet")
+    _write_tables(folder)
     _step(console, 1, "A private table")
     console.print(
         f"{ROWS:,} made-up visits to a hospital. The schema says, from public knowledge, within"
@@ -93,6 +92,13 @@ def tour(folder: Path, console: Console | None = None) -> Path:
     _step(console, 6, "The result")
     _result(console, fits, page)
     return page
+
+
+def _write_tables(folder: Path) -> None:
+    parquet.write_table(visits(), folder / "visits.parquet")
+    for month in (1, 2):
+        unquoted = csv.WriteOptions(quoting_style="none")  # none of its cells needs quotes
+        csv.write_csv(stays(month), folder / f"stays-{month}.csv", unquoted)
 
 
 def _step(console: Console, index: int, words: str) -> None:
