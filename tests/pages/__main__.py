@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from . import notebooks, writing
-from .blocks import ROOT, pages
+from .blocks import BY_ITSELF, ROOT, WITH_SERVICES, pages
 from .runner import furnish, run
 
 
@@ -25,7 +25,10 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path)
     given = parser.parse_args()
     failed = False
-    every = [*map(ROOT.joinpath, pages()), *notebooks.notebooks()]
+    every = [
+        *map(ROOT.joinpath, sorted({*pages()} - {*BY_ITSELF} - WITH_SERVICES)),
+        *notebooks.notebooks(),
+    ]
     for path in [path.resolve() for path in given.pages] or every:
         page = str(path.relative_to(ROOT))
         with TemporaryDirectory() as temporary:

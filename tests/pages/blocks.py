@@ -9,6 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "sh")
 OUTPUT = ("text", "output")
+# Pages whose code is installed as a package, in tests of their own.
+BY_ITSELF = {"docs/how-to/add-a-mechanism.md": "tests/test_add_a_mechanism.py"}
+# And those that need a server, which their tests start.
+WITH_SERVICES = {"docs/how-to/postgres-ledger.md", "docs/how-to/spark.md"}
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?P<more>.*)\n", re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')

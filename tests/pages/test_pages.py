@@ -9,14 +9,10 @@ import pytest
 import dplinear as dpl
 from dplinear.schema.columns import Numeric
 
-from .blocks import pages, read, steps
+from .blocks import BY_ITSELF, WITH_SERVICES, pages, read, steps
 from .outputs import folded, same
 from .runner import furnish, run
 from .writing import differences
-
-# Its code is installed as a package there.
-BY_ITSELF = {"docs/how-to/add-a-mechanism.md": "tests/test_add_a_mechanism.py"}
-WITH_SERVICES = {"docs/how-to/postgres-ledger.md", "docs/how-to/spark.md"}
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from dplinear.arrays import Floats
 from dplinear.exact.grid import shape_of
 from dplinear.schema import Schema
 from dplinear.schema.columns import Category
-from dplinear.schema.features import Feature, Level
+from dplinear.schema.factors import Level
+from dplinear.schema.features import Feature
 from dplinear.schema.libraries import library_of
 from dplinear.scores.predictions import CalledPredictor, LinearPredictor, Predictor
 
