@@ -2,6 +2,7 @@
 
 import math
 import os
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -49,6 +50,7 @@ _LACKING = "lack the target or a feature. They were not scored."
 _ARRAYS = ("sums", "histogram", "edges")
 _EMPTY = {"sums": np.zeros((2, 0)), "histogram": np.zeros((1, 0)), "edges": np.zeros((1, 0))}
 _LEVEL = 0.95
+_WIDTH = 80
 _MOST = 1000
 _MANY = 0.1  # of the rows: where scores of clipped errors say little of the rest
 _VALUES: Mapping[str, Callable[[ReleasedSums], Score]] = {
@@ -184,7 +186,8 @@ class ScoresRelease:
             "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in rows
         ]
         title = f"Scores of a model of {self.target}, {self._size()}"
-        return "\n".join([title, *table, *self._notes()])
+        notes = [textwrap.fill(note, _WIDTH) for note in self._notes()]
+        return "\n".join([title, *table, *notes])
 
     def _size(self) -> str:
         if self.rows is not None:
@@ -212,7 +215,7 @@ class ScoresRelease:
         limit = number(self.sums.clip * self.sums.width, self.sums.clip * self.sums.width / 100)
         share = min((count + doubt) / self.sums.rows, 1.0)
         rows = "rows" if self.schema.weight is None else "weight"
-        far = f"Up to {share:.2g} of the {rows} may be so far off without showing in the noise"
+        far = f"Up to {100 * share:.2g}% of the {rows} may be so far off without showing in the noise"
         told = f"Errors larger than {limit} count as {limit}"
         if share > _MANY:
             return [f"{told}. {far}: these scores say little of them."]
