@@ -214,8 +214,8 @@ def _show(ledger: "BudgetLedger", *, json: bool) -> None:
     say(table(("dataset", "budget", "spent", "left", "spends"), rows, left=4))
     for each in found:
         if settled := _tighter_figures(ledger, each.dataset):
-            told = f"{each.dataset}, had its releases been settled beforehand: {'; '.join(settled)}"
-            say(Text(told))
+            when = "if all releases had been fixed before the first"
+            say(Text(f"{each.dataset}, {when}: {'; '.join(settled)}"))
 
 
 def _tighter_figures(ledger: "BudgetLedger", dataset: str) -> list[str]:

@@ -142,12 +142,14 @@ def _beside(fits: list[Any], exact: MomentsRelease) -> Table:
 def _result(console: Console, fits: list[Any], page: Path) -> None:
     """Print what was found, what is protected, and where all files are; last, the page's path."""
     found = fits[0].intervals()
-    console.print("With 95% confidence, in a year of age, a point of bmi, and for smokers,")
     ends = [
         f"{number(low, high - low)} to {number(high, high - low)}"
         for low, high in list(zip(found.low, found.high, strict=True))[1:]
     ]
-    console.print(f"charges rise by {ends[0]}, {ends[1]} and {ends[2]}.")
+    console.print(
+        f"Charges rise by {ends[0]} per year of age, by {ends[1]} per point of bmi, and by "
+        f"{ends[2]} for smokers (95% intervals)."
+    )
     console.print(f"Every single row of the table is protected with {fits[0].certificate.holds}.")
     console.print(f"\nFiles in {page.parent}:", soft_wrap=True)
     for name, meaning in FILES.items():

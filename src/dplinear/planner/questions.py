@@ -21,7 +21,7 @@ from dplinear.registry import MOMENTS
 # Of the absolute value of a normal number, 90% are between these many standard deviations.
 _NEAR, _FAR = 0.0627, 1.96
 _SINGLE = "The proof of {} is about single rows, not about all rows of a unit."
-_TAKES_UNITS = "the usual mechanism of release_moments and release_model takes units."
+_TAKES_UNITS = "it has no proof for units of privacy, which the default mechanisms have."
 NORMAL_90 = 1.645  # standard deviations that 90% of a normal law are within
 
 

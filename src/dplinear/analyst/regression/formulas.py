@@ -33,7 +33,7 @@ _MARK = "~"
 _TOLERANCE = 1e-8
 _MOST = 2_000
 _FORM = 'a formula of one target and its features, such as "charges ~ age + C(smoker)"'
-_MISSING = "Formulas need formulaic.\n\nHint: pip install 'dplinear[formulas]'."
+_MISSING = "Formulas need formulaic.\n\nHint: pip install formulaic."
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,10 @@ _LOG_ODDS = (
     "exponential of its coefficient."
 )
 _CENTRES = "centres"
+_APART = (
+    "Intervals need not lie around the estimates: they rest on a last step that clips hardly a "
+    "row. For inference use the intervals."
+)
 _VECTORS = ("standard_errors", "privacy_errors", _CENTRES)
 _MOST_SHOWN = 12
 _LONGEST = 2_000
@@ -210,6 +214,8 @@ class ModelRelease:
             more = "; ..." if len(shown) > _MOST_SHOWN else ""
             first = "; ".join(shown[:_MOST_SHOWN]) + more
             notes.append(f"Standard deviations that are due to the noise alone: {first}.")
+        if self.centres is not None:
+            notes.append(_APART)
         notes += side_notes(self.schema, self.certificate, self.count)
         if self.empty:
             notes.append(f"No row seems to hold {listed(self.empty, 12)}: left out of the model.")

@@ -215,10 +215,12 @@ class ScoresRelease:
         limit = number(self.sums.clip * self.sums.width, self.sums.clip * self.sums.width / 100)
         share = min((count + doubt) / self.sums.rows, 1.0)
         rows = "rows" if self.schema.weight is None else "weight"
-        far = f"Up to {100 * share:.2g}% of the {rows} may be so far off without showing in the noise"
+        far = (
+            f"Up to {100 * share:.2g}% of the {rows} may have larger errors; noise would hide them"
+        )
         told = f"Errors larger than {limit} count as {limit}"
         if share > _MANY:
-            return [f"{told}. {far}: these scores say little of them."]
+            return [f"{told}. {far}, and these scores say little of them."]
         return [f"{told}, and what that takes away is estimated. {far}."]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
