@@ -295,7 +295,7 @@ def test_a_target_with_a_tilde_in_its_name_is_that_target() -> None:
 
 def test_without_the_library_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "formulaic", None)
-    with pytest.raises(ImportError, match=r"dplinear\[formulas\]"):
+    with pytest.raises(ImportError, match=r"pip install formulaic"):
         moments().regress("charges ~ age")
 
 
@@ -343,3 +343,41 @@ def test_a_model_in_another_coding_is_refused_before_anything_is_spent() -> None
         dpl.release_model("nowhere.csv", SCHEMA, "charges ~ age", ["bmi"], **given)
     with refused("intercept", "release_model", "left out"):
         dpl.release_model("nowhere.csv", SCHEMA, "charges ~ age", intercept=False, **given)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "charges ~ bins(age - 30, 30, 50)",
+        "charges ~ bins(age * 2, 30)",
+        "charges ~ spline(-age, 4)",
+        "charges ~ spline(log(bmi), [3])",
+        "charges ~ sqrt(bmi, age)",
+        "charges ~ np.sqrt(bmi, out=age)",
+        "charges ~ I(age > -True)",
+        f"charges ~ I(age > {'9' * 400})",
+        "charges ~ C(smoker, Treatment)",
+        "charges ~ C(smoker, levels=['no'])",
+        "charges ~ 0",
+        "charges ~ I(((9**16)**16)*age)",
+    ],
+)
+def test_what_would_mean_another_column_or_nothing_is_refused(formula: str) -> None:
+    with refused("target", "regress"):
+        moments().regress(formula)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "charges ~ age**1000000",
+        "charges ~ (age + bmi)^10000000",
+        f"charges ~ {'*'.join(f'I(age+{n})' for n in range(16))}",
+        f"charges ~ {' + '.join(f'I(age*{n})' for n in range(10_000))}",
+        f"charges ~ {'*'.join(['(age + bmi + smoker)'] * 12)}",
+        f"charges ~ {'/'.join(['age'] * 40)}",
+    ],
+)
+def test_formulas_that_would_take_for_ever_are_refused_before_they_are_read(formula: str) -> None:
+    with refused("target", "regress", "terms"):
+        moments().regress(formula)

@@ -276,7 +276,7 @@ def test_no_cell_raises_and_every_level_can_be_declared(case: str) -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "privacy": ({"epsilon": None, "delta": None}, "'epsilon' parameter of suggest_levels"),
-    "pure": ({"delta": None}, "'guarantee' parameter of suggest_levels"),
+    "pure": ({"delta": None}, "'delta' parameter of suggest_levels"),
     "zcdp": ({"epsilon": None, "delta": None, "guarantee": ZCDP(0.1)}, "of suggest_levels"),
     "both": ({"guarantee": PureDP(1.0)}, "'guarantee' parameter of suggest_levels"),
     "text": ({"columns": "city"}, "'columns' parameter of suggest_levels"),

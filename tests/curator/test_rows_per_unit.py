@@ -217,7 +217,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"correlation": 2.0}, "correlation"),
     ({"columns": 0}, "columns"),
     ({"columns": dpl.Schema({"x": (0, 1), "y": (0, 1)}, unit="other")}, "unit"),
-    ({"steps": 3}, "options"),
+    ({"steps": 3}, "steps"),
 ]
 
 

@@ -47,6 +47,9 @@ from dplinear.exact.score_sums import LengthHistogram, ScoreGram, ScoreHistogram
 from dplinear.exact.unit_scores import UnitScores
 from dplinear.noise import simulation
 from dplinear.privacy import Neighbours
+from dplinear.scores.histograms import LabelledScores, ResidualSizes
+from dplinear.scores.predictions import LinearPredictor
+from dplinear.scores.terms import LabelTerms, ResidualTerms
 
 SHAPE = shape_of(4)
 MATRIX = np.array([[1.0, 0.3, 0.0, 0.0], [0.0, -2.0, 0.5, 0.0]])
@@ -55,9 +58,18 @@ FRAME = Frame(3, 1.0)
 PLACE = np.array([0.3, -0.2, 0.9])
 WHOLE = float(SHAPE.bound)  # the norm of the longest row: nothing to clip, so it is said
 
+PREDICTOR = LinearPredictor(SHAPE, [0.5, -1.5, 2.0, 0.0])
+
 # Each sum, with the quantities that it derives and does not clip by.
 SUMS: dict[str, tuple[Callable[[], RowSum], tuple[str, ...]]] = {
     "count": (Count, ()),
+    "terms of residuals": (
+        lambda: ResidualTerms(SHAPE, PREDICTOR, 3, tuple(ResidualTerms.known), 0.3),
+        ("clip", "spread"),
+    ),
+    "terms of labels": (lambda: LabelTerms(SHAPE, PREDICTOR, 3, tuple(LabelTerms.known)), ()),
+    "sizes of residuals": (lambda: ResidualSizes(SHAPE, PREDICTOR, 3, (0.2, 0.4)), ("edges",)),
+    "scores by label": (lambda: LabelledScores(SHAPE, PREDICTOR, 3, (-0.5, 0.5)), ("edges",)),
     "left_out": (LeftOut, ()),
     "filled_in": (lambda: FilledIn(3), ()),
     "squared weights": (SquaredWeights, ()),

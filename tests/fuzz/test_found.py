@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a guarantee that normal noise cannot keep": (
         lambda: dplinear.PrivatePCA(bounds=(0, 1), epsilon=1.0, delta=None).fit(ROWS),
-        "'guarantee' parameter of PrivatePCA must be an ApproxDP guarantee",
+        "'delta' parameter of PrivatePCA must be above 0",
     ),
     "an option of an inner class": (
         lambda: dplinear.PrivateProjection(bounds=(0, 1), noise=_any(3)).fit(ROWS),

@@ -206,7 +206,7 @@ def test_units_are_told_in_words(guarantee: Guarantee, text: str) -> None:
     assert budget.text(Units(ONE // 4, 3)) == text
     status = Status("visits", budget, Units(ONE // 4, 3), 2)
     assert status.remaining == budget.limit.minus(Units(ONE // 4, 3))
-    assert str(status).startswith(f"visits: {budget}; {text} spent in 2, ")
+    assert str(status).startswith(f"visits: {budget}; {text} spent in 2 releases, ")
     assert str(status).endswith(" left")
 
 

@@ -41,7 +41,7 @@ def test_every_way_is_read(given: dict[str, Any], asked: Any) -> None:
         ({"rho": 1e-200}, "of an amount from"),
         ({"bits": 1e30}, "of an amount from"),
         ({"guarantee": ZCDP(1e-200)}, "of an amount from"),
-        ({"rho": -1.0}, "'rho' parameter of ZCDP"),
+        ({"rho": -1.0}, "'rho' parameter of gate"),
     ],
 )
 def test_one_way_alone_within_reach(given: dict[str, Any], sentence: str) -> None:

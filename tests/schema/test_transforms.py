@@ -336,3 +336,14 @@ def test_edges_of_dates_are_dates() -> None:
     assert schema.names[2:] == ("day[2021-01-01, 2023-07-01)", "day[2023-07-01, 2026-01-01]")
     cells = encoded(schema, ["2020-12-31", "2021-01-01", "2024-01-01"], "day")
     assert cells[2:].tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_knots_nearer_than_floats_can_be_divided_by_are_refused() -> None:
+    for term in ("spline(x, [1e-310])", "spline(x, [0.5, 0.50000000001])", "bins(x, 1e-300)"):
+        with refused("derived", "Schema", "rise"):
+            Schema({"x": (0, 1)}, derived=[term])
+
+
+def test_a_schema_of_the_widest_bounds_is_read_as_it_was_written() -> None:
+    schema = Schema({"q": (2.0**-500, 2.0**499)}, derived=["log(q)"])
+    assert Schema.from_dict(schema.to_dict()) == schema

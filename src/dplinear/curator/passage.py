@@ -96,6 +96,7 @@ class Passage:
     def _lacks_delta(self, error: ArgumentError) -> bool:
         """Return whether the caller gave an ε, and a mechanism refuses it for want of a δ."""
         given = self.given.get("guarantee") is None and self.given.get("epsilon") is not None
+        given = given and error.parameter == "guarantee"
         return given and "delta" in self.given and error.hint.startswith(ADD_DELTA)
 
     def _was_given(self, error: ArgumentError) -> bool:

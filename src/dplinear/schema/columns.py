@@ -26,7 +26,7 @@ TYPES = (*NUMERIC_TYPES, "category")
 _LARGEST = Fraction(2) ** 500
 _NARROWEST = Fraction(2) ** -500
 _RELATIVE_WIDTH = Fraction(1, 2**32)
-_LONGEST_NUMBER = 400  # characters; exponents have at most 4 of them, as "1e999999999" fills memory
+_LONGEST_NUMBER = 700  # characters; exponents have at most 4 of them, as "1e999999999" fills memory
 MOST_FEATURES = 2**13  # 512 MiB of second moments
 
 _OPTIONS = {

@@ -122,12 +122,17 @@ def _numbers(column: Numeric, text: str, term: str) -> tuple[Fraction, ...]:
 
 
 def _check_rising(column: Numeric, inner: Sequence[Fraction], what: str, term: str) -> None:
-    """Raise unless numbers rise, as floats too, from one bound of the column to the other."""
+    """Raise unless numbers rise, as floats too, from one bound of the column to the other.
+
+    And not in steps so small that one over them is no float: pieces of splines are divided by them.
+    """
     exact = (column.low, *inner, column.high)
     # Exactly first: a number beyond the bounds may be beyond all floats.
     falls = any(low >= high for low, high in pairwise(exact))
-    if falls or any(low >= high for low, high in pairwise(map(float, exact))):
-        rule = f"{what} that rise, between the column's bounds"
+    least = (column.high - column.low) / 2**32
+    close = not falls and any(high - low < least for low, high in pairwise(exact))
+    if falls or close or any(low >= high for low, high in pairwise(map(float, exact))):
+        rule = f"{what} that rise, between the column's bounds, by 2^-32 of them at the least"
         raise rejection("derived", WHERE, rule, term)
 
 

@@ -5,6 +5,7 @@ only what is listed here gets through; what does not is refused with what to dec
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,7 +31,10 @@ _WHOLE = (
     "looks at all rows, such as center(), poly() or bs(), has no fixed bounds: declare powers, or "
     '"spline(age, 4)".'
 )
-_LONGEST = 10_000
+_LONGEST = 4_000
+_LARGEST = 10**300
+_MOST_TERMS = 20_000
+_HIGHEST = 16  # power of a sum, or of a column, which is itself at any power
 
 
 def names_in(factor: Any, schema: Schema, where: str) -> tuple[str, ...]:
@@ -87,23 +91,80 @@ def _parse(text: str, where: str) -> ast.Expression:
 def _check_node(node: ast.AST, text: str, where: str) -> None:
     fine = isinstance(node, _ALLOWED)
     if isinstance(node, ast.Call):
-        name = node.func.id if isinstance(node.func, ast.Name) else None
-        known = name in _ELEMENTWISE | _CODINGS | {"C"} | FUNCTIONS
-        fine = known or isinstance(node.func, ast.Attribute)
+        fine = _is_known_call(node)
     elif isinstance(node, ast.Attribute):
         base = node.value.id if isinstance(node.value, ast.Name) else ""
         fine = node.attr in _MODULES.get(base, ())
     elif isinstance(node, ast.Constant):
-        fine = isinstance(node.value, int | float | str)
+        # A whole number that no float holds could not be compared with a column.
+        fine = type(node.value) in {float, str} or (
+            type(node.value) is int and node.value < _LARGEST
+        )
     elif isinstance(node, ast.Compare):
         fine = all(map(_is_column_or_number, (node.left, *node.comparators)))
     elif isinstance(node, ast.BinOp):
         # A power of a power of numbers could fill the memory, and so could a text times a number.
         plain = not isinstance(node.op, ast.Pow)
-        fine = plain or (isinstance(node.right, ast.Constant) and node.right.value in range(17))
+        small = isinstance(node.right, ast.Constant) and node.right.value in range(17)
+        fine = plain or (small and any(isinstance(each, ast.Name) for each in ast.walk(node.left)))
         fine = fine and not any(map(_is_sequence, (node.left, node.right)))
     if not fine:
         raise rejection(PARAMETER, where, _RULE, text, _WHOLE)
+
+
+def _is_known_call(node: ast.Call) -> bool:
+    """Return whether a call is of a listed function, with the arguments that it has here.
+
+    NumPy's own further arguments would write into columns. Edges and knots are of a column as it
+    is: of an expression the schema has none.
+    """
+    if isinstance(node.func, ast.Attribute):
+        module = getattr(node.func.value, "id", "")
+        return module == "contr" or (len(node.args) == 1 and not node.keywords)
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in FUNCTIONS - _ELEMENTWISE:
+        return bool(node.args) and isinstance(node.args[0], ast.Name) and not node.keywords
+    if name in _ELEMENTWISE:
+        return len(node.args) == 1 and not node.keywords
+    return name in _CODINGS | {"C"} and not any(each.arg == "levels" for each in node.keywords)
+
+
+def check_size(text: str, where: str) -> None:
+    """Raise for a formula whose products would take long to multiply out, before it is read.
+
+    A product of k sums is as many terms as their sizes multiply to, `a*b` three of them.
+    """
+    if len(text) > _LONGEST or _terms(text) > _MOST_TERMS:
+        rule = f"a formula of at most {_MOST_TERMS} terms, and {_LONGEST} characters"
+        raise rejection(PARAMETER, where, rule, text[:80])
+
+
+def _terms(text: str) -> int:
+    """Return a bound on the terms of a formula; arguments of calls are none."""
+    outside: list[str] = []
+    calls: list[bool] = []
+    grouped = False
+    for index, letter in enumerate(text):
+        if letter == "(":
+            called = bool(re.search(r"[\w.]\s*$", text[:index]))
+            grouped = grouped or not (called or any(calls))
+            calls.append(called)
+        elif letter == ")" and calls:
+            calls.pop()
+        elif not any(calls):
+            outside.append(letter)
+    plain = "".join(outside).replace("**", "^")
+    powers = [int(each) for each in re.findall(r"\^\s*(\d{1,9})", plain)]
+    if any(each > _HIGHEST for each in powers):
+        return _MOST_TERMS + 1
+    power = 1
+    for each in powers:
+        power = min(power * max(each, 1), _MOST_TERMS)
+    parts = re.split(r"[+~|-]", plain)
+    if not grouped:
+        return sum(2 ** min(part.count("*") + part.count("/"), 60) for part in parts)
+    products = sum(plain.count(sign) for sign in "*:/")
+    return int(min((len(parts) + 1) ** min(power * (products + 1), 60), 10**18))
 
 
 def _is_sequence(node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dplinear.analyst.regression.formula_declarations import declaration
 from dplinear.analyst.regression.formula_rows import MadeUpRows
-from dplinear.analyst.regression.formula_words import PARAMETER, jumps_in, names_in
+from dplinear.analyst.regression.formula_words import PARAMETER, check_size, jumps_in, names_in
 from dplinear.arguments import rejection
 from dplinear.schema.factors import Level
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CONSTANT = "Intercept"  # as formulas name it
 _MARK = "~"
 _TOLERANCE = 1e-8
+_WRONG = (TypeError, ValueError)
 _MOST = 2_000
 _FORM = 'a formula of one target and its features, such as "charges ~ age + C(smoker)"'
 _MISSING = "Formulas need formulaic.\n\nHint: pip install formulaic."
@@ -135,6 +136,7 @@ def _parse(text: str, where: str) -> Any:
         from formulaic.errors import FormulaicError
     except ImportError:
         raise ImportError(_MISSING) from None
+    check_size(text, where)
     hint = 'write "charges ~ age", or name target and features: regress("charges", ["age"]).'
     try:
         parsed = Parsed(text)
@@ -163,10 +165,13 @@ def _design(
                 parsed, rows.frame(), context=rows.functions(where), na_action="ignore"
             )
             left, right = (np.asarray(part, dtype=np.float64) for part in (made.lhs, made.rhs))
-    except (FormulaicError, ArithmeticError, TypeError, ValueError, KeyError) as error:
+    except (FormulaicError, ArithmeticError, AttributeError, LookupError, *_WRONG) as error:
         rule = f"a formula that can be evaluated ({type(error).__name__})"
         raise rejection(PARAMETER, where, rule, text) from None
     names = [str(name) for name in made.rhs.columns]
+    if not names:
+        mean = "for the mean of a column, see means()."
+        raise rejection(PARAMETER, where, "a formula with at least one feature", text, mean)
     owner = {name: term for term, own in made.rhs.model_spec.term_indices.items() for name in own}
     return left, right, names, [owner[index] for index in range(len(names))]
 

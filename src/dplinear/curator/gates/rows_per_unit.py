@@ -98,7 +98,7 @@ class _Aim:
         try:
             self._plan(MOST, {1: 1.0})
         except ArgumentError as error:
-            if error.parameter == "guarantee":
+            if error.parameter in {"guarantee", "delta"}:
                 facts = (error.rule, error.got, error.hint)
                 raise type(error)("planned", _WHERE, *facts) from None
             raise error.rename(_WHERE) from None
