@@ -27,7 +27,7 @@ def test_a_ledger_is_made_shown_and_checked(
     assert "visits" in shown
     assert "ρ = 0.375" in shown
     assert "2 bits (element neighbours)" in shown
-    assert "visits, had its releases been settled beforehand: ε = " in shown
+    assert "visits, if all releases had been fixed before the first: ε = " in shown
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["ledger", "show", path]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
