@@ -192,3 +192,23 @@ def test_what_is_done_with_a_release_is_a_command_too(
     assert lines[1].split()[1] == after
     run(lines)
     capsys.readouterr()
+
+
+def test_the_next_command_repeats_nothing_of_the_file_of_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.chdir(tmp_path)
+    text = (
+        'epsilon = 1.0\ndelta = 1e-6\nunit = "patient"\n[columns]\nage = [0, 100]\nbmi = [10, 60]\n'
+    )
+    Path("r.toml").write_text(text, encoding="utf-8")
+    words = ["plan", "--config", "r.toml", "--expected-rows", "20000", "--rows-each", "1,5"]
+    assert main(words) == 0
+    shown = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("next"))
+    assert "--config r.toml" in shown
+    assert not any(flag in shown for flag in ("--epsilon", "--delta", "--unit"))
+    assert "--rows-per-unit" in shown  # which the plan chooses
+    assert main([*words, "--epsilon", "2"]) == 0
+    shown = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("next"))
+    assert "--epsilon 2" in shown

@@ -1,6 +1,7 @@
 """`dplinear plan`: what a budget will buy, before it is spent."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,7 +205,7 @@ def plan(
     """
     given = dict(locals())  # before anything else is
     from dplinear.cli import pages
-    from dplinear.cli.settings import merge_settings
+    from dplinear.cli.settings import merge_settings, unchanged_settings
 
     pages.check_asked(output, html=html)
     said = merge_settings(given, aside=_RELEASE)
@@ -215,6 +216,7 @@ def plan(
         _bits(said, json=json_)
         return
     target = pages.target_path(output, Path("plan.html"), overwrite=overwrite) if html else None
+    settings = unchanged_settings(config, said)
     made = _make_plan(said)
     reached = None if wanted is None else _reach_target(made, wanted)
     if target is not None:
@@ -225,7 +227,7 @@ def plan(
         extra = {} if reached is None else {"for_error": {"error": wanted} | reached}
         tell(made.facts() | extra | ({} if target is None else {"page": target}))
         return
-    _show(made, wanted, reached, _column_flags(config, schema))
+    _show(made, wanted, reached, _column_flags(config, schema), settings)
     if target is not None:
         say("", facts([("page", short_path(target))]))
 
@@ -287,7 +289,11 @@ def _column_flags(config: str | None, schema: str | None) -> str:
 
 
 def _show(
-    made: "Plan", wanted: float | None, reached: dict[str, Any] | None, described: str
+    made: "Plan",
+    wanted: float | None,
+    reached: dict[str, Any] | None,
+    described: str,
+    settings: Mapping[str, Any],
 ) -> None:
     from dplinear.planner.commands import as_command
     from dplinear.planner.plan import UNIT_HEADS, unit_of
@@ -316,7 +322,7 @@ def _show(
         size = "out of reach" if rows is None else f"{rows:,} rows"
         told.append((f"for {wanted:g}", f"{by} at this size, or {size} at this budget"))
     if made.beyond is None:
-        told.append(("next", as_command(made.recommended.call, described)))
+        told.append(("next", as_command(made.recommended.call, described, settings=settings)))
     tables = [table(("mechanism", "error", "90% of tables"), lines), ""]
     if len(made.by_rows_per_unit) > 1:
         tables += [table(UNIT_HEADS, [tuple(row) for row in made.unit_rows()]), ""]

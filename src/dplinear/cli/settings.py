@@ -38,6 +38,14 @@ def merge_settings(given: Mapping[str, Any], aside: Collection[str] = ()) -> dic
     return _without_rivals(_read(path, flags, aside), said) | said
 
 
+def unchanged_settings(path: str | None, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file of settings says, but for what flags have said otherwise."""
+    if path is None:
+        return {}
+    found = {name.replace("-", "_"): value for name, value in _content(Path(path)).items()}
+    return {name: value for name, value in found.items() if said.get(name, value) == value}
+
+
 def _silent(name: str, value: Any) -> bool:
     return value is None or value == [] or (value is False and name in _SWITCHES)
 

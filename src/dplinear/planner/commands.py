@@ -2,6 +2,8 @@
 
 import ast
 import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 _PLACEHOLDERS = {"data": "DATA", "target": "--target NAME"}
@@ -9,15 +11,25 @@ _KINDS = {"PureDP": "epsilon", "ZCDP": "rho", "GDP": "mu", "MIDP": "bits"}
 _FOLLOWING = {"regress": "regress {file} --target NAME", "pca": "pca {file} --k {0}"}
 
 
-def as_command(call: str, described: str = "--schema FILE", output: str = "FILE") -> str:
-    """Return the command that stands for a call of a gate, for columns that are `described`."""
+def as_command(
+    call: str,
+    described: str = "--schema FILE",
+    output: str = "FILE",
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """Return the command that stands for a call of a gate, for columns that are `described`.
+
+    `settings` are those of a file that the command names: what they say is not said again.
+    """
     gate, _ = _parts(call)
     words = ["dplinear release", _name(gate).removeprefix("release_")]
     placeholders = _PLACEHOLDERS | {"schema": described}
     words += [
         placeholders.get(each.id, each.id) for each in gate.args if isinstance(each, ast.Name)
     ]
-    words += [_flag(str(each.arg), each.value) for each in gate.keywords]
+    words += [
+        _flag(str(each.arg), each.value) for each in gate.keywords if not _is_said(each, settings)
+    ]
     return " ".join([*words, f"--output {output}"])
 
 
@@ -44,6 +56,14 @@ def _parts(call: str) -> tuple[Any, Any]:
 
 def _name(node: Any) -> str:
     return str(node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+
+
+def _is_said(given: ast.keyword, settings: Mapping[str, Any]) -> bool:
+    """Return whether settings hold an argument: the user's own column, or the same value."""
+    name, value = str(given.arg), given.value
+    if isinstance(value, ast.Name):
+        return name in settings
+    return isinstance(value, ast.Constant) and settings.get(name) == value.value
 
 
 def _flag(name: str, value: ast.expr) -> str:
