@@ -76,13 +76,16 @@ def regress(
 ) -> None:
     """Fit a linear model to a release. This costs no privacy budget."""
     given = dict(locals())  # before anything else is
+    from dplinear.arguments import ArgumentError
+    from dplinear.cli.errors import CommandError
     from dplinear.cli.loading import load
     from dplinear.cli.settings import merge_settings, require, split_names
 
     said = merge_settings(given)
     loaded = load(said, ("moments", "sketch", "noisy rows", "groups"))
     named = _groups(loaded, said.pop("group", None))
-    if "formula" in said:
+    asked = "formula" if "formula" in said else "target"
+    if asked == "formula":
         targets = [_formula(said)]
     else:
         hint = f"--target {loaded.schema.names[-1]}, or another of its features."
@@ -92,7 +95,13 @@ def regress(
         said["features"] = split_names(said["features"])
     chosen = {name: said[name] for name in _OWN[1:] if name in said}
     how = {name: said[name] for name in ("level", "method", "draws", "seed") if name in said}
-    fits = [(name, held.regress(each, **chosen)) for name, held in named for each in targets]
+    try:
+        fits = [(name, held.regress(each, **chosen)) for name, held in named for each in targets]
+    except ArgumentError as error:
+        if asked == error.parameter or error.parameter != "target":
+            raise
+        told = f"--formula must be {error.rule}. Got {error.got}."
+        raise CommandError(told, error.hint) from None
     if json_:
         told = [
             _content(fit, fit.intervals(**how)) | ({"group": name} if name else {})
