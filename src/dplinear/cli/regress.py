@@ -100,8 +100,8 @@ def regress(
     except ArgumentError as error:
         if asked == error.parameter or error.parameter != "target":
             raise
-        told = f"--formula must be {error.rule}. Got {error.got}."
-        raise CommandError(told, error.hint) from None
+        sentence = f"--formula must be {error.rule}. Got {error.got}."
+        raise CommandError(sentence, error.hint) from None
     if json_:
         told = [
             _content(fit, fit.intervals(**how)) | ({"group": name} if name else {})
