@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import metrics
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -22,13 +21,16 @@ from dplinear.arguments import ArgumentError
 from dplinear.noise import simulation
 from dplinear.privacy.neighbours import Neighbours
 
+pytestmark = pytest.mark.engine
+pd = pytest.importorskip("pandas")
+
 SCHEMA = dpl.Schema({"a": (0, 10), "b": (-5, 5), "y": (0, 40)})
 LABELS = dpl.Schema({"a": (0, 10), "b": (-5, 5), "high": "boolean"})
 ENOUGH: dict[str, Any] = {"guarantee": dpl.ZCDP(1e9), "progress": False}
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "progress": False}
 
 
-def draw(count: int, seed: int) -> pd.DataFrame:
+def draw(count: int, seed: int) -> Any:
     random = simulation.generator(seed)
     a, b = random.uniform(0, 10, count), random.uniform(-5, 5, count)
     y = np.clip(15 + a + 2 * b + random.normal(0, 3, count), 0, 40)

@@ -13,9 +13,11 @@ import pytest
 import dplinear as dpl
 
 from .blocks import ROOT
+
+pytest.importorskip("matplotlib")
 from .notebooks import FOLDER, differences, notebooks, published, run, write
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.engine]
 
 
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: str(path.stem))
