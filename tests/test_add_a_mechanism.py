@@ -171,8 +171,10 @@ def test_the_command_line_knows_it(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_reference_knows_it(run: Run) -> None:
-    page = run("-c", "import hooks; print(hooks.on_page_markdown(hooks.MARK))")
-    assert f"`{NAME} ({NAME})` | moments | exact" in page
+    table = run("-c", "import hooks; print(hooks.reference())")
+    assert f"`{NAME} ({NAME})` | moments | exact" in table
+    made = "import mechanism_pages as made; uses = made._entries()[{0!r}]"
+    page = run("-c", f"{made}; print(made.page(made.find({{0!r}}), uses))".format(NAME))
     assert f"::: {NAME}.SymmetricLaplace" in page
 
 
