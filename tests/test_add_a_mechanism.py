@@ -173,6 +173,7 @@ def test_the_command_line_knows_it(run: Run, tmp_path: Path) -> None:
 def test_the_reference_knows_it(run: Run) -> None:
     table = run("-c", "import hooks; print(hooks.reference())")
     assert f"`{NAME} ({NAME})` | moments | exact" in table
+    pytest.importorskip("mkdocs")  # which pages of mechanisms are made for
     made = "import mechanism_pages as made; uses = made._entries()[{0!r}]"
     page = run("-c", f"{made}; print(made.page(made.find({{0!r}}), uses))".format(NAME))
     assert f"::: {NAME}.SymmetricLaplace" in page
