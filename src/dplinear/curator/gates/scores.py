@@ -65,12 +65,11 @@ def release_scores(
     most `rows_per_unit` rows (1 unless given). Further options go to the reading (`threads`,
     `engine`, `progress`).
     A model of dplinear's takes a pass over the table or two. Any other one is called for a row at a
-    time, as what it makes of a row in a block may depend on the rest: about 10,000 rows a second
-    for a small scikit-learn model, and less for a pipeline.
+    time, as what it makes of a row in a block may depend on the rest: that is slow.
     Promises: the release satisfies what its certificate says, whatever the rows hold, for the rows
-    that were scored; nothing is promised for those that the model was made of. A row without its
-    target or a feature is left out. Arguments, columns and types are checked before anything is
-    spent; nothing is read before it is spent.
+    that were scored; nothing is promised for those that the model was made of. A row that lacks a
+    number it needs is left out, unless the schema says otherwise. Arguments, columns and types are
+    checked before anything is spent; nothing is read before it is spent.
     """
     with Passage(_WHERE, locals()) as passage:
         relation = Neighbours.parse(neighbours, _WHERE, RELATIONS)
